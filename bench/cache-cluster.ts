@@ -7,7 +7,7 @@ import { systemClock } from '../src/kernel/clock.ts';
 import type { FetchWay } from '../src/kernel/fetching.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../src/pool/ports/sandbox.ts';
-import { podTemplate, IMAGE } from '../test/support/kubernetes/kubernetes-ground.ts';
+import { podTemplate, IMAGE } from '../test/support/kubernetes/kubernetes-context.ts';
 import { KubernetesSimulator } from '../test/support/kubernetes/kubernetes-simulator.ts';
 import { PaperNode } from '../test/support/kubernetes/paper-node.ts';
 import { runnerImage } from '../test/support/kubernetes/runner-image.ts';

@@ -67,16 +67,16 @@ export const egress: Benchmark = {
 async function inTurn(quick: boolean, say: (text: string) => void) {
   const { nodes, podsEach, bytes } = quick ? SIZES.quick : SIZES.full;
   await using files = await CheckpointFiles.make();
-  await using scene = await Scene.open(files, nodes);
+  await using fixture = await Fixture.open(files, nodes);
   say(`${nodes} nodes × ${podsEach} pods, a checkpoint of ${bytes / 1e6} MB and the one after it`);
-  const [first, next] = await scene.checkpoints(bytes);
-  const pods = await scene.cluster.pods(nodes * podsEach, ['shared-cache']);
-  const filled = await scene.delivered(first, pods, 'shared-cache');
+  const [first, next] = await fixture.checkpoints(bytes);
+  const pods = await fixture.cluster.pods(nodes * podsEach, ['shared-cache']);
+  const filled = await fixture.delivered(first, pods, 'shared-cache');
   say('the next one, of which 1 % of the numbers changed');
-  const changed = await scene.delivered(next, pods, 'shared-cache');
+  const changed = await fixture.delivered(next, pods, 'shared-cache');
   say(`the same by ${PULLING} pods that fetch for themselves`);
-  const pulled = await scene.delivered(first, await scene.cluster.pods(PULLING, ['pull']), 'pull');
-  const [size, delta, whole] = [sizeOf(first), await scene.deltaBytes(first, next), await scene.wholeNodes(next)];
+  const pulled = await fixture.delivered(first, await fixture.cluster.pods(PULLING, ['pull']), 'pull');
+  const [size, delta, whole] = [sizeOf(first), await fixture.deltaBytes(first, next), await fixture.wholeNodes(next)];
   return { pods: pods.length, filled, changed, pulled, size, delta, whole };
 }
 
@@ -85,7 +85,7 @@ interface Delivered {
   readonly seconds: number;
 }
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly cluster: CacheCluster;
   readonly #files: CheckpointFiles;
   readonly #store: CheckpointStore;
@@ -111,10 +111,10 @@ class Scene implements AsyncDisposable {
     });
   }
 
-  static async open(files: CheckpointFiles, nodes: number): Promise<Scene> {
+  static async open(files: CheckpointFiles, nodes: number): Promise<Fixture> {
     const limits = { maxBytes: 1e12, maxFiles: 10 };
     const store = await CheckpointStore.open({ directory: files.path('store'), limits, clock: systemClock });
-    return new Scene(files, await CacheCluster.open(nodes), store);
+    return new Fixture(files, await CacheCluster.open(nodes), store);
   }
 
   async checkpoints(bytes: number): Promise<readonly [StoredCheckpoint, StoredCheckpoint]> {

@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
 import { RunnerSession } from '../src/runner/session.ts';
-import { podTemplate } from '../test/support/kubernetes/kubernetes-ground.ts';
+import { podTemplate } from '../test/support/kubernetes/kubernetes-context.ts';
 import type { Benchmark, Check } from './benchmark.ts';
 import { ownMemory, type OwnMemory } from './memory-of.ts';
 import { PodPart } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';

@@ -12,7 +12,7 @@ const keptSchema = z.strictObject({
 });
 
 /** A measurement that was made, and what came of it. */
-export type Kept = Readonly<z.infer<typeof keptSchema>>;
+export type StoredMeasurement = Readonly<z.infer<typeof keptSchema>>;
 
 /**
  * What an unfinished run of one benchmark has measured, a line each: a run that is interrupted leaves the file, and the next one with the
@@ -20,9 +20,9 @@ export type Kept = Readonly<z.infer<typeof keptSchema>>;
  */
 export class KeptMeasurements {
   readonly path: string;
-  readonly #kept: Map<string, Kept>;
+  readonly #kept: Map<string, StoredMeasurement>;
 
-  private constructor(path: string, kept: readonly Kept[]) {
+  private constructor(path: string, kept: readonly StoredMeasurement[]) {
     this.path = path;
     this.#kept = new Map(kept.map((each) => [each.name, each]));
   }
@@ -42,11 +42,11 @@ export class KeptMeasurements {
     await rm(pathOf(directory, benchmark, settings), { force: true });
   }
 
-  get all(): readonly Kept[] {
+  get all(): readonly StoredMeasurement[] {
     return [...this.#kept.values()];
   }
 
-  async add(kept: Kept): Promise<void> {
+  async add(kept: StoredMeasurement): Promise<void> {
     await appendFile(this.path, `${JSON.stringify(kept)}\n`);
     this.#kept.set(kept.name, kept);
   }
@@ -62,7 +62,7 @@ function pathOf(directory: string, benchmark: string, settings: string): string 
 }
 
 /** A line without its end is one that was being written when the run was killed: it goes. */
-async function wholeLines(path: string): Promise<readonly Kept[]> {
+async function wholeLines(path: string): Promise<readonly StoredMeasurement[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
     throw error;

@@ -1,9 +1,9 @@
 import type { Benchmark, Report } from './benchmark.ts';
 import { showFigures } from './figures-text.ts';
-import { KeptMeasurements, type Kept } from './kept-measurements.ts';
+import { KeptMeasurements, type StoredMeasurement } from './kept-measurements.ts';
 import { KnownSeconds } from './known-seconds.ts';
 import type { Machine } from './machine.ts';
-import type { Told } from './one-benchmark.ts';
+import type { BenchmarkMessage } from './one-benchmark.ts';
 import { inOwnProcess } from './own-process.ts';
 import { showReport } from './table-text.ts';
 import { showSeconds, showTimeLeft } from './time-left.ts';
@@ -13,7 +13,7 @@ export interface Results {
   readonly quick: boolean;
   readonly reports: Record<string, Report>;
   /** How long each measurement took, and when it was made: before this run when that goes on from one that was interrupted. */
-  readonly measurements: Record<string, readonly Omit<Kept, 'value'>[]>;
+  readonly measurements: Record<string, readonly Omit<StoredMeasurement, 'value'>[]>;
 }
 
 interface RunOptions {
@@ -81,7 +81,7 @@ export class MeasuringRun {
     for (const kept of this.#kept.values()) await kept.discard();
   }
 
-  async #hear(benchmark: string, told: Told): Promise<void> {
+  async #hear(benchmark: string, told: BenchmarkMessage): Promise<void> {
     const { results, say } = this.#options;
     switch (told.kind) {
       case 'measured': {

@@ -10,14 +10,14 @@ export interface Order {
   readonly kept: Readonly<Record<string, unknown>>;
 }
 
-export type Told =
+export type BenchmarkMessage =
   | { readonly kind: 'measured'; readonly name: string; readonly seconds: number; readonly value: unknown }
   | { readonly kind: 'report'; readonly report: Report };
 
 const [name, flag] = process.argv.slice(2);
 const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
 if (!benchmark || !process.send) throw new Error('started by bench/run.ts only');
-const tell = (told: Told): void => void process.send?.(told);
+const tell = (told: BenchmarkMessage): void => void process.send?.(told);
 const [first] = await once(process, 'message');
 const { kept }: Order = first;
 const quick = flag === '--quick';

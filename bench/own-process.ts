@@ -7,7 +7,7 @@ import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bub
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
-import type { Order, Told } from './one-benchmark.ts';
+import type { Order, BenchmarkMessage } from './one-benchmark.ts';
 
 const LONGEST_END_SECONDS = 10;
 const LOOK_MILLISECONDS = 50;
@@ -21,7 +21,7 @@ const LOOK_MILLISECONDS = 50;
  */
 export async function inOwnProcess(
   { name, quick, order, signal }: { readonly name: string; readonly quick: boolean; readonly order: Order; readonly signal: AbortSignal },
-  tell: (told: Told) => Promise<void>,
+  tell: (told: BenchmarkMessage) => Promise<void>,
 ): Promise<void> {
   // Short: paths of sockets below it may have 107 bytes.
   const directory = await mkdtemp(join(tmpdir(), 'mb-'));
@@ -34,7 +34,7 @@ export async function inOwnProcess(
   signal.addEventListener('abort', abort);
   try {
     let told: Promise<void> = Promise.resolve();
-    child.on('message', (message: Told) => void (told = told.then(() => tell(message))));
+    child.on('message', (message: BenchmarkMessage) => void (told = told.then(() => tell(message))));
     child.send(order);
     const [code, killedBy] = await once(child, 'exit');
     await told;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { KubernetesSimulator } from '../test/support/kubernetes/kubernetes-simulator.ts';
-import { IMAGE } from '../test/support/kubernetes/kubernetes-ground.ts';
+import { IMAGE } from '../test/support/kubernetes/kubernetes-context.ts';
 import { PaperNode } from '../test/support/kubernetes/paper-node.ts';
 
 /** A simulated cluster in a process of its own, whose pods only answer: `simulated-cluster.ts DIRECTORY`, told what to do by its parent. */

@@ -1,26 +1,26 @@
-import { E2bGround } from '../test/support/e2b/e2b-ground.ts';
+import { E2bContext } from '../test/support/e2b/e2b-context.ts';
 import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
-import { KubernetesGround } from '../test/support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../test/support/kubernetes/kubernetes-context.ts';
 import type { FarEndAccess, FarEndKind } from './far-end.ts';
 
 /** A simulated cluster, or E2B, in a process of its own, whose sandboxes are real local ones: `simulated-sandboxes.ts KIND`. */
 const [kind] = process.argv.slice(2);
 if (!process.send) throw new Error('started by far-end.ts only');
 const opening = open(kind);
-process.once('disconnect', () => void opening.then(({ ground }) => ground[Symbol.asyncDispose]()));
+process.once('disconnect', () => void opening.then(({ context }) => context[Symbol.asyncDispose]()));
 process.send((await opening).access);
 
-async function open(wanted: string | undefined): Promise<{ readonly ground: AsyncDisposable; readonly access: FarEndAccess }> {
+async function open(wanted: string | undefined): Promise<{ readonly context: AsyncDisposable; readonly access: FarEndAccess }> {
   switch (wanted) {
     case 'exec':
-      return cluster('exec', await KubernetesGround.open({ mounts: [] }));
+      return cluster('exec', await KubernetesContext.open({ mounts: [] }));
     case 'dial-back': {
       const { image, transport } = await dialBackImage();
-      return cluster('dial-back', await KubernetesGround.open(image, {}, undefined, transport));
+      return cluster('dial-back', await KubernetesContext.open(image, {}, undefined, transport));
     }
     case 'E2B': {
-      const ground = await E2bGround.open([]);
-      return { ground, access: { kind: 'E2B', ...ground.simulator.credentials } };
+      const context = await E2bContext.open([]);
+      return { context, access: { kind: 'E2B', ...context.simulator.credentials } };
     }
     default:
       throw new Error(`no such kind: ${wanted ?? ''}`);
@@ -29,7 +29,7 @@ async function open(wanted: string | undefined): Promise<{ readonly ground: Asyn
 
 function cluster(
   of: Exclude<FarEndKind, 'E2B'>,
-  ground: KubernetesGround,
-): { readonly ground: AsyncDisposable; readonly access: FarEndAccess } {
-  return { ground, access: { kind: of, kubeconfig: ground.pod.kubeconfig } };
+  context: KubernetesContext,
+): { readonly context: AsyncDisposable; readonly access: FarEndAccess } {
+  return { context, access: { kind: of, kubeconfig: context.pod.kubeconfig } };
 }

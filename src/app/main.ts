@@ -48,7 +48,7 @@ export { InfrastructureError, InputError, MusterError, ComparisonFailedError, Ev
 export type { ComparisonSummary, Config, Progress, Summary };
 
 /**
- * The composition root, with ground.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
+ * The composition root, with runtime.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
  * that it belongs to.
  */
 
@@ -57,12 +57,12 @@ export type { ComparisonSummary, Config, Progress, Summary };
  * need of the sandboxes.
  */
 export class Muster implements AsyncDisposable {
-  readonly #ground: Runtime;
+  readonly #runtime: Runtime;
   readonly #slots = new Map<string, Slots>();
   #asked = 0;
 
-  private constructor(ground: Runtime) {
-    this.#ground = ground;
+  private constructor(runtime: Runtime) {
+    this.#runtime = runtime;
   }
 
   /** @throws InputError when the state directory cannot be used by this user; InfrastructureError when its disk fails. */
@@ -86,10 +86,10 @@ export class Muster implements AsyncDisposable {
   }
 
   async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
-    const signal = this.#ground.either(options.signal);
+    const signal = this.#runtime.either(options.signal);
     using share = this.#join(asked, suite.definition);
-    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
-    await using _held = await this.#ground.hold([checkpoint, suite.files]);
+    const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal, input.labels);
+    await using _held = await this.#runtime.hold([checkpoint, suite.files]);
     const modules = suite.files && identity(suite.files).files;
     const facts = {
       ...this.#facts(),
@@ -104,7 +104,7 @@ export class Muster implements AsyncDisposable {
     await using results = opened?.directory;
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
-      const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+      const context = await this.#runtime.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
       using _sharing = context.sharing;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -126,13 +126,13 @@ export class Muster implements AsyncDisposable {
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
     assertComparison(input, options);
     const asked = this.#nextPosition();
-    const signal = this.#ground.either(options.signal);
+    const signal = this.#runtime.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     using share = this.#join(asked, suite);
     const baseline = await this.#baseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
-    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#ground.addCheckpoint(uri, signal) });
-    await using _held = await this.#ground.hold([
+    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#runtime.addCheckpoint(uri, signal) });
+    await using _held = await this.#runtime.hold([
       ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
       ...candidates.map(({ checkpoint }) => checkpoint),
       suiteFiles,
@@ -148,7 +148,7 @@ export class Muster implements AsyncDisposable {
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
-      const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
+      const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
       using _sharing = context.sharing;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -167,11 +167,11 @@ export class Muster implements AsyncDisposable {
    */
   async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
     assertTuning(input, options);
-    const signal = this.#ground.either(options.signal);
+    const signal = this.#runtime.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
-    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
-    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
-    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+    const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal);
+    await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
+    const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
     using _sharing = context.sharing;
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
@@ -185,7 +185,7 @@ export class Muster implements AsyncDisposable {
 
   /** @throws InputError when the configuration has no such template. */
   #join(asked: number, { template }: SuiteDefinition): HeldShare {
-    const slots = this.#slots.get(template) ?? new Slots(this.#ground.pools.sizeOf(template).max, systemClock);
+    const slots = this.#slots.get(template) ?? new Slots(this.#runtime.pools.sizeOf(template).max, systemClock);
     this.#slots.set(template, slots);
     return slots.join({ principal: '', priority: -asked });
   }
@@ -195,21 +195,21 @@ export class Muster implements AsyncDisposable {
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await readRecordedBaseline(recorded, suite)) };
     if (!isUri(path)) await assertOneResult(path);
-    return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
+    return { kind: 'played', checkpoint: await this.#runtime.addCheckpoint(path, signal) };
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
   loadSuite(input: SuiteInput, signal?: AbortSignal): Promise<LoadedSuite> {
-    return this.#ground.loadSuite(input, signal);
+    return this.#runtime.loadSuite(input, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#ground[Symbol.asyncDispose]();
+    await this.#runtime[Symbol.asyncDispose]();
   }
 
   /** The configuration, for the record. */
   #facts(): { readonly config: Config } {
-    return { config: redactConfig(this.#ground.config) };
+    return { config: redactConfig(this.#runtime.config) };
   }
 }
 

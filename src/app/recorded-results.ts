@@ -88,7 +88,7 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 
 /** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
-  const playAndKeep: KeptSummary[] = [];
-  for (const path of paths) playAndKeep.push(...(await suggestingNearest(path, () => readSummaries(path))));
-  return resultDocument(playAndKeep);
+  const kept: KeptSummary[] = [];
+  for (const path of paths) kept.push(...(await suggestingNearest(path, () => readSummaries(path))));
+  return resultDocument(kept);
 }

@@ -89,7 +89,7 @@ export class Runtime implements AsyncDisposable {
     this.#logger.level = config.log.level;
   }
 
-  /** Aborted with the caller's signal, and when the ground is closed. */
+  /** Aborted with the caller's signal, and when the runtime is closed. */
   either(signal: AbortSignal | undefined): AbortSignal {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }

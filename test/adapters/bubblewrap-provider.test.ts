@@ -13,7 +13,7 @@ import { listProcesses, startTimeOf } from '../../src/adapters/sandbox/local/hos
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
-import { BubblewrapContext, UNMARKED_DESCRIPTOR } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext, UNMARKED_DESCRIPTOR } from '../support/bubblewrap-context.ts';
 import { eventually } from '../support/eventually.ts';
 import { descendants, failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
@@ -26,14 +26,14 @@ function template(command: readonly string[], changes: Partial<SandboxTemplate> 
   return { name: 'test', command, environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], ...changes };
 }
 
-async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ ground: BubblewrapContext; provider: SandboxProvider }> {
-  const ground = await BubblewrapContext.open([], { cgroups });
-  const provider = ground.provider();
+async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ context: BubblewrapContext; provider: SandboxProvider }> {
+  const context = await BubblewrapContext.open([], { cgroups });
+  const provider = context.provider();
   onTestFinished(async () => {
     await provider[Symbol.asyncDispose]();
-    await ground[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
-  return { ground, provider };
+  return { context, provider };
 }
 
 const create = (provider: SandboxProvider, of: SandboxTemplate, signal = NEVER): Promise<Sandbox> =>
@@ -73,11 +73,11 @@ describe('bubblewrap for a user without privileges', () => {
   failOnLeftoverProcesses();
 
   it.runIf(readable)('a fork bomb is bounded by the user namespace’s own count', async () => {
-    const ground = await BubblewrapContext.open([], { cgroups: 'none' });
-    onTestFinished(() => ground[Symbol.asyncDispose]());
-    await chmod(ground.stateDir, 0o777);
+    const context = await BubblewrapContext.open([], { cgroups: 'none' });
+    onTestFinished(() => context[Symbol.asyncDispose]());
+    await chmod(context.stateDir, 0o777);
     const bomb = 'i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; echo over';
-    const { child, lines, created } = await ground.startOwner(
+    const { child, lines, created } = await context.startOwner(
       [['sh', '-c', `(${bomb}) 2>/dev/null; for p in /proc/[0-9]*; do echo $p; done; echo end`]],
       {
         uid: 65_534,
@@ -94,7 +94,7 @@ describe('bubblewrap for a user without privileges', () => {
     expect(processes).toBeLessThanOrEqual(17);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    const sweeper = ground.provider();
+    const sweeper = context.provider();
     expect(await sweeper.sweep(NEVER)).toHaveLength(1);
   });
 });
@@ -104,7 +104,7 @@ describe.each(['detect', 'none'] as const)('a creation that is aborted (control 
 
   // The launcher, bubblewrap's child and the program appear one after the other.
   it.each([0, 1, 2, 3])('leaves nothing when %i of its processes are there', async (processes) => {
-    const { ground, provider } = await open(cgroups);
+    const { context, provider } = await open(cgroups);
     const before = descendants().length;
     await (await create(provider, template(IDLE))).destroy();
     for (let round = 0; round < 5; round += 1) {
@@ -114,7 +114,7 @@ describe.each(['detect', 'none'] as const)('a creation that is aborted (control 
       await reached(creation, () => descendants().length >= before + processes);
       abort.abort();
       expect([undefined, 'AbortError']).toContain(nameOf(await settled));
-      await eventually('nothing is left', async () => descendants().length === before && (await ground.traces()).length === 0);
+      await eventually('nothing is left', async () => descendants().length === before && (await context.traces()).length === 0);
     }
   });
 });
@@ -138,13 +138,13 @@ describe('a template', () => {
   });
 
   it('has an environment that the process table does not show', async () => {
-    const { ground, provider } = await open();
+    const { context, provider } = await open();
     const secret = `hush-${'x'.repeat(100_000)}`;
     const script = 'echo "${#SECRET}"; while :; do sleep 1000; done';
     const sandbox = await create(provider, template(['sh', '-c', script], { environment: { SECRET: secret } }));
     expect(String(await once(sandbox.stdout, 'data'))).toBe(`${secret.length}\n`);
     const processes = await listProcesses();
-    expect(processes.filter(({ argv }) => argv.some((word) => word.startsWith(ground.stateDir)))).not.toEqual([]);
+    expect(processes.filter(({ argv }) => argv.some((word) => word.startsWith(context.stateDir)))).not.toEqual([]);
     expect(processes.filter(({ argv }) => argv.some((word) => word.includes('hush-')))).toEqual([]);
     await sandbox.destroy();
   });
@@ -180,10 +180,10 @@ describe('a template', () => {
   });
 
   it('whose mount does not exist fails with what bubblewrap says, and leaves nothing', async () => {
-    const { ground, provider } = await open();
+    const { context, provider } = await open();
     const creation = create(provider, template(IDLE, { mounts: [{ source: '/no/such/place', target: '/data' }] }));
     await expect(creation).rejects.toThrow(/did not start the program.*\/no\/such\/place/);
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('whose mount would cover what isolates the sandbox is refused', async () => {
@@ -240,10 +240,10 @@ describe('a Muster that was started with an open file', () => {
   failOnLeftoverProcesses();
 
   it('does not hand it on to its sandboxes', async () => {
-    const ground = await BubblewrapContext.open([]);
-    onTestFinished(() => ground[Symbol.asyncDispose]());
-    const secret = await openFile(path.join(ground.stateDir, 'secret'), 'w');
-    const { child, lines } = await ground.startOwner([['sh', '-c', 'ls -l /proc/self/fd; echo end']], { inherited: secret.fd });
+    const context = await BubblewrapContext.open([]);
+    onTestFinished(() => context[Symbol.asyncDispose]());
+    const secret = await openFile(path.join(context.stateDir, 'secret'), 'w');
+    const { child, lines } = await context.startOwner([['sh', '-c', 'ls -l /proc/self/fd; echo end']], { inherited: secret.fd });
     const seen: string[] = [];
     for (let line = await lines.next(); !line.done && line.value !== 'end'; line = await lines.next()) seen.push(line.value);
     expect(seen.filter((line) => line.includes(` ${UNMARKED_DESCRIPTOR} -> /dev/null`))).toHaveLength(1);
@@ -251,7 +251,7 @@ describe('a Muster that was started with an open file', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     await secret.close();
-    await ground.provider().sweep(NEVER);
+    await context.provider().sweep(NEVER);
   });
 });
 
@@ -259,14 +259,14 @@ describe('a sweep', () => {
   failOnLeftoverProcesses();
 
   it('kills sandboxes that outlived their owner, and no program that merely names their directory', async () => {
-    const { ground, provider } = await open();
-    const orphan = path.join(ground.stateDir, 'sandboxes', 'gone', 'one');
+    const { context, provider } = await open();
+    const orphan = path.join(context.stateDir, 'sandboxes', 'gone', 'one');
     await mkdir(path.join(orphan, 'inbox'), { recursive: true });
     const record = {
       process: { pid: 1, startTime: '0', bootId: 'another boot', pidNamespace: 'pid:[1]' },
       cgroups: ['/etc', '/tmp/muster/other'],
     };
-    await writeFile(path.join(ground.stateDir, 'sandboxes', 'gone', 'owner.json'), JSON.stringify(record));
+    await writeFile(path.join(context.stateDir, 'sandboxes', 'gone', 'owner.json'), JSON.stringify(record));
     const wait = ['-c', 'echo ready; while :; do sleep 1000; done'];
     // Both in sessions of their own; the first has bubblewrap's telltale argument.
     const survivor = spawn('sh', [...wait, 'bwrap', '--die-with-parent', path.join(orphan, 'inbox')], { detached: true });
@@ -282,8 +282,8 @@ describe('a sweep', () => {
   });
 
   it('leaves an owner that runs alone, and takes it once it has been killed', async () => {
-    const { ground, provider } = await open();
-    const { child, created } = await ground.startOwner([IDLE]);
+    const { context, provider } = await open();
+    const { child, created } = await context.startOwner([IDLE]);
     expect(created).toHaveLength(1);
     expect(await provider.sweep(NEVER)).toEqual([]);
     child.kill('SIGKILL');
@@ -292,10 +292,10 @@ describe('a sweep', () => {
   });
 
   it('ends what a killed owner has left running, also where there are no control groups and the program goes on without input', async () => {
-    const { ground, provider } = await open('none');
+    const { context, provider } = await open('none');
     const marker = `outlives-${randomUUID()}`;
     const running = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv.includes(marker)).length;
-    const { child, created } = await ground.startOwner([[...IDLE, marker]]);
+    const { child, created } = await context.startOwner([[...IDLE, marker]]);
     expect(created).toHaveLength(1);
     expect(await running()).toBeGreaterThan(0);
     child.kill('SIGKILL');
@@ -305,8 +305,8 @@ describe('a sweep', () => {
   });
 
   it('leaves an owner of another pid namespace alone, because it cannot be judged from here', async () => {
-    const { ground, provider } = await open();
-    const elsewhere = path.join(ground.stateDir, 'sandboxes', 'elsewhere');
+    const { context, provider } = await open();
+    const elsewhere = path.join(context.stateDir, 'sandboxes', 'elsewhere');
     await mkdir(path.join(elsewhere, 'one'), { recursive: true });
     const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
     const record = { process: { pid: 1, startTime: '0', bootId, pidNamespace: 'pid:[1]' }, cgroups: [] };
@@ -317,9 +317,9 @@ describe('a sweep', () => {
   });
 
   it('removes what an owner that died while it made its directory has left', async () => {
-    const { ground, provider } = await open();
+    const { context, provider } = await open();
     const self = await startTimeOf(process.pid);
-    const half = (pid: number): string => path.join(ground.stateDir, 'sandboxes', `.starting-${pid}-${self}-owner`);
+    const half = (pid: number): string => path.join(context.stateDir, 'sandboxes', `.starting-${pid}-${self}-owner`);
     // Process 1 began at another time; the other directory is this process's own.
     for (const pid of [1, process.pid]) await mkdir(half(pid), { recursive: true });
     await provider.sweep(NEVER);
@@ -329,8 +329,8 @@ describe('a sweep', () => {
   });
 
   it('with a damaged record says which, and touches nothing', async () => {
-    const { ground, provider } = await open();
-    const gone = path.join(ground.stateDir, 'sandboxes', 'gone');
+    const { context, provider } = await open();
+    const gone = path.join(context.stateDir, 'sandboxes', 'gone');
     await mkdir(gone, { recursive: true });
     await writeFile(path.join(gone, 'owner.json'), '{"process":');
     await expect(provider.sweep(NEVER)).rejects.toThrow(/gone: the owner's record is damaged/);

@@ -13,7 +13,7 @@ import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { eventually } from '../support/eventually.ts';
-import { GvisorGround, gvisorHere } from '../support/gvisor-ground.ts';
+import { GvisorContext, gvisorHere } from '../support/gvisor-context.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
@@ -26,14 +26,14 @@ function template(command: readonly string[], changes: Partial<SandboxTemplate> 
   return { name: 'test', command, environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], ...changes };
 }
 
-async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ ground: GvisorGround; provider: SandboxProvider }> {
-  const ground = await GvisorGround.open([], cgroups);
-  const provider = ground.provider();
+async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ context: GvisorContext; provider: SandboxProvider }> {
+  const context = await GvisorContext.open([], cgroups);
+  const provider = context.provider();
   onTestFinished(async () => {
     await provider[Symbol.asyncDispose]();
-    await ground[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
-  return { ground, provider };
+  return { context, provider };
 }
 
 const create = (provider: SandboxProvider, of: SandboxTemplate, signal = NEVER): Promise<Sandbox> =>
@@ -114,13 +114,13 @@ describe('a sweep', () => {
   failOnLeftoverProcesses();
 
   it('kills processes of runsc that outlived their owner, and no program that names another sandbox’s state', async () => {
-    const ground = await GvisorGround.open([]);
-    const provider = ground.provider();
+    const context = await GvisorContext.open([]);
+    const provider = context.provider();
     onTestFinished(async () => {
       await provider[Symbol.asyncDispose]();
-      await ground[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
     });
-    const owners = path.join(ground.local.stateDir, 'sandboxes');
+    const owners = path.join(context.local.stateDir, 'sandboxes');
     await mkdir(path.join(owners, 'gone', 'one', 'r'), { recursive: true });
     const record = { process: { pid: 1, startTime: '0', bootId: 'another boot', pidNamespace: 'pid:[1]' }, cgroups: [] };
     await writeFile(path.join(owners, 'gone', 'owner.json'), JSON.stringify(record));
@@ -155,30 +155,30 @@ describe.runIf(isHere)(`gVisor without control groups${where}`, () => {
   });
 
   it('holds each process to the memory limit, and leaves nothing', async () => {
-    const { ground, provider } = await open('none');
+    const { context, provider } = await open('none');
     const sandbox = await create(provider, template(['sh', '-c', 'ulimit -v']));
     expect(await text(sandbox.stdout)).toBe(`${LIMITS.memoryBytes / 1024}\n`);
     await sandbox.exit;
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
     const destroyed = await create(provider, template(IDLE));
     await destroyed.destroy();
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('leaves nothing of a creation that is aborted at any moment', async () => {
-    const { ground, provider } = await open('none');
+    const { context, provider } = await open('none');
     await (await create(provider, template(IDLE))).destroy();
     for (const processes of [0, 1, 2, 3]) {
       const abort = new AbortController();
       const creation = create(provider, template(IDLE), abort.signal);
       // One that is made before anybody has looked stays until somebody has.
       const settled = Promise.allSettled([creation]);
-      await eventually(`${processes} processes`, async () => (await ground.traces()).length >= processes);
+      await eventually(`${processes} processes`, async () => (await context.traces()).length >= processes);
       abort.abort();
       const [end] = await settled;
       const failure: unknown = end.status === 'fulfilled' ? await end.value.destroy() : end.reason;
       expect([undefined, 'AbortError']).toContain(failure instanceof Error ? failure.name : failure);
-      expect(await ground.traces()).toEqual([]);
+      expect(await context.traces()).toEqual([]);
     }
   });
 });
@@ -236,12 +236,12 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
   });
 
   it('has an environment that the process table does not show', async () => {
-    const { ground, provider } = await open();
+    const { context, provider } = await open();
     const secret = `hush-${'x'.repeat(100_000)}`;
     const script = 'echo "${#SECRET}"; while :; do sleep 1000; done';
     const sandbox = await create(provider, template(['sh', '-c', script], { environment: { SECRET: secret } }));
     expect(String(await once(sandbox.stdout, 'data'))).toBe(`${secret.length}\n`);
-    expect(await ground.traces()).not.toEqual([]);
+    expect(await context.traces()).not.toEqual([]);
     for (const { argv } of await listProcesses()) expect(argv.join(' ')).not.toContain('hush-');
     await sandbox.destroy();
   });
@@ -261,10 +261,10 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
   });
 
   it('whose mount does not exist fails with its name, and leaves nothing', async () => {
-    const { ground, provider } = await open();
+    const { context, provider } = await open();
     const creation = create(provider, template(IDLE, { mounts: [{ source: '/no/such/place', target: '/data' }] }));
     await expect(creation).rejects.toThrow('/no/such/place does not exist');
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('that has to be forked is refused', async () => {
@@ -289,11 +289,11 @@ describe.runIf(isHere && readable)(`gVisor for a user without privileges${where}
   failOnLeftoverProcesses();
 
   it('makes its sandboxes, bounds their processes, and leaves nothing', async () => {
-    const { ground, provider } = await open('none');
-    await chmod(ground.local.stateDir, 0o777);
+    const { context, provider } = await open('none');
+    await chmod(context.local.stateDir, 0o777);
     const bomb = 'i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; echo over';
     const script = `(${bomb}) 2>/dev/null; for p in /proc/[0-9]*; do echo $p; done; id -u; echo end`;
-    const { child, lines, created } = await ground.local.startOwner([['sh', '-c', script]], {
+    const { child, lines, created } = await context.local.startOwner([['sh', '-c', script]], {
       provider: 'gvisor',
       uid: 65_534,
       gid: 65_534,
@@ -307,7 +307,7 @@ describe.runIf(isHere && readable)(`gVisor for a user without privileges${where}
     expect(told.filter((line) => line.startsWith('/proc/')).length).toBeLessThanOrEqual(16);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    await eventually('every process has gone', async () => !(await ground.traces()).some((trace) => trace.startsWith('process')));
+    await eventually('every process has gone', async () => !(await context.traces()).some((trace) => trace.startsWith('process')));
     expect(await provider.sweep(NEVER)).toHaveLength(1);
   });
 });
@@ -316,16 +316,16 @@ describe.runIf(isHere)(`a Muster that is killed${where}`, () => {
   failOnLeftoverProcesses();
 
   it('takes its sandboxes under gVisor with it, before any sweep', async () => {
-    const { ground, provider } = await open();
-    const { child } = await ground.local.startOwner([IDLE, IDLE], { provider: 'gvisor' });
-    const running = async (): Promise<number> => (await ground.traces()).filter((trace) => trace.startsWith('process')).length;
+    const { context, provider } = await open();
+    const { child } = await context.local.startOwner([IDLE, IDLE], { provider: 'gvisor' });
+    const running = async (): Promise<number> => (await context.traces()).filter((trace) => trace.startsWith('process')).length;
     // runsc, sentry and gofer of each.
     expect(await running()).toBeGreaterThanOrEqual(6);
     child.kill('SIGKILL');
     await once(child, 'exit');
     await eventually('every process has gone', async () => (await running()) === 0);
     expect(await provider.sweep(NEVER)).toHaveLength(2);
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 });
 

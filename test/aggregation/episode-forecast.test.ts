@@ -31,10 +31,10 @@ describe('a forecast of how many episodes a stopping rule takes', () => {
     { rule: 'certified', share: 0.98, halfWidth: 0.02, cost: 1.8, tolerance: 0.1 },
     { rule: 'approximate', share: 0.9, halfWidth: 0.05, cost: 1.19, tolerance: 0.08 },
     { rule: 'asymptotic', share: 0.9, halfWidth: 0.05, cost: 2.48, tolerance: 0.1 },
-  ] as const)('is $cost times the known-variance number for $rule, success in $share to ±$halfWidth', (scene) => {
-    const { simulation } = forecast({ ...RULES[scene.rule], halfWidth: scene.halfWidth }, successes(scene.share));
+  ] as const)('is $cost times the known-variance number for $rule, success in $share to ±$halfWidth', (fixture) => {
+    const { simulation } = forecast({ ...RULES[fixture.rule], halfWidth: fixture.halfWidth }, successes(fixture.share));
     const mean = simulation.episodes / simulation.runs;
-    expect(Math.abs(mean / known(scene.share * (1 - scene.share), scene.halfWidth) - scene.cost)).toBeLessThan(scene.tolerance);
+    expect(Math.abs(mean / known(fixture.share * (1 - fixture.share), fixture.halfWidth) - fixture.cost)).toBeLessThan(fixture.tolerance);
   });
 
   it('has the median between the 5 % and the 95 % quantile, and is not below what the rule takes at least', () => {

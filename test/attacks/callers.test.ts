@@ -4,10 +4,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { LATE } from '../end-to-end/stage.ts';
 import { Town, type TownChanges } from '../end-to-end/town.ts';
 import { isFullForm } from '../support/full-form.ts';
-import { gvisorHere } from '../support/gvisor-ground.ts';
-import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { gvisorHere } from '../support/gvisor-context.ts';
+import { IMAGE, KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
-import { sha256 } from '../support/upload-scene.ts';
+import { sha256 } from '../support/upload-fixture.ts';
 import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
 
 beforeAll(() => nock.restore());
@@ -98,8 +98,8 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
 
   it.runIf(isEverywhere)('nor where they are pods', async () => {
     const { image, python } = await runnerImage();
-    await using ground = await KubernetesGround.open(image);
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    await using context = await KubernetesContext.open(image);
+    const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python };
     await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'kubernetes', kubernetes } } });
     const came = await besieged(rivals);
     expect(came).toEqual(undisturbed(came));

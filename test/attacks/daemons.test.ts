@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { firstLine } from '../contract/sandbox-scene.ts';
+import { firstLine } from '../contract/sandbox-fixture.ts';
 import { eventually } from '../support/eventually.ts';
-import { AttackScene, ECHO, Neighbour } from './attack-scene.ts';
+import { AttackFixture, ECHO, Neighbour } from './attack-fixture.ts';
 
 const MARKER = `daemon-${process.pid}`;
 /** Out of the session, the group and the parent’s sight; deaf to every signal that a process can be deaf to. */
@@ -36,20 +36,20 @@ async function daemons(): Promise<readonly string[]> {
 }
 
 describe('daemons that a program in a forked sandbox leaves behind a double fork', () => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open();
-    neighbour = new Neighbour(await scene.create(ECHO));
+    fixture = await AttackFixture.open();
+    neighbour = new Neighbour(await fixture.create(ECHO));
   });
   afterEach(async () => {
     await eventually('no daemon is left', async () => (await daemons()).length === 0);
     await neighbour.answers();
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it('are gone when the program has ended', async () => {
-    const attacker = await scene.attacker(`${DAEMONS}\nsys.stdin.readline()\nos._exit(5)`);
+    const attacker = await fixture.attacker(`${DAEMONS}\nsys.stdin.readline()\nos._exit(5)`);
     expect(await firstLine(attacker)).toBe('left\n');
     await eventually('the daemons run, all but the one that has stopped itself', async () => (await daemons()).length === 2);
     attacker.stdin.end('go\n');
@@ -57,20 +57,20 @@ describe('daemons that a program in a forked sandbox leaves behind a double fork
   });
 
   it('are gone when the sandbox is destroyed', async () => {
-    const attacker = await scene.attacker(`${DAEMONS}\nsys.stdin.read()`);
+    const attacker = await fixture.attacker(`${DAEMONS}\nsys.stdin.read()`);
     expect(await firstLine(attacker)).toBe('left\n');
     await attacker.destroy();
     expect(await attacker.exit).toEqual({ kind: 'destroyed' });
   });
 
   it('are gone when the program has killed itself, and all that it may', async () => {
-    const attacker = await scene.attacker(`${DAEMONS}\nos.kill(os.getpid(), signal.SIGKILL)`);
+    const attacker = await fixture.attacker(`${DAEMONS}\nos.kill(os.getpid(), signal.SIGKILL)`);
     expect(await firstLine(attacker)).toBe('left\n');
     expect(await attacker.exit).toEqual({ kind: 'exited', code: 128 + 9 });
   });
 
   it('do not keep the streams of the program open', async () => {
-    const { exit, stdout } = await scene.run(`${DAEMONS}\nos._exit(0)`);
+    const { exit, stdout } = await fixture.run(`${DAEMONS}\nos._exit(0)`);
     expect({ exit, stdout }).toEqual({ exit: { kind: 'exited', code: 0 }, stdout: 'left' });
   });
 });

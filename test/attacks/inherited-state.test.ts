@@ -5,20 +5,20 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { pythonTemplate } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import type { Sandbox, SandboxExit } from '../../src/pool/ports/sandbox.ts';
-import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
-import { AttackScene, PYTHON } from './attack-scene.ts';
+import { firstLine, NEVER } from '../contract/sandbox-fixture.ts';
+import { AttackFixture, PYTHON } from './attack-fixture.ts';
 import { OwnModules } from './own-modules.ts';
 
 const REPOSITORY = path.join(import.meta.dirname, '../..');
 
-let scene: AttackScene;
+let fixture: AttackFixture;
 let modules: OwnModules;
 beforeEach(async () => {
-  scene = await AttackScene.open();
+  fixture = await AttackFixture.open();
   modules = await OwnModules.open();
 });
 afterEach(async () => {
-  await scene[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
   await modules[Symbol.asyncDispose]();
 });
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 async function inEach(imported: string, program: string, count = 3): Promise<readonly unknown[]> {
   const changes = await modules.importing(imported);
   const sandboxes = await Promise.all(
-    Array.from({ length: count }, () => scene.create([PYTHON, '-I', '-c', `import json, own\n${program}`], changes)),
+    Array.from({ length: count }, () => fixture.create([PYTHON, '-I', '-c', `import json, own\n${program}`], changes)),
   );
   return Promise.all(sandboxes.map(printed));
 }
@@ -91,9 +91,9 @@ for directory in ('/tmp', '/dev/shm'): open(directory + '/left', 'w').write('beh
 os.dup2(1, 40); os.set_inheritable(40, True)
 sys.stdin.read()
 `;
-    const first = await scene.create([PYTHON, '-I', '-c', program], changes);
+    const first = await fixture.create([PYTHON, '-I', '-c', program], changes);
     const before: unknown = JSON.parse(await firstLine(first));
-    const second = await scene.create([PYTHON, '-I', '-c', program], changes);
+    const second = await fixture.create([PYTHON, '-I', '-c', program], changes);
     expect(JSON.parse(await firstLine(second))).toEqual(before);
     expect(before).toEqual({
       memory: ['from the zygote'],
@@ -120,7 +120,7 @@ print('said as an error', file=sys.stderr)
 `);
     const source =
       'import ctypes, sys; print("mine"); sys.stdout.flush(); ctypes.CDLL(None).printf(b"of C\\n"); ctypes.CDLL(None).fflush(None)';
-    const sandboxes = await Promise.all([1, 2].map(() => scene.create([PYTHON, '-I', '-c', source], changes)));
+    const sandboxes = await Promise.all([1, 2].map(() => fixture.create([PYTHON, '-I', '-c', source], changes)));
     const outputs = await Promise.all(sandboxes.map(readAll));
     const mine = { stdout: 'mine\nof C\n', stderr: '', exit: { kind: 'exited', code: 0 } };
     expect(outputs).toEqual([mine, mine]);
@@ -130,13 +130,13 @@ print('said as an error', file=sys.stderr)
     const settings = { imports: ['numpy'], environment: {}, mounts: [], network: 'none', demands: [], start: 'forked' } as const;
     const { zygote, mounts } = await pythonTemplate(
       'numpy',
-      { ...settings, python: 'auto', limits: scene.template([]).limits },
+      { ...settings, python: 'auto', limits: fixture.template([]).limits },
       REPOSITORY,
       NEVER,
     );
     if (!zygote) throw new Error('the template is not forked');
     const program = 'import json, numpy; print(json.dumps([numpy.random.random(), numpy.random.default_rng().random()]))';
-    const sandboxes = await Promise.all([1, 2, 3].map(() => scene.create([zygote.python, '-I', '-c', program], { zygote, mounts })));
+    const sandboxes = await Promise.all([1, 2, 3].map(() => fixture.create([zygote.python, '-I', '-c', program], { zygote, mounts })));
     const drawn = z.array(z.tuple([z.number(), z.number()])).parse(await Promise.all(sandboxes.map(printed)));
     expect(distinct(drawn.map(([first]) => first))).toBe(3);
     expect(distinct(drawn.map(([, second]) => second))).toBe(3);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
-import { exchange, firstLine } from '../contract/sandbox-scene.ts';
-import { AttackScene, limitsHere, Neighbour } from './attack-scene.ts';
+import { exchange, firstLine } from '../contract/sandbox-fixture.ts';
+import { AttackFixture, limitsHere, Neighbour } from './attack-fixture.ts';
 
 const MEBIBYTE = 2 ** 20;
 const limits = await limitsHere();
@@ -18,25 +18,25 @@ for line in sys.stdin:
 `;
 
 describe('a program in a forked sandbox that takes all that there is of', () => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open();
-    neighbour = new Neighbour(await scene.attacker(WORKER));
+    fixture = await AttackFixture.open();
+    neighbour = new Neighbour(await fixture.attacker(WORKER));
   });
   afterEach(async () => {
     await neighbour.answers();
     // Others can still be made, too.
-    await (await scene.attacker('pass')).destroy();
+    await (await fixture.attacker('pass')).destroy();
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   /** Runs an attacker until it has taken what it can, and holds on to it while the neighbour works. */
   async function whileHolding(source: string): Promise<unknown> {
-    const attacker: Sandbox = await scene.attacker(`import json\n${source}\nprint(json.dumps(held), flush=True)\nsys.stdin.read()`);
+    const attacker: Sandbox = await fixture.attacker(`import json\n${source}\nprint(json.dumps(held), flush=True)\nsys.stdin.read()`);
     const held: unknown = JSON.parse(await firstLine(attacker));
     await neighbour.answers();
-    await exchange(await scene.create(['cat']), 'a new one works\n');
+    await exchange(await fixture.create(['cat']), 'a new one works\n');
     await attacker.destroy();
     return held;
   }
@@ -95,7 +95,7 @@ while True:
 `,
     ],
   ])('%s', async (_, source) => {
-    const { exit } = await scene.run(`shmat = libc.shmat; shmat.restype = ctypes.c_void_p\n${source}`);
+    const { exit } = await fixture.run(`shmat = libc.shmat; shmat.restype = ctypes.c_void_p\n${source}`);
     expect(exit).toEqual({ kind: 'out-of-memory' });
   });
 

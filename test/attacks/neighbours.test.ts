@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
-import { firstLine } from '../contract/sandbox-scene.ts';
+import { firstLine } from '../contract/sandbox-fixture.ts';
 import { eventually } from '../support/eventually.ts';
-import { AttackScene, Neighbour } from './attack-scene.ts';
+import { AttackFixture, Neighbour } from './attack-fixture.ts';
 
 /** Lies open to whoever can reach it, says what it is told about on stdout, and answers on its input afterwards. */
 const VICTIM = `
@@ -22,20 +22,20 @@ for line in sys.stdin: print(line, end='', flush=True)
 `;
 
 describe('a program in a forked sandbox that looks for its neighbours', () => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let victim: Sandbox;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open();
-    victim = await scene.attacker(VICTIM);
+    fixture = await AttackFixture.open();
+    victim = await fixture.attacker(VICTIM);
     expect(await firstLine(victim)).toBe('True /dev/pts/0\n');
     neighbour = new Neighbour(victim);
   });
   afterEach(() => neighbour.answers());
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it('finds none of their files in /tmp and /dev/shm, under no name that a process has for them', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 places = ['', '/proc/self/root', '/proc/1/root', '/proc/self/cwd/..', '/proc/1/cwd', '/proc/thread-self/root']
 found = [p + d for p in places for d in ('/tmp', '/dev/shm') if refused(os.listdir, p + d) is None and os.listdir(p + d)]
 print(json.dumps([found, os.path.exists('/tmp/muster-sites')]))
@@ -44,7 +44,7 @@ print(json.dumps([found, os.path.exists('/tmp/muster-sites')]))
   });
 
   it('finds none of their processes, and none of the host’s', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 processes = sorted(int(name) for name in os.listdir('/proc') if name.isdigit())
 others = [pid for pid in range(1, 5000) if pid not in (1, os.getpid()) and os.path.exists(f'/proc/{pid}')]
 print(json.dumps([set(processes) <= {1, os.getpid()}, others]))
@@ -53,7 +53,7 @@ print(json.dumps([set(processes) <= {1, os.getpid()}, others]))
   });
 
   it('has no descriptor but its three streams, neither of a neighbour nor of the zygote', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 def is_open(fd):
     return refused(os.fstat, fd) is None
 streams = [os.readlink(f'/proc/self/fd/{fd}').split(':')[0] for fd in range(3)]
@@ -66,7 +66,7 @@ print(json.dumps([[fd for fd in range(5000) if is_open(fd)], streams]))
   });
 
   it('reaches none of their sockets: paths, abstract names, ports', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 def connect(family, address):
     return refused(socket.socket(family).connect, address)
 print(json.dumps([connect(socket.AF_UNIX, '/tmp/socket'), connect(socket.AF_UNIX, '\\0secret'), connect(socket.AF_INET, ('127.0.0.1', 4711)),
@@ -76,7 +76,7 @@ print(json.dumps([connect(socket.AF_UNIX, '/tmp/socket'), connect(socket.AF_UNIX
   });
 
   it('shares no System V or POSIX memory, queue or semaphore with them, and no terminal', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 IPC_PRIVATE_TO_THEM = [libc.shmget(4711, 4096, 0), libc.msgget(4711, 0), libc.semget(4711, 1, 0)]
 shown = [open(f'/proc/sysvipc/{kind}').read().count('\\n') - 1 for kind in ('shm', 'msg', 'sem')]
 print(json.dumps([IPC_PRIVATE_TO_THEM, shown, sorted(os.listdir('/dev/pts'))]))
@@ -85,7 +85,7 @@ print(json.dumps([IPC_PRIVATE_TO_THEM, shown, sorted(os.listdir('/dev/pts'))]))
   });
 
   it('signals nobody outside, however it names them, and not the process that holds its walls', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 walls = [refused(os.kill, 1, number) for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)]
@@ -101,7 +101,7 @@ print(json.dumps([walls, sorted(map(str, others)), sorted(map(str, groups)), eve
   });
 
   it('neither traces nor reads nor writes the memory of the process that holds its walls', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 PTRACE_ATTACH, PTRACE_SEIZE = 16, 0x4206
 traced = [call(101 if os.uname().machine == 'x86_64' else 117, request, 1, 0, 0) for request in (PTRACE_ATTACH, PTRACE_SEIZE)]
 files = [refused(open, '/proc/1/' + name, mode) for name, mode in (('mem', 'rb'), ('mem', 'r+b'), ('environ', 'rb'), ('maps', 'rb'), ('auxv', 'rb'))]
@@ -111,7 +111,7 @@ print(json.dumps([traced, files, refused(os.listdir, '/proc/1/fd')]))
   });
 
   it('neither traces nor reads a process of its own through the calls that are refused, which leaves it what a parent is for', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import signal
 child = os.fork()
 if child == 0:
@@ -125,7 +125,7 @@ print(json.dumps([traced, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]))
   });
 
   it('cannot write the files of its zygote, nor those that all sandboxes have in common', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import muster_zygote.program
 files = [muster_zygote.program.__file__, '/runner/zygote.py', sys.executable, os.__file__, '/etc/passwd', '/muster/inbox']
 def written(path):
@@ -151,8 +151,8 @@ text = 'interned-by-everybody'
 ctypes.memset(id(sys.intern(text)) + 48, ord('x'), len(text))
 os.chdir('/'); os.umask(0o777)
 `;
-    expect((await scene.run(poison)).exit).toEqual({ kind: 'exited', code: 0 });
-    const seen = await scene.report(
+    expect((await fixture.run(poison)).exit).toEqual({ kind: 'exited', code: 0 });
+    const seen = await fixture.report(
       `print(json.dumps([hasattr(os, 'POISON'), 'POISON' in os.environ, sys.intern('interned-by-everybody'), os.getcwd()]))`,
     );
     expect(seen).toEqual([false, false, 'interned-by-everybody', '/tmp']);
@@ -160,7 +160,7 @@ os.chdir('/'); os.umask(0o777)
 
   it('has found, all in all, no more descriptors in Muster than two streams a neighbour', async () => {
     const before = (await readdir('/proc/self/fd')).length;
-    for (let i = 0; i < 20; i += 1) await scene.report('print(json.dumps(os.getpid()))');
+    for (let i = 0; i < 20; i += 1) await fixture.report('print(json.dumps(os.getpid()))');
     const open = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
     await eventually('what was closed is gone', async () => (await open()) <= before);
     expect(await open()).toBeLessThanOrEqual(before);

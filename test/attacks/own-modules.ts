@@ -2,7 +2,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
-import { FORKED_MOUNTS, ZYGOTE } from './attack-scene.ts';
+import { FORKED_MOUNTS, ZYGOTE } from './attack-fixture.ts';
 
 /** Runners with one more module, which their zygote is to import. */
 export class OwnModules implements AsyncDisposable {

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/command/own-user.ts';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
-import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
-import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, RUNNER, WAYS, ZYGOTE } from './attack-scene.ts';
+import { firstLine, NEVER } from '../contract/sandbox-fixture.ts';
+import { AttackFixture, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, RUNNER, WAYS, ZYGOTE } from './attack-fixture.ts';
 
 const isRoot = process.getuid?.() === 0;
 /** What it takes to enter a namespace, in the user namespace that it belongs to. */
@@ -39,24 +39,24 @@ print(json.dumps({'own': looked(own), 'other': looked(other), 'traced': 'done' i
 `;
 
 describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made', (start) => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   let directory: string;
   beforeAll(async () => {
-    scene = await AttackScene.open({ start });
-    neighbour = new Neighbour(await scene.create(ECHO));
+    fixture = await AttackFixture.open({ start });
+    neighbour = new Neighbour(await fixture.create(ECHO));
     // Only root can go there.
     directory = await mkdtemp(path.join(tmpdir(), 'muster-root-'));
   });
   afterEach(() => neighbour.answers());
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
     await rm(directory, { recursive: true });
   });
 
   it('belongs on the host to a user and a group that own nothing, with all that it starts', async () => {
     const marker = path.basename(directory);
-    const sandbox = await scene.create(['sh', '-c', '(echo ready; read -r line; echo); echo', marker]);
+    const sandbox = await fixture.create(['sh', '-c', '(echo ready; read -r line; echo); echo', marker]);
     await new Promise((resolve) => sandbox.stdout.once('data', resolve));
     const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
     const identities = await Promise.all(
@@ -74,7 +74,7 @@ describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made'
   it('has a user namespace of its own: its user reads and traces no program of another sandbox, not even one whose process id it knows', async () => {
     const marker = `${path.basename(directory)}-apart`;
     const command = ['sh', '-c', 'echo ready; read -r line', marker];
-    const sandboxes = [await scene.create(command), await scene.create(command)];
+    const sandboxes = [await fixture.create(command), await fixture.create(command)];
     for (const sandbox of sandboxes) expect(await firstLine(sandbox)).toBe('ready\n');
     const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
     const [own, other] = processes.map(({ pid }) => String(pid));
@@ -85,7 +85,7 @@ describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made'
   });
 
   it('reads and writes nothing in /proc that is there for root alone', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import stat
 def opened(path, flags):
     return refused(lambda: os.close(os.open(path, flags | os.O_NONBLOCK)))
@@ -123,7 +123,7 @@ print(json.dumps([read(path) for path in ['/data/open', '/data/secret', *words, 
     const mounts = [...FORKED_MOUNTS, { source: shown, target: '/data' }];
     const umask = process.umask(0o077);
     try {
-      const sandbox = await scene.create([PYTHON, '-I', '-c', source], { mounts });
+      const sandbox = await fixture.create([PYTHON, '-I', '-c', source], { mounts });
       const file = await sandbox.upload('deep/down/file', { kind: 'file', hostPath: sent }, NEVER);
       const stream = await sandbox.upload('stream', { kind: 'stream', stream: Readable.from(['streamed']) }, NEVER);
       sandbox.stdin.end(`${file} ${stream}`);
@@ -172,11 +172,11 @@ describe.runIf(isRoot)('what a template imports, in the zygote of sandboxes that
   afterAll(() => rm(directory, { recursive: true }));
 
   it('belongs to their user, cannot become root, reaches neither the warden nor the machine’s settings, and mounts nothing for a sandbox', async () => {
-    await using scene = await AttackScene.open();
+    await using fixture = await AttackFixture.open();
     const mounts = [...FORKED_MOUNTS.filter(({ source }) => source !== RUNNER), { source: directory, target: '/runner' }];
     const source = 'import imported, json, os; print(json.dumps([imported.SEEN, len(os.listdir("/usr/share")) > 0]))';
     const zygote = { ...ZYGOTE, imports: ['imported'] };
-    const sandbox = await scene.create([PYTHON, '-I', '-c', source], { mounts, zygote });
+    const sandbox = await fixture.create([PYTHON, '-I', '-c', source], { mounts, zygote });
     sandbox.stdin.end();
     const said = await text(sandbox.stdout);
     await sandbox.destroy();

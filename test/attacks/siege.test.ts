@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY } from '../end-to-end/stage.ts';
 import { Town } from '../end-to-end/town.ts';
 import { extent } from '../support/full-form.ts';
-import { WAYS } from './attack-scene.ts';
+import { WAYS } from './attack-fixture.ts';
 import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));

@@ -6,10 +6,10 @@ import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
 import type { Collected } from '../../src/runner/played-episode.ts';
 import type { PlannedEpisode } from '../../src/runner/playlist.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
-import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
+import { firstLine, NEVER } from '../contract/sandbox-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { heldMemory } from '../support/held-memory.ts';
-import { AttackScene, ECHO, Neighbour } from './attack-scene.ts';
+import { AttackFixture, ECHO, Neighbour } from './attack-fixture.ts';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -38,18 +38,18 @@ function episodes(...indices: readonly number[]): readonly PlannedEpisode[] {
 }
 
 describe('a program in a forked sandbox that misuses its line to Muster', () => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open();
-    neighbour = new Neighbour(await scene.create(ECHO));
+    fixture = await AttackFixture.open();
+    neighbour = new Neighbour(await fixture.create(ECHO));
   });
   afterEach(() => neighbour.answers());
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   async function sessionOf(source: string): Promise<{ readonly session: RunnerSession; readonly end: () => Promise<void> }> {
-    const sandbox = await scene.attacker(RUNNER + source);
-    const session = await RunnerSession.open(sandbox, scene.ground.clock, NEVER);
+    const sandbox = await fixture.attacker(RUNNER + source);
+    const session = await RunnerSession.open(sandbox, fixture.context.clock, NEVER);
     await session.load(LOAD, TERMS, NEVER);
     return {
       session,
@@ -138,7 +138,7 @@ sys.stdin.read()
   it('sends descriptors along: Muster takes none', async () => {
     const before = (await readdir('/proc/self/fd')).length;
     // The kernel counts those on their way for a user, whose other sandboxes may have all that there may be at this moment.
-    const { exit, stdout } = await scene.run(`
+    const { exit, stdout } = await fixture.run(`
 ours, null = socket.socket(fileno=os.dup(1)), os.open('/dev/null', os.O_RDONLY)
 for i in range(100):
     while refused(socket.send_fds, ours, [b'%d\\n' % i], [0, 1, 2, null]) == 'ETOOMANYREFS': time.sleep(0.01)
@@ -148,7 +148,7 @@ for i in range(100):
   });
 
   it('sends urgent bytes: what is before and after them arrives, and so does the end', async () => {
-    const { exit, stdout } = await scene.run(`
+    const { exit, stdout } = await fixture.run(`
 ours = socket.socket(fileno=os.dup(1))
 for i in range(10):
     ours.send(b'before\\n')
@@ -160,7 +160,7 @@ for i in range(10):
   });
 
   it('hangs up on all its streams and lives on: it is there to be destroyed', async () => {
-    const attacker = await scene.attacker(`
+    const attacker = await fixture.attacker(`
 print('hanging up', flush=True)
 for stream in range(3):
     socket.socket(fileno=os.dup(stream)).shutdown(socket.SHUT_RDWR)
@@ -174,8 +174,8 @@ time.sleep(1000)
   });
 
   it('looks for the socket through which its streams came, by its own name for it and by every other', async () => {
-    const sites = path.join(scene.ground.stateDir, 'sandboxes', scene.provider.owner, '_warden.sock');
-    const seen = await scene.report(`
+    const sites = path.join(fixture.context.stateDir, 'sandboxes', fixture.provider.owner, '_warden.sock');
+    const seen = await fixture.report(`
 peers = [socket.socket(fileno=os.dup(stream)).getpeername() for stream in range(3)]
 names = [p for p in {*map(str, peers), '/tmp/muster-sites/_warden.sock', ${JSON.stringify(sites)}, '\\0_warden.sock', '_warden.sock'} if p]
 names += [root + '/tmp/muster-sites/_warden.sock' for root in ('/proc/self/root', '/proc/1/root', '/proc/1/cwd')]
@@ -186,9 +186,9 @@ print(json.dumps([name for name, answer in answers.items() if answer is None]))
   });
 
   it('finds no token in its memory, neither its own nor another’s', async () => {
-    const others = await Promise.all([1, 2, 3].map(() => scene.attacker('print("ready", flush=True)\nsys.stdin.read()')));
+    const others = await Promise.all([1, 2, 3].map(() => fixture.attacker('print("ready", flush=True)\nsys.stdin.read()')));
     for (const other of others) expect(await firstLine(other)).toBe('ready\n');
-    const found = await scene.report(`
+    const found = await fixture.report(`
 import re
 found, decoy = set(), (os.urandom(32).hex() + ' stdin').encode()
 with open('/proc/self/mem', 'rb', 0) as memory:

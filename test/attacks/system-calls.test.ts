@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ArgumentCondition, REFUSED_SYSTEM_CALLS } from '../../src/adapters/sandbox/local/program/refused-system-calls.ts';
-import { AttackScene, ECHO, Neighbour, WAYS } from './attack-scene.ts';
+import { AttackFixture, ECHO, Neighbour, WAYS } from './attack-fixture.ts';
 
 const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 const here = REFUSED_SYSTEM_CALLS.flatMap((call) => {
@@ -12,18 +12,18 @@ const here = REFUSED_SYSTEM_CALLS.flatMap((call) => {
 const FAMILIES = Array.from({ length: 64 }, (_, family) => family);
 
 describe.each(WAYS)('a program in a %s sandbox that asks the kernel for what it may not', (start) => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open({ start });
-    neighbour = new Neighbour(await scene.create(ECHO));
+    fixture = await AttackFixture.open({ start });
+    neighbour = new Neighbour(await fixture.create(ECHO));
   });
   afterEach(() => neighbour.answers());
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it('gets the answer of the table to every call in it, whatever the arguments are', async () => {
     // The other arguments would be wrong for every call, if it were let through.
-    const answers = await scene.report(`
+    const answers = await fixture.report(`
 print(json.dumps([sorted({str(call(number, *arguments)) for arguments in vectors}) for number, vectors in ${JSON.stringify(here.map((each) => [each.number, refusedArguments(each)]))}]))
 `);
     expect(answers).toEqual(here.map(({ answer }) => [answer]));
@@ -31,7 +31,7 @@ print(json.dumps([sorted({str(call(number, *arguments)) for arguments in vectors
 
   it('gets the same answers in every process and thread that it starts, and after it has become another program', async () => {
     const source = 'import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.syscall(272, 0x10000000), ctypes.get_errno())';
-    const answers = await scene.report(`
+    const answers = await fixture.report(`
 import subprocess, threading
 seen = []
 def ask():
@@ -51,7 +51,7 @@ print(json.dumps(seen))
   });
 
   it('can start threads and processes, for which its C library falls back to the calls that are left', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import multiprocessing, subprocess, threading
 thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
 print(json.dumps([subprocess.run(['true']).returncode, os.system('exit 3') >> 8]))
@@ -60,7 +60,7 @@ print(json.dumps([subprocess.run(['true']).returncode, os.system('exit 3') >> 8]
   });
 
   it('has sockets of the families that are listed and of no other: it neither talks to the hypervisor nor listens for it', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 AF_VSOCK, VMADDR_CID_ANY, AF_ALG, AF_PACKET, AF_NETLINK = 40, 0xffffffff, 38, 17, 16
 def family(number):
     try:
@@ -79,7 +79,7 @@ print(json.dumps([listening, protocols, answers, b.recv(16).decode(), [name for 
   });
 
   it('watches no files or directories of the host, and takes nothing of what there is so many of for a user: watchers, room in queues', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import fcntl
 watchers = [asked('inotify_init1', 0), asked('inotify_init'), asked('fanotify_init', 0, 0)]
 watchers.append(refused(fcntl.fcntl, os.open('/usr/bin', os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT))
@@ -92,7 +92,7 @@ print(json.dumps([watchers, call(${numberOf('mq_open')}, b'/queue', os.O_CREAT |
   });
 
   it('neither sees nor sets the limits of another process, and does both for itself', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import resource
 child = os.fork()
 if child == 0:
@@ -109,13 +109,13 @@ print(json.dumps([sorted(set(others)), before[0] - resource.getrlimit(resource.R
   it.runIf(process.arch === 'x64')('is not heard under the numbers of x32', async () => {
     const bit = 0x4000_0000;
     const numbers = [bit, bit + 1, bit + 512, ...here.map(({ number }) => bit + number)];
-    const answers = await scene.report(`print(json.dumps(sorted({str(call(n, -1, -1, -1)) for n in ${JSON.stringify(numbers)}})))`);
+    const answers = await fixture.report(`print(json.dumps(sorted({str(call(n, -1, -1, -1)) for n in ${JSON.stringify(numbers)}})))`);
     expect(answers).toEqual(['ENOSYS']);
   });
 
   it.runIf(process.arch === 'x64')('is ended when it calls as a 32-bit program does', async () => {
     // mov eax, 20 (getpid of the 32-bit table); int 0x80; ret
-    const { exit } = await scene.run(`
+    const { exit } = await fixture.run(`
 import mmap
 page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 page.write(bytes.fromhex('b814000000cd80c3'))
@@ -126,7 +126,7 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
   });
 
   it('cannot take the filter or its limits off, nor get privileges', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import resource
 PR_SET_SECCOMP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 22, 47, 2
 refusals = [

@@ -2,20 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AttackScene, ECHO, Neighbour, WAYS } from './attack-scene.ts';
+import { AttackFixture, ECHO, Neighbour, WAYS } from './attack-fixture.ts';
 
 describe.each(WAYS)('a program in a %s sandbox that tries to get through its walls', (start) => {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   let neighbour: Neighbour;
   beforeAll(async () => {
-    scene = await AttackScene.open({ start });
-    neighbour = new Neighbour(await scene.create(ECHO));
+    fixture = await AttackFixture.open({ start });
+    neighbour = new Neighbour(await fixture.create(ECHO));
   });
   afterEach(() => neighbour.answers());
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it('makes no namespace and enters none, and its own allows none, whatever the filter would let through', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import subprocess
 NEW_USER, NEW_NET, NEW_PID, NEW_NS = 0x10000000, 0x40000000, 0x20000000, 0x20000
 made = [asked('unshare', flag) for flag in (NEW_USER, NEW_NET, NEW_PID, NEW_NS, NEW_USER | NEW_NS)]
@@ -28,7 +28,7 @@ print(json.dumps([sorted(set(made + entered)), programs, open('/proc/sys/user/ma
   });
 
   it('mounts, unmounts and pivots nothing', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import subprocess
 MS_BIND, MS_REMOUNT, MNT_DETACH = 4096, 32, 2
 os.mkdir('/tmp/new')
@@ -51,7 +51,7 @@ print(json.dumps([sorted(set(answers)), programs]))
   });
 
   it('neither finds /sys and its control group, nor writes what of the kernel is in /proc', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 def written(path):
     return refused(lambda: os.write(os.open(path, os.O_WRONLY), b'1'))
 settings = [os.path.join(d, f) for d, _, files in os.walk('/proc/sys') for f in files]
@@ -71,8 +71,8 @@ print(json.dumps([len(settings) > 100, [path for path, answer in answers.items()
 
   it('finds none of Muster’s places in what its processes tell, the first one’s command line among it', async () => {
     // In hexadecimal, so that the attacker's own command line does not have them.
-    const places = [scene.ground.stateDir, path.resolve('runner')].map((place) => Buffer.from(place).toString('hex'));
-    const seen = await scene.report(`
+    const places = [fixture.context.stateDir, path.resolve('runner')].map((place) => Buffer.from(place).toString('hex'));
+    const seen = await fixture.report(`
 def read(path):
     try:
         with open(path, 'rb') as file: return file.read()
@@ -92,7 +92,7 @@ print(json.dumps([[place for place in ${JSON.stringify(places)} if bytes.fromhex
 
   it('sets neither clock nor hostname', async () => {
     const before = Date.now();
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 import time
 CLOCK_REALTIME = 0
 clocks = [refused(time.clock_settime, CLOCK_REALTIME, 0.0), refused(time.clock_settime, CLOCK_REALTIME, time.time() + 86400)]
@@ -108,7 +108,7 @@ print(json.dumps([clocks, names, os.uname().nodename]))
   });
 
   it('takes no precedence over others: of processor, disk, memory or time', async () => {
-    const seen = await scene.report(`
+    const seen = await fixture.report(`
 IOPRIO_SET, REAL_TIME = (251 if os.uname().machine == 'x86_64' else 30), 1 << 13
 nicer = os.getpriority(os.PRIO_PROCESS, 0) - 1
 answers = {

@@ -9,8 +9,8 @@ import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/c
 import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { DialBackSettings, PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
-import { NEVER } from '../contract/sandbox-scene.ts';
-import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
+import { NEVER } from '../contract/sandbox-fixture.ts';
+import { podTemplate } from '../support/kubernetes/kubernetes-context.ts';
 
 /** What is said about the cluster by environment variables; docs/kubernetes.md explains them. */
 const environmentSchema = z.object({

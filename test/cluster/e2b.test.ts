@@ -3,7 +3,7 @@ import { createE2bProvider } from '../../src/adapters/sandbox/e2b/e2b-provider.t
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { CARTPOLE, LATE, REPOSITORY, Stage } from '../end-to-end/stage.ts';
-import { crashedOwner } from '../support/e2b/e2b-ground.ts';
+import { crashedOwner } from '../support/e2b/e2b-context.ts';
 
 /** With the account of E2B_API_KEY, and all that the environment says to Muster and the SDK besides. It needs the template of deploy/e2b. */
 const given = Object.entries(process.env).flatMap(([name, value]) =>

@@ -5,7 +5,7 @@ import { limitFailures, MEMORY_BOMB } from '../contract/limit-failures.ts';
 import { POD_FAILURES } from '../contract/pod-failures.ts';
 import { shellCommands } from '../contract/sandbox-commands.ts';
 import { sandboxProviderContract } from '../contract/sandbox-provider.ts';
-import { ClusterGround } from './cluster-ground.ts';
+import { ClusterContext } from './cluster-context.ts';
 import { claimsUnavailable, clusterUnderTest, dialBackHere, dialBackUnavailable, unavailable } from './cluster-under-test.ts';
 
 nock.restore();
@@ -37,21 +37,21 @@ const EXEC_FAILURES: ExpectedFailures = {
 
 sandboxProviderContract(
   'the Kubernetes provider, on a real cluster,',
-  { ...SUBJECT, open: async () => new ClusterGround() },
+  { ...SUBJECT, open: async () => new ClusterContext() },
   EXEC_FAILURES,
   unavailable,
 );
 
 sandboxProviderContract(
   'the Kubernetes provider, on pods claimed from agent-sandbox in a real cluster,',
-  { ...SUBJECT, open: async () => new ClusterGround({ claims: { replicas: 1 } }) },
+  { ...SUBJECT, open: async () => new ClusterContext({ claims: { replicas: 1 } }) },
   EXEC_FAILURES,
   claimsUnavailable,
 );
 
 sandboxProviderContract(
   'the Kubernetes provider whose pods dial back, on a real cluster,',
-  { ...SUBJECT, open: async () => new ClusterGround({ transport: dialBackHere() }) },
+  { ...SUBJECT, open: async () => new ClusterContext({ transport: dialBackHere() }) },
   FAILURES,
   dialBackUnavailable,
 );

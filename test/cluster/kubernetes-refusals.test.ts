@@ -6,7 +6,7 @@ import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import { PodPart, type PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
-import { NEVER } from '../contract/sandbox-scene.ts';
+import { NEVER } from '../contract/sandbox-fixture.ts';
 import { clusterPod, podsOf, unavailable } from './cluster-under-test.ts';
 
 nock.restore();

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { LIMIT_NAMES, type LimitName } from '../../src/pool/ports/template.ts';
-import { BubblewrapContext } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext } from '../support/bubblewrap-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import type { ExpectedFailures } from './expected-failure.ts';
 import { FORK_BOMB, limitFailures, MEMORY_BOMB, PROCESS_COUNT, PROCESSOR_TIME, TREE_MEMORY, USAGE } from './limit-failures.ts';

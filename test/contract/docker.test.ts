@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { DockerDaemon, daemonUnavailable } from '../support/docker/docker-daemon.ts';
-import { DockerGround } from '../support/docker/docker-ground.ts';
+import { DockerContext } from '../support/docker/docker-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { limitFailures, USAGE } from './limit-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -20,9 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => daemon?.[Symbol.asyncDispose]());
 
-async function open(): Promise<DockerGround> {
+async function open(): Promise<DockerContext> {
   if (!daemon) throw new Error('the daemon was not started');
-  return DockerGround.open(daemon, mounts);
+  return DockerContext.open(daemon, mounts);
 }
 
 sandboxProviderContract(

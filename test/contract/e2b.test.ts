@@ -1,4 +1,4 @@
-import { E2bGround } from '../support/e2b/e2b-ground.ts';
+import { E2bContext } from '../support/e2b/e2b-context.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { DISK_BOMB, FORK_BOMB, limitFailures, MEMORY_BOMB, PROCESS_COUNT, PROCESSOR_TIME, TREE_MEMORY, USAGE } from './limit-failures.ts';
@@ -12,7 +12,7 @@ const BY_TEMPLATE = 'a sandbox is as large as its E2B template was built';
 
 sandboxProviderContract(
   'the E2B provider',
-  { commands: shellCommands(executable), mounts: [], open: () => E2bGround.open(mounts) },
+  { commands: shellCommands(executable), mounts: [], open: () => E2bContext.open(mounts) },
   {
     'bytes of every value pass unchanged both ways': {
       reason: 'the SDK hands output over as text: what is no UTF-8 is replaced',

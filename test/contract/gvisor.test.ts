@@ -1,5 +1,5 @@
 import { LIMIT_NAMES, type LimitName } from '../../src/pool/ports/template.ts';
-import { GvisorGround, gvisorHere } from '../support/gvisor-ground.ts';
+import { GvisorContext, gvisorHere } from '../support/gvisor-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import type { ExpectedFailures } from './expected-failure.ts';
 import { limitFailures, MEMORY_BOMB, PROCESSOR_TIME, TREE_MEMORY } from './limit-failures.ts';
@@ -25,7 +25,7 @@ const OLDER: ExpectedFailures = {
 
 sandboxProviderContract(
   'the gVisor provider',
-  { commands: shellCommands(executable), mounts, open: () => GvisorGround.open(mounts) },
+  { commands: shellCommands(executable), mounts, open: () => GvisorContext.open(mounts) },
   {
     ...byMachine,
     [TREE_MEMORY]: {

@@ -10,13 +10,13 @@ import { type OwnerId, parseOwnerId, parseSandboxId } from '../../src/kernel/ids
 import { SkippableClock } from '../support/skippable-clock.ts';
 import type { ExpectedFailures } from './expected-failure.ts';
 import { DISK_BOMB, FORK_BOMB, MEMORY_BOMB, PROCESS_COUNT, PROCESSOR_TIME, TREE_MEMORY, USAGE } from './limit-failures.ts';
-import { type SandboxGround, sandboxProviderContract, type SandboxProviderSubject } from './sandbox-provider.ts';
-import { NEVER } from './sandbox-scene.ts';
+import { type SandboxContext, sandboxProviderContract, type SandboxProviderSubject } from './sandbox-provider.ts';
+import { NEVER } from './sandbox-fixture.ts';
 
 const NO_PROCESSES = 'no processes in memory';
 const NO_PYTHON = 'no Python in memory';
 
-const SUBJECT: SandboxProviderSubject = { commands: commands(), mounts: [], open: () => Promise.resolve(new InMemoryGround()) };
+const SUBJECT: SandboxProviderSubject = { commands: commands(), mounts: [], open: () => Promise.resolve(new InMemoryContext()) };
 
 it('an adapter that excepts a scenario that does not exist is refused', () => {
   expect(() => sandboxProviderContract('any', SUBJECT, { 'no such scenario': { reason: 'typing error', error: /./ } })).toThrow(
@@ -55,13 +55,13 @@ function withoutMachine(reason: string, missing: string, titles: readonly string
   return Object.fromEntries(titles.map((title) => [title, { reason, error: new RegExp(`^${missing}$`) }]));
 }
 
-class InMemoryGround implements SandboxGround {
+class InMemoryContext implements SandboxContext {
   readonly clock = new SkippableClock();
   readonly hiddenPaths: readonly string[] = [];
   readonly #world = new InMemoryWorld();
   readonly #owners: OwnerId[] = [];
 
-  provider(): ReturnType<SandboxGround['provider']> {
+  provider(): ReturnType<SandboxContext['provider']> {
     const owner = parseOwnerId(`owner-${this.#owners.length}`);
     this.#owners.push(owner);
     return createInMemoryProvider({ owner, clock: this.clock, programs: PROGRAMS, world: this.#world });
@@ -71,11 +71,11 @@ class InMemoryGround implements SandboxGround {
     return this.#owners.flatMap((owner) => this.#world.sandboxesOf(owner).map(({ id }) => `${owner}/${id}`));
   }
 
-  async killFromOutside(...[{ owner }, id]: Parameters<SandboxGround['killFromOutside']>): Promise<void> {
+  async killFromOutside(...[{ owner }, id]: Parameters<SandboxContext['killFromOutside']>): Promise<void> {
     this.#world.lose(owner, id);
   }
 
-  async crashedOwner(lines: Parameters<SandboxGround['crashedOwner']>[0]): ReturnType<SandboxGround['crashedOwner']> {
+  async crashedOwner(lines: Parameters<SandboxContext['crashedOwner']>[0]): ReturnType<SandboxContext['crashedOwner']> {
     const provider = this.provider();
     const limits = { memoryBytes: 1, processes: 1, cpus: 1, diskBytes: 1, lifetimeSeconds: 3600 };
     const ids = lines.map((_, i) => parseSandboxId(`crashed-${i}`));

@@ -1,5 +1,5 @@
 import nock from 'nock';
-import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { POD_FAILURES } from './pod-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -15,7 +15,7 @@ sandboxProviderContract(
   {
     commands: shellCommands(executable),
     mounts: [],
-    open: () => KubernetesGround.open({ mounts }, {}, { replicas: 1 }),
+    open: () => KubernetesContext.open({ mounts }, {}, { replicas: 1 }),
     // Claimed pods come and go in another way. Inside they are like those that Muster makes.
     sample: ['leaving'],
   },

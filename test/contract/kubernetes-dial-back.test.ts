@@ -1,6 +1,6 @@
 import nock from 'nock';
 import { outOfTheWay } from '../support/kubernetes/dial-back-image.ts';
-import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { POD_FAILURES } from './pod-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -23,7 +23,7 @@ sandboxProviderContract(
       const { image: layers, transport } = await image;
       const targets = new Set(layers.mounts.map(({ target }) => target));
       const both = [...layers.mounts, ...mounts.filter(({ target }) => !targets.has(target))];
-      return await KubernetesGround.open({ mounts: both }, {}, undefined, transport);
+      return await KubernetesContext.open({ mounts: both }, {}, undefined, transport);
     },
     // Pods that dial back are heard in another way. Their walls are those of the other pods.
     sample: ['streams', 'uploads', 'leaving'],

@@ -1,5 +1,5 @@
 import nock from 'nock';
-import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { POD_FAILURES } from './pod-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -12,6 +12,6 @@ const { executable, mounts } = pythonInterpreter();
 
 sandboxProviderContract(
   'the Kubernetes provider, on a simulated cluster,',
-  { commands: shellCommands(executable), mounts: [], open: () => KubernetesGround.open({ mounts }) },
+  { commands: shellCommands(executable), mounts: [], open: () => KubernetesContext.open({ mounts }) },
   POD_FAILURES,
 );

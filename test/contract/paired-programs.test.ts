@@ -2,11 +2,11 @@ import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { PolicyProgram, Zygote } from '../../src/pool/ports/template.ts';
-import { BubblewrapContext } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext } from '../support/bubblewrap-context.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { shellCommands } from './sandbox-commands.ts';
-import { firstLine, NEVER, SandboxScene } from './sandbox-scene.ts';
+import { firstLine, NEVER, SandboxFixture } from './sandbox-fixture.ts';
 
 const { executable, mounts } = pythonInterpreter();
 const forkedMounts = [...mounts, { source: path.join(import.meta.dirname, '../../runner'), target: '/runner' }];
@@ -48,18 +48,18 @@ const STAYS = 'import time\ntime.sleep(1e6)';
 
 describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (start) => {
   failOnLeftoverProcesses();
-  let scene: SandboxScene;
-  const open = async (policy: PolicyProgram['command']): Promise<SandboxScene> => {
+  let fixture: SandboxFixture;
+  const open = async (policy: PolicyProgram['command']): Promise<SandboxFixture> => {
     const subject = {
       commands,
       ...STARTS[start],
       open: () => BubblewrapContext.open(STARTS[start].mounts, { policy: { command: policy } }),
     };
-    return (scene = new SandboxScene(subject, await subject.open()));
+    return (fixture = new SandboxFixture(subject, await subject.open()));
   };
   afterEach(async () => {
-    await scene.expectNothingLeft();
-    await scene[Symbol.asyncDispose]();
+    await fixture.expectNothingLeft();
+    await fixture[Symbol.asyncDispose]();
   });
 
   it('hear one another, and see nothing of one another’s processes, namespaces and files', async () => {
@@ -97,11 +97,11 @@ describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (st
   it('leave nothing when either is taken away from outside', async () => {
     await open(joined(STAYS));
     for (const half of ['', '-policy']) {
-      const sandbox = await scene.create(joined(NOTICES));
+      const sandbox = await fixture.create(joined(NOTICES));
       expect(await firstLine(sandbox)).toBe('ready\n');
-      await scene.ground.killFromOutside(scene.provider, parseSandboxId(`${sandbox.id}${half}`));
+      await fixture.context.killFromOutside(fixture.provider, parseSandboxId(`${sandbox.id}${half}`));
       expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
-      await scene.expectNothingLeft();
+      await fixture.expectNothingLeft();
     }
   });
 });

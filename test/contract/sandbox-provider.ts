@@ -7,7 +7,7 @@ import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
 import { contractCase, type ExpectedFailures } from './expected-failure.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
-import { SandboxScene } from './sandbox-scene.ts';
+import { SandboxFixture } from './sandbox-fixture.ts';
 import { isolationScenarios } from './scenarios/isolation.ts';
 import { leavingScenarios } from './scenarios/leaving.ts';
 import { limitScenarios } from './scenarios/limits.ts';
@@ -22,13 +22,13 @@ export interface SandboxProviderSubject {
   /** What sandboxes are forked from, if they are. */
   readonly zygote?: Zygote;
   /** A place of its own for one test. */
-  open(): Promise<SandboxGround>;
+  open(): Promise<SandboxContext>;
   /** What the short form of the tests runs, where another subject, which differs in nothing else, runs all. */
   readonly sample?: readonly Group[];
 }
 
 /** The place that the providers of one test share: a machine, a cluster, an account. */
-export interface SandboxGround extends AsyncDisposable {
+export interface SandboxContext extends AsyncDisposable {
   readonly clock: SkippableClock;
   /** A provider of another owner each time. */
   provider(): SandboxProvider;
@@ -42,13 +42,13 @@ export interface SandboxGround extends AsyncDisposable {
   killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void>;
   /** Another Muster creates sandboxes with these commands and dies without warning. @returns their ids. */
   crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]>;
-  /** What every template has besides, on this ground. */
+  /** What every template has besides, on this context. */
   readonly additions?: Partial<SandboxTemplate>;
   /** Host paths that no sandbox may see. */
   readonly hiddenPaths: readonly string[];
 }
 
-export type Scenario = (scene: SandboxScene) => Promise<void>;
+export type Scenario = (fixture: SandboxFixture) => Promise<void>;
 
 const GROUPS = {
   streams: streamScenarios,
@@ -78,13 +78,13 @@ export function sandboxProviderContract(
   const where = unavailable === undefined ? '' : ` (not here: ${unavailable})`;
   describe.runIf(unavailable === undefined)(`${name} is a sandbox provider${where}`, () => {
     failOnLeftoverProcesses();
-    let scene: SandboxScene;
+    let fixture: SandboxFixture;
     beforeEach(async () => {
-      scene = new SandboxScene(subject, await subject.open());
+      fixture = new SandboxFixture(subject, await subject.open());
     });
-    afterEach(() => scene[Symbol.asyncDispose]());
+    afterEach(() => fixture[Symbol.asyncDispose]());
 
     for (const group of sampled(NAMES, (each) => subject.sample?.includes(each) ?? true))
-      for (const [title, scenario] of Object.entries(GROUPS[group])) contractCase(title, () => scenario(scene), unfit[title]);
+      for (const [title, scenario] of Object.entries(GROUPS[group])) contractCase(title, () => scenario(fixture), unfit[title]);
   });
 }

@@ -4,7 +4,7 @@ import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-sto
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
-import { BOB, claimed, running } from '../support/store-scene.ts';
+import { BOB, claimed, running } from '../support/store-fixture.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { subjectAt } from './stored/opened-stores.ts';
 

@@ -6,7 +6,7 @@ import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { bakedRunner } from '../support/e2b/baked-runner.ts';
 import { E2bSimulator } from '../support/e2b/simulator.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';
-import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { IMAGE, KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
 
@@ -39,29 +39,29 @@ describe('a checkpoint that sandboxes elsewhere fetch', { timeout: 180_000 }, ()
   it('is played in pods with the official result of this machine, to the byte', async () => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
-    await using ground = await KubernetesGround.open(image);
-    ground.allowOrigin();
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, network: 'origin' };
+    await using context = await KubernetesContext.open(image);
+    context.allowOrigin();
+    const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python, network: 'origin' };
     const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', delivery: 'pull', kubernetes });
     const here = await onThisMachine();
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(here.official));
     expect(Object.keys(onPods.run.deliveries ?? {})).toEqual(['pull']);
     expect(here.run.deliveries?.upload).toBeGreaterThan(0);
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('is read from the cache of a pod’s node, and played with the same result', async () => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
-    await using ground = await KubernetesGround.open(image);
-    ground.simulator.nodeCaches.deploy(image);
+    await using context = await KubernetesContext.open(image);
+    context.simulator.nodeCaches.deploy(image);
     const nodeCache = { namespace: 'muster-node-cache', claim: 'muster-node-cache' };
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, nodeCache };
+    const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python, nodeCache };
     const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', delivery: 'node-cache', kubernetes });
     const here = await onThisMachine();
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(here.official));
     expect(Object.keys(onPods.run.deliveries ?? {})).toEqual(['node-cache']);
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('is played at E2B with the official result of this machine, to the byte', async () => {

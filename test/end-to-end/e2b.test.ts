@@ -11,7 +11,7 @@ const { python, mounts } = await bakedRunner();
 const PLAN: Plan = { concurrentSandboxes: 4, creationsPerSecond: 1000, longestSeconds: 3600, saysRetryAfter: true };
 
 /** A simulated account, and how `./muster` is told to use it. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly simulator: E2bSimulator;
   readonly stage: Stage;
 
@@ -20,8 +20,8 @@ class Scene implements AsyncDisposable {
     this.stage = stage;
   }
 
-  static async open(options: SimulatorOptions = {}): Promise<Scene> {
-    return new Scene(await E2bSimulator.open({ baked: mounts, plan: PLAN, ...options }), await Stage.open());
+  static async open(options: SimulatorOptions = {}): Promise<Fixture> {
+    return new Fixture(await E2bSimulator.open({ baked: mounts, plan: PLAN, ...options }), await Stage.open());
   }
 
   get environment(): Record<string, string> {
@@ -48,41 +48,41 @@ const EVALUATION = ['eval', CARTPOLE, '-c', LATE, '--json', '-n', '4'];
 
 describe('an evaluation at E2B', () => {
   it('has the official result of one on this machine, to the byte', async () => {
-    await using scene = await Scene.open();
-    const here = await scene.stage.run(EVALUATION);
-    const there = await scene.stage.run([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
+    await using fixture = await Fixture.open();
+    const here = await fixture.stage.run(EVALUATION);
+    const there = await fixture.stage.run([...EVALUATION, '--config', await fixture.config()], { environment: fixture.environment });
     expect(JSON.stringify(there.summary().official)).toBe(JSON.stringify(here.summary().official));
     expect(there.summary().run.pool.limits).toMatchObject({ lifetime: { by: 'timer' } });
-    expect(scene.simulator.account.tenants).toEqual([]);
-    expect(scene.simulator.account.mostAtOnce).toBeLessThanOrEqual(4);
+    expect(fixture.simulator.account.tenants).toEqual([]);
+    expect(fixture.simulator.account.mostAtOnce).toBeLessThanOrEqual(4);
   });
 
   it('with the runner sent into every sandbox is the same', async () => {
     const bare = mounts.filter(({ target }) => target !== '/muster/runner');
-    await using scene = await Scene.open({ baked: bare });
-    const suite = await scene.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
-    const result = await scene.stage.run(
-      ['eval', suite, '-c', ANYTHING, '--json', '-n', '2', '--config', await scene.config({ runner: 'uploaded' })],
+    await using fixture = await Fixture.open({ baked: bare });
+    const suite = await fixture.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
+    const result = await fixture.stage.run(
+      ['eval', suite, '-c', ANYTHING, '--json', '-n', '2', '--config', await fixture.config({ runner: 'uploaded' })],
       {
-        environment: scene.environment,
+        environment: fixture.environment,
       },
     );
     expect(result.summary()).toMatchObject({ partial: false, official: { episodes: 8 } });
-    expect(scene.simulator.faults.requests.upload).toBeGreaterThan(0);
+    expect(fixture.simulator.faults.requests.upload).toBeGreaterThan(0);
   });
 
   it('whose Muster was killed leaves sandboxes for the next start to end, and what nobody extends ends by itself', async () => {
-    await using scene = await Scene.open();
-    const command = scene.stage.start([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
-    const { account } = scene.simulator;
+    await using fixture = await Fixture.open();
+    const command = fixture.stage.start([...EVALUATION, '--config', await fixture.config()], { environment: fixture.environment });
+    const { account } = fixture.simulator;
     await command.until('all of its sandboxes are there', () => account.tenants.length === 4);
     command.signal('SIGKILL');
     await command.ended;
     expect(account.tenants).toHaveLength(4);
     for (const { startedAt, endsAt } of account.tenants) expect(endsAt.getTime() - startedAt.getTime()).toBe(300_000);
-    const suite = await scene.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
-    const next = await scene.stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '1', '--config', await scene.config()], {
-      environment: scene.environment,
+    const suite = await fixture.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
+    const next = await fixture.stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '1', '--config', await fixture.config()], {
+      environment: fixture.environment,
     });
     expect(next.summary().run.pool.swept).toBe(4);
     expect(account.tenants).toEqual([]);
@@ -96,13 +96,13 @@ describe('before any episode is played,', () => {
     ['an E2B template that does not exist', {}, { template: 'nowhere' }, ['no template "nowhere"', 'deploy/e2b']],
     ['a tenancy that the plan does not allow', {}, { tenancySeconds: 7200 }, ['Timeout cannot be greater than 1 hours', 'tenancySeconds']],
   ])('%s is refused, with the remedy', async (_, environment, e2b, parts) => {
-    await using scene = await Scene.open();
-    const result = await scene.stage.run([...EVALUATION, '--config', await scene.config(e2b)], {
-      environment: { ...scene.environment, ...environment },
+    await using fixture = await Fixture.open();
+    const result = await fixture.stage.run([...EVALUATION, '--config', await fixture.config(e2b)], {
+      environment: { ...fixture.environment, ...environment },
     });
     expect(result).toMatchObject({ exitCode: 2, stdout: '' });
     for (const part of parts) expect(result.stderr).toContain(part);
     expect(result.stderr).not.toContain('e2b_wrong');
-    expect(scene.simulator.faults.requests.start).toBeUndefined();
+    expect(fixture.simulator.faults.requests.start).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { mkdir, symlink } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { gvisorHere } from '../support/gvisor-ground.ts';
+import { gvisorHere } from '../support/gvisor-context.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
 
 const EVALUATION = ['eval', CARTPOLE, '-c', LATE, '--episodes', '8', '-n', '2', '--json'];

@@ -1,6 +1,6 @@
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { sha256 } from '../support/upload-scene.ts';
+import { sha256 } from '../support/upload-fixture.ts';
 import { FreshServer } from './fresh-server.ts';
 
 const MEBIBYTE = 2 ** 20;

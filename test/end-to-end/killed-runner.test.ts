@@ -13,7 +13,7 @@ import { ANYTHING, seedOf, Stage } from './stage.ts';
 const EPISODES = 24;
 
 /** An evaluation of this process, on two sandboxes whose environments stop at gates. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly stage: Stage;
   readonly #muster: Muster;
   #progress: Progress | undefined;
@@ -23,12 +23,12 @@ class Scene implements AsyncDisposable {
     this.#muster = muster;
   }
 
-  static async open(template: object = {}): Promise<Scene> {
+  static async open(template: object = {}): Promise<Fixture> {
     const stage = await Stage.open();
     // However often a test kills, no episode is ever given up; nothing is duplicated, so that a kill hits what it was aimed at.
     const evaluation = { maxAttempts: 100, infrastructureRetries: 100, retryMilliseconds: 1, stragglerMilliseconds: 3_600_000 };
     const file = await stage.config({ evaluation, pool: { max: 2 }, template });
-    return new Scene(stage, await Muster.open(loadConfig({ file, environment: { HOME: '/' } })));
+    return new Fixture(stage, await Muster.open(loadConfig({ file, environment: { HOME: '/' } })));
   }
 
   get outcomes(): number {
@@ -92,8 +92,8 @@ class Scene implements AsyncDisposable {
 }
 
 async function undisturbedResult(): Promise<string> {
-  await using scene = await Scene.open();
-  return JSON.stringify((await scene.evaluate()).official);
+  await using fixture = await Fixture.open();
+  return JSON.stringify((await fixture.evaluate()).official);
 }
 
 describe('a runner that is killed', () => {
@@ -104,12 +104,12 @@ describe('a runner that is killed', () => {
 
   it('while it starts is replaced', async () => {
     // A forked one has started before anybody can see it.
-    await using scene = await Scene.open({ start: 'plain' });
-    await scene.stage.closeGates('loading');
-    const evaluation = scene.evaluate();
-    await scene.killOne('that has not loaded anything', async (runner) => !(await runner.isAt('loading')));
-    await scene.untilMissed();
-    await scene.stage.openGates('loading');
+    await using fixture = await Fixture.open({ start: 'plain' });
+    await fixture.stage.closeGates('loading');
+    const evaluation = fixture.evaluate();
+    await fixture.killOne('that has not loaded anything', async (runner) => !(await runner.isAt('loading')));
+    await fixture.untilMissed();
+    await fixture.stage.openGates('loading');
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     // On a slow machine it may have said that it is ready by the time that the kill arrives.
@@ -117,37 +117,37 @@ describe('a runner that is killed', () => {
   });
 
   it('while it loads is replaced', async () => {
-    await using scene = await Scene.open();
-    await scene.stage.closeGates('loading');
-    const evaluation = scene.evaluate();
-    await scene.killOne('that loads', async (runner) => runner.isAt('loading'));
-    await scene.untilMissed();
-    await scene.stage.openGates('loading');
+    await using fixture = await Fixture.open();
+    await fixture.stage.closeGates('loading');
+    const evaluation = fixture.evaluate();
+    await fixture.killOne('that loads', async (runner) => runner.isAt('loading'));
+    await fixture.untilMissed();
+    await fixture.stage.openGates('loading');
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect(run.pool.died).toBe(1);
   });
 
   it('while it plays is replaced, and the episode is played again', async () => {
-    await using scene = await Scene.open();
-    await scene.stage.closeGates('playing');
-    const evaluation = scene.evaluate();
-    await scene.killOne('that plays', async (runner) => runner.isAt('playing'));
-    await scene.untilMissed();
-    await scene.stage.openGates('playing');
+    await using fixture = await Fixture.open();
+    await fixture.stage.closeGates('playing');
+    const evaluation = fixture.evaluate();
+    await fixture.killOne('that plays', async (runner) => runner.isAt('playing'));
+    await fixture.untilMissed();
+    await fixture.stage.openGates('playing');
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 1, retried: 1 });
   });
 
   it('while it idles between two evaluations is replaced', async () => {
-    await using scene = await Scene.open();
-    expect(JSON.stringify((await scene.evaluate()).official)).toBe(undisturbed);
-    await scene.stage.closeGates('loading');
-    await scene.killOne('that idles', async () => true);
-    const evaluation = scene.evaluate();
-    await scene.untilMissed();
-    await scene.stage.openGates('loading');
+    await using fixture = await Fixture.open();
+    expect(JSON.stringify((await fixture.evaluate()).official)).toBe(undisturbed);
+    await fixture.stage.closeGates('loading');
+    await fixture.killOne('that idles', async () => true);
+    const evaluation = fixture.evaluate();
+    await fixture.untilMissed();
+    await fixture.stage.openGates('loading');
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect(run.retried).toBe(0);
@@ -157,17 +157,17 @@ describe('a runner that is killed', () => {
     ['with nothing left to do is not missed', false, 0],
     ['in the last episode is replaced, and the episode is played again', true, 1],
   ])('at the tail %s', async (_, isLast, retried) => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const gate = `playing-${seedOf(EPISODES - 1)}`;
-    await scene.stage.closeGates(gate);
-    const evaluation = scene.evaluate();
+    await fixture.stage.closeGates(gate);
+    const evaluation = fixture.evaluate();
     await eventually(
       'only the last episode is left',
-      async () => scene.outcomes === EPISODES - 1 && (await scene.stage.countAt(gate)) === 1,
+      async () => fixture.outcomes === EPISODES - 1 && (await fixture.stage.countAt(gate)) === 1,
     );
-    await scene.killOne('of the two', async (runner) => (await runner.isAt(gate)) === isLast);
-    await scene.untilMissed();
-    await scene.stage.openGates(gate);
+    await fixture.killOne('of the two', async (runner) => (await runner.isAt(gate)) === isLast);
+    await fixture.untilMissed();
+    await fixture.stage.openGates(gate);
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect(run.retried).toBe(retried);
@@ -177,14 +177,14 @@ describe('a runner that is killed', () => {
     const random = seededRandom(seed);
     const episodes = Array.from({ length: EPISODES }, (_, index) => index).filter(() => random() < 0.3);
     const points = episodes.map((index) => `${random() < 0.5 ? 'resetting' : 'playing'}-${seedOf(index)}`);
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const gates = new Set(['loading', ...points]);
-    await scene.stage.closeGates(...gates);
-    const evaluation = scene.evaluate();
+    await fixture.stage.closeGates(...gates);
+    const evaluation = fixture.evaluate();
     while (gates.size > 0) {
-      const gate = await scene.killAtGate(gates);
+      const gate = await fixture.killAtGate(gates);
       gates.delete(gate);
-      await scene.stage.openGates(gate);
+      await fixture.stage.openGates(gate);
     }
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
@@ -199,31 +199,31 @@ describe('a zygote that is killed', () => {
   });
 
   it('while its sandboxes play is replaced with them, and their episodes are played again, not scored', async () => {
-    await using scene = await Scene.open();
-    await scene.stage.closeGates('playing');
-    const evaluation = scene.evaluate();
-    await eventually('both sandboxes play', async () => (await scene.stage.countAt('playing')) === 2);
-    process.kill((await zygoteProcesses(scene.stage.stateDir)).warden, 'SIGKILL');
-    await scene.untilMissed(2);
-    await scene.stage.openGates('playing');
+    await using fixture = await Fixture.open();
+    await fixture.stage.closeGates('playing');
+    const evaluation = fixture.evaluate();
+    await eventually('both sandboxes play', async () => (await fixture.stage.countAt('playing')) === 2);
+    process.kill((await zygoteProcesses(fixture.stage.stateDir)).warden, 'SIGKILL');
+    await fixture.untilMissed(2);
+    await fixture.stage.openGates('playing');
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 2, retried: 2 });
   });
 
   it('again and again, changes nothing', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const gates = new Set([3, 9, 15].map((index) => `playing-${seedOf(index)}`));
-    await scene.stage.closeGates(...gates);
-    const evaluation = scene.evaluate();
+    await fixture.stage.closeGates(...gates);
+    const evaluation = fixture.evaluate();
     while (gates.size > 0) {
-      const gate = await scene.reached(gates);
-      const { bubblewrap, warden } = await zygoteProcesses(scene.stage.stateDir);
+      const gate = await fixture.reached(gates);
+      const { bubblewrap, warden } = await zygoteProcesses(fixture.stage.stateDir);
       process.kill(warden, 'SIGKILL');
       // It is the last to go: what is at a gate from here on is of the next zygote.
       await eventually('nothing is left of it', async () => (await startTimeOf(bubblewrap)) === undefined);
       gates.delete(gate);
-      await scene.stage.openGates(gate);
+      await fixture.stage.openGates(gate);
     }
     expect(JSON.stringify((await evaluation).official)).toBe(undisturbed);
   });

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { ClaimSettings } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
-import { KubernetesGround, IMAGE } from '../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext, IMAGE } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
@@ -21,8 +21,8 @@ describe('CartPole on the pods of a cluster', () => {
   ])('%s has the same official result as on bubblewrap, to the byte', async (_whence, claims, transport) => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
-    await using ground = await KubernetesGround.open(image, {}, claims);
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, ...(claims && { claims }), ...transport };
+    await using context = await KubernetesContext.open(image, {}, claims);
+    const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python, ...(claims && { claims }), ...transport };
     const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', kubernetes });
     const onThisMachine = await evaluate(stage, 'local.json', {});
     expect(onPods.run.pool.mechanism).toBe('kubernetes');
@@ -30,13 +30,13 @@ describe('CartPole on the pods of a cluster', () => {
       expect.stringMatching(/^not verified: the NetworkPolicy for kubernetes\.network: none exists, /),
     );
     // Each pod is made, its program started, and its checkpoint brought; what ends together is deleted together.
-    const { requests } = ground.simulator;
+    const { requests } = context.simulator;
     const { created } = onPods.run.pool;
     expect(requests.get(claims ? 'POST sandboxclaims' : 'POST pods')).toBe(created);
     expect(requests.get('EXEC pods') ?? 0).toBe('transport' in transport ? 0 : 2 * created);
     expect(requests.get(claims ? 'DELETE sandboxclaims' : 'DELETE pods')).toBeLessThanOrEqual(created);
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sampled } from '../support/full-form.ts';
-import { EPISODES, Scene, type Played } from './apart-scene.ts';
+import { EPISODES, Fixture, type Played } from './apart-fixture.ts';
 import { FORGERY, mazeSuite } from './maze.ts';
 import { REPOSITORY } from './stage.ts';
 
@@ -189,17 +189,17 @@ ${act('return np.zeros(9, np.int64).view(Liar)')}`,
 };
 
 describe.each(['forked', 'plain'] as const)('a policy that is played apart, %s', (start) => {
-  let scene: Scene;
+  let fixture: Fixture;
   beforeAll(async () => {
-    scene = await Scene.open(start);
+    fixture = await Fixture.open(start);
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it.each(sampled(Object.entries(FORGERIES), ([name]) => start === 'forked' || name.startsWith('writes')))(
     '%s: it changes its score when it is played together, and not apart',
     async (_name, source) => {
-      expect(returns(await scene.play('together', source))).toContain(1);
-      expect(returns(await scene.play('apart', source))).toEqual(all(0));
+      expect(returns(await fixture.play('together', source))).toContain(1);
+      expect(returns(await fixture.play('apart', source))).toEqual(all(0));
     },
   );
 
@@ -209,13 +209,13 @@ describe.each(['forked', 'plain'] as const)('a policy that is played apart, %s',
     const vector = { play: { mode: 'vector', width: 8 } };
     const pole = { environment: 'gymnasium:CartPole-v1', files: undefined, reward: { bounds: [0, 500] }, actions: 'stochastic' };
     const slope = { environment: { entry: 'maze:Slope', kwargs: {} } };
-    const coded = await scene.policy(DRAWS);
+    const coded = await fixture.policy(DRAWS);
     const plays: { readonly checkpoint: string }[] = [];
     for (const play of [single, lockstep]) plays.push({ ...slope, ...play, checkpoint: coded });
     for (const checkpoint of [EARLY, coded]) for (const play of [single, lockstep, vector]) plays.push({ ...pole, ...play, checkpoint });
     for (const { checkpoint, ...changes } of plays) {
-      const suite = await mazeSuite(scene.stage, 32, changes);
-      const [together, apart] = [await scene.evaluate('together', suite, checkpoint), await scene.evaluate('apart', suite, checkpoint)];
+      const suite = await mazeSuite(fixture.stage, 32, changes);
+      const [together, apart] = [await fixture.evaluate('together', suite, checkpoint), await fixture.evaluate('apart', suite, checkpoint)];
       expect(apart.summary.run.pool.mechanism).toMatch(/, policy apart$/);
       expect(JSON.stringify(apart.outcomes)).toBe(JSON.stringify(together.outcomes));
       expect(JSON.stringify(apart.summary.official)).toBe(JSON.stringify(together.summary.official));
@@ -226,18 +226,18 @@ describe.each(['forked', 'plain'] as const)('a policy that is played apart, %s',
 
 /** The line is the same however the two programs are started, so one way is enough. */
 describe('a policy at its end of the line', () => {
-  let scene: Scene;
+  let fixture: Fixture;
   beforeAll(async () => {
-    scene = await Scene.open('forked');
+    fixture = await Fixture.open('forked');
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it.each(Object.entries(MISBEHAVIOURS))(
     'that %s gives its own actions, or fails its own episodes',
     async (_name, { source, apart, environment = 'maze:Maze' }) => {
       const environmentOf = { environment: { entry: environment, kwargs: {} } };
       const changes = { ...environmentOf, stop: { rule: 'fixed', episodes: 2 }, episode: { seconds: secondsFor(apart) } };
-      const played = await scene.play('apart', source, changes);
+      const played = await fixture.play('apart', source, changes);
       expect(returns(played)).toEqual([apart, apart]);
       for (const { detail = '' } of played.outcomes) expect(detail.length).toBeLessThan(10_000);
     },
@@ -245,7 +245,7 @@ describe('a policy at its end of the line', () => {
 
   it('is paid for NaN when it is played together, where nothing but the environment looks at an action', async () => {
     const changes = { environment: { entry: 'maze:Slope', kwargs: {} } };
-    expect(returns(await scene.play('together', NAN, changes))).toEqual(all(1));
+    expect(returns(await fixture.play('together', NAN, changes))).toEqual(all(1));
   });
 
   it.each([
@@ -254,7 +254,7 @@ describe('a policy at its end of the line', () => {
     ['it ends', 'policy-crash', act('os._exit(0)')],
   ])('in lockstep, when %s, the episodes of its block fail', async (_name, cause, source) => {
     const play = { mode: 'lockstep', width: 2, block: 2 };
-    const played = await scene.play('apart', source, {
+    const played = await fixture.play('apart', source, {
       play,
       stop: { rule: 'fixed', episodes: 4 },
       episode: { seconds: secondsFor(cause) },

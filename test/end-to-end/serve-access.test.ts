@@ -4,7 +4,7 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { evaluationSchema } from '../../src/faces/http/schemas/evaluation-schemas.ts';
-import { sha256 } from '../support/upload-scene.ts';
+import { sha256 } from '../support/upload-fixture.ts';
 import { MusterServer } from './muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 

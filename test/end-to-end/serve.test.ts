@@ -4,7 +4,7 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
-import { sha256 } from '../support/upload-scene.ts';
+import { sha256 } from '../support/upload-fixture.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { ANYTHING, CARTPOLE, LATE, seedOf, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';

@@ -71,7 +71,7 @@ async function writeAll(stage: Stage, directory: string, files: Readonly<Record<
 }
 
 /** Suites whose modules have the same names, and a checkpoint with code. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly #stage: Stage;
   readonly #muster: Muster;
   readonly #checkpoint: string;
@@ -83,14 +83,14 @@ class Scene implements AsyncDisposable {
     this.#checkpoint = checkpoint;
   }
 
-  static async open(sharedCode: readonly string[], settings: Readonly<Record<string, number>> = {}): Promise<Scene> {
+  static async open(sharedCode: readonly string[], settings: Readonly<Record<string, number>> = {}): Promise<Fixture> {
     const stage = await Stage.open();
     const guide = { 'muster.json': JSON.stringify({ policy: { entry: 'guide:make' } }), 'guide.py': GUIDE, 'action.txt': '0.25' };
     await writeAll(stage, 'guide', guide);
     const all = { 'pool.max': 2, ...settings, 'templates.local.start': 'forked', 'templates.local.sharedCode': sharedCode };
     const flags = Object.entries(all).map(([name, value]) => ({ name, path: name.split('.'), value }));
     const muster = await Muster.open(loadConfig({ file: await stage.config(), environment: { HOME: stage.directory }, flags }));
-    return new Scene(stage, muster, stage.path('guide'));
+    return new Fixture(stage, muster, stage.path('guide'));
   }
 
   async play(name: string, reward: number): Promise<Played> {
@@ -133,44 +133,44 @@ const told = (reward: number, imported?: boolean): unknown =>
   }));
 
 async function playedUnshared(): Promise<Played> {
-  await using scene = await Scene.open([]);
-  return await scene.play('named', 0.5);
+  await using fixture = await Fixture.open([]);
+  return await fixture.play('named', 0.5);
 }
 
 describe('code that the template names', () => {
   it.each([1, 200])(
     'is imported before the fork, and finds its files where it was imported from (%i episodes a sandbox)',
     async (episodes) => {
-      await using scene = await Scene.open(['named'], { 'pool.episodesPerSandbox': episodes });
-      expect((await scene.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
+      await using fixture = await Fixture.open(['named'], { 'pool.episodesPerSandbox': episodes });
+      expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
     },
   );
 
   it('is imported anew once it has changed', async () => {
-    await using scene = await Scene.open(['named']);
-    expect((await scene.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
-    expect((await scene.play('named', 0.75)).outcomes).toEqual(told(0.75));
+    await using fixture = await Fixture.open(['named']);
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
+    expect((await fixture.play('named', 0.75)).outcomes).toEqual(told(0.75));
   });
 
   it('stands in the way of no other suite that has modules of the same name', async () => {
-    await using scene = await Scene.open(['named']);
-    expect((await scene.play('other', 0.25)).outcomes).toEqual(told(0.25, true));
-    expect((await scene.play('named', 0.5)).outcomes).toEqual(told(0.5));
-    expect((await scene.play('another', 0.75)).outcomes).toEqual(told(0.75, true));
-    expect((await scene.play('named', 0.5)).outcomes).toEqual(told(0.5));
+    await using fixture = await Fixture.open(['named']);
+    expect((await fixture.play('other', 0.25)).outcomes).toEqual(told(0.25, true));
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5));
+    expect((await fixture.play('another', 0.75)).outcomes).toEqual(told(0.75, true));
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5));
   });
 
   it('is played by several evaluations at a time, as long as the last of them', async () => {
-    await using scene = await Scene.open(['named'], { 'pool.episodesPerSandbox': 1 });
-    await scene.write('named', 0.5);
-    const all = await Promise.all([1, 2, 3].map(async () => scene.playWritten('named')));
+    await using fixture = await Fixture.open(['named'], { 'pool.episodesPerSandbox': 1 });
+    await fixture.write('named', 0.5);
+    const all = await Promise.all([1, 2, 3].map(async () => fixture.playWritten('named')));
     // A sandbox that one has loaded it in and another is given is told to load it again, and imports it anew.
     expect(all.map(({ outcomes }) => outcomes)).toEqual(all.map(() => told(0.5)));
   });
 
   it('of a checkpoint finds the files that came with it', async () => {
     const { digest, outcomes } = await playedUnshared();
-    await using scene = await Scene.open([digest]);
-    expect(await scene.play('named', 0.5)).toEqual({ digest, outcomes });
+    await using fixture = await Fixture.open([digest]);
+    expect(await fixture.play('named', 0.5)).toEqual({ digest, outcomes });
   });
 });

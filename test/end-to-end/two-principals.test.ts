@@ -2,7 +2,7 @@ import { cp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { sha256 } from '../support/upload-scene.ts';
+import { sha256 } from '../support/upload-fixture.ts';
 import { ANYTHING, LATE } from './stage.ts';
 import { Town } from './town.ts';
 

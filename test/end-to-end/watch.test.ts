@@ -3,7 +3,7 @@ import path from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectServer } from '../support/object-servers.ts';
-import { gcsGround, NO_CREDENTIALS, s3Ground, useTestCredentials, type Bucket } from '../support/object-scene.ts';
+import { gcsContext, NO_CREDENTIALS, s3Context, useTestCredentials, type Bucket } from '../support/object-fixture.ts';
 import { ANYTHING, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
@@ -30,19 +30,19 @@ function happened(stdout: string): readonly string[] {
   return events.map(({ event, name }) => `${event} ${name}`);
 }
 
-describe.each([gcsGround, s3Ground])('a run in $name', (ground) => {
-  describe.skipIf(ground.missing !== undefined)(`that is watched${ground.skipped}`, () => {
+describe.each([gcsContext, s3Context])('a run in $name', (context) => {
+  describe.skipIf(context.missing !== undefined)(`that is watched${context.skipped}`, () => {
     let server: ObjectServer;
     beforeAll(async () => {
-      server = await ground.start();
+      server = await context.start();
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
     it('is evaluated, the best is written beside the checkpoints and told, and nothing is done twice', async () => {
       await using stage = await Stage.open();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       await using receiver = await WebhookReceiver.start();
-      const config = await stage.write('muster.json', { sources: ground.settings(server) });
+      const config = await stage.write('muster.json', { sources: context.settings(server) });
       const suite = await stage.faultSuite(FEW);
       const flags = [
         '--suite',

@@ -4,7 +4,7 @@ import { Memory } from '../support/in-memory-store/memory.ts';
 import type { EpisodeLog } from '../../src/evaluation-store/episode-log.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
-import { completed, completedRange, running, SHARED_LEG } from '../support/store-scene.ts';
+import { completed, completedRange, running, SHARED_LEG } from '../support/store-fixture.ts';
 
 it('what comes while an append is under way goes together with the next one', async () => {
   const { journal, log } = await gated();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedAnswer, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';
 import { settle } from '../support/manual-clock.ts';
@@ -27,8 +27,8 @@ function unequalSuite(changes: object = {}): SuiteDefinition {
 }
 
 async function evaluated(suite: SuiteDefinition, play: PlayEpisode = answer): Promise<Summary> {
-  await using scene = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock, sandboxes: 16 });
-  return await scene.evaluate(suite);
+  await using fixture = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock, sandboxes: 16 });
+  return await fixture.evaluate(suite);
 }
 
 async function turns(count: number): Promise<void> {
@@ -78,9 +78,9 @@ describe('adaptive allocation', () => {
   it('plays every index at the task that was decided for it, and after the first blocks the quiet tasks less', async () => {
     const played: string[] = [];
     const episodes = { write: (record: { readonly index: number; readonly task: string }) => void (played[record.index] = record.task) };
-    await using scene = new EvaluationScene({ program: scriptedRunner(answer), clock: systemClock, sandboxes: 16 });
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(answer), clock: systemClock, sandboxes: 16 });
     const suite = unequalSuite({ stop: { rule: 'fixed', episodes: 800 } });
-    const { official } = await scene.evaluate(suite, { episodes });
+    const { official } = await fixture.evaluate(suite, { episodes });
     const prefix = played.slice(0, 800);
     for (const { name, episodes: count } of official.tasks) expect(prefix.filter((task) => task === name)).toHaveLength(count);
     const share = (name: string, from: number, to: number): number =>
@@ -108,13 +108,13 @@ describe('adaptive allocation', () => {
 
   it('stops dispatch where nothing is decided, and when the fold has advanced wakes every sandbox that there is work for', async () => {
     const held = new HeldEpisodes();
-    await using scene = new EvaluationScene({
+    await using fixture = new EvaluationFixture({
       program: scriptedRunner(held.play),
       clock: systemClock,
       sandboxes: 64,
       evaluation: { stragglerMilliseconds: 1e9 },
     });
-    const evaluation = scene.evaluate(unequalSuite({ stop: { rule: 'fixed', episodes: 192 } }));
+    const evaluation = fixture.evaluate(unequalSuite({ stop: { rule: 'fixed', episodes: 192 } }));
     await held.until(() => held.playing.length === 64);
     held.end((index) => index !== 0);
     // Which task index 64 plays depends on the outcome of index 0, so all sandboxes but one are idle.
@@ -147,13 +147,13 @@ describe('adaptive allocation', () => {
   it('lets unresolved episodes widen the interval, whatever they would have counted for', async () => {
     const suite = unequalSuite({ stop: { rule: 'fixed', episodes: 400 } });
     const losable = new LosableSandboxes();
-    await using scene = new EvaluationScene({
+    await using fixture = new EvaluationFixture({
       program: losable.program((episode, lose) => (episode.environmentSeed % 37 === 0 ? lose() : answer(episode))),
       clock: losable.clock,
       sandboxes: 16,
       evaluation: { maxAttempts: 2, infrastructureRetries: 100 },
     });
-    const { official } = await scene.evaluate(suite);
+    const { official } = await fixture.evaluate(suite);
     const whole = (await evaluated(suite)).official;
     expect(official.unresolved).toBeGreaterThan(3);
     expect(whole.unresolved).toBe(0);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
 import { Evaluation } from '../../src/orchestrator/evaluation.ts';
-import { EVALUATION_CONFIG, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EVALUATION_CONFIG, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 
 describe('an episode that was played with another checkpoint', () => {
   it('does not count, and says which one it was', () => {

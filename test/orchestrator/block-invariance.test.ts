@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import type { EpisodeRecord } from '../../src/orchestrator/arm/episode-record.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';
 import { settle } from '../support/manual-clock.ts';
@@ -97,14 +97,14 @@ async function evaluateOnce(suite: SuiteDefinition, disturbance: Disturbance, jo
     const outcome = outcomeOf(episode, kind);
     return outcome === 'lost' ? lose() : outcome;
   });
-  await using scene = new EvaluationScene({
+  await using fixture = new EvaluationFixture({
     program,
     clock: losable.clock,
     sandboxes,
     pool: { episodesPerSandbox },
     evaluation: { infrastructureRetries: 1000, ...(kind === 'copied' ? { stragglerFactor: 1e-9, stragglerMilliseconds: 0 } : {}) },
   });
-  return await scene.evaluate(suite, { journal, ...(signal && { signal }) });
+  return await fixture.evaluate(suite, { journal, ...(signal && { signal }) });
 }
 
 const tasks = [1, 2, 1].map((weight, task) => ({ name: `task-${task}`, weight, environment: 'm:f' }));
@@ -144,8 +144,8 @@ describe('an evaluation that is played in blocks', () => {
   it('plays the last block whole, and keeps what is not needed of it as surplus', async () => {
     const losable = new LosableSandboxes();
     const records: EpisodeRecord[] = [];
-    await using scene = new EvaluationScene({ program: losable.program(value), clock: losable.clock, sandboxes: 3 });
-    const { official, run } = await scene.evaluate(suite, { episodes: { write: (record) => void records.push(record) } });
+    await using fixture = new EvaluationFixture({ program: losable.program(value), clock: losable.clock, sandboxes: 3 });
+    const { official, run } = await fixture.evaluate(suite, { episodes: { write: (record) => void records.push(record) } });
     expect(official.episodes).toBe(30);
     expect(run).toMatchObject({ outcomes: 36, surplus: 6 });
     expect(records.map(({ index, part }) => [index, part])).toEqual(
@@ -164,8 +164,8 @@ describe('an evaluation that is played in blocks', () => {
       if (episode.index === 1) await others.promise;
       return value(episode);
     });
-    await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 2, evaluation: { window: 10 } });
-    const { official } = await scene.evaluate(suiteWith({ play: PLAY, stop: { rule: 'fixed', episodes: 300 } }));
+    await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 2, evaluation: { window: 10 } });
+    const { official } = await fixture.evaluate(suiteWith({ play: PLAY, stop: { rule: 'fixed', episodes: 300 } }));
     expect(official.episodes).toBe(300);
     expect(furthest).toBe(299);
   });
@@ -173,7 +173,7 @@ describe('an evaluation that is played in blocks', () => {
   it('plays a block again whole of which a part is known, counts what is known, and reports what comes out differently', async () => {
     const losable = new LosableSandboxes();
     const journal = new MapJournal();
-    await using first = new EvaluationScene({ program: losable.program(value), clock: losable.clock });
+    await using first = new EvaluationFixture({ program: losable.program(value), clock: losable.clock });
     const undisturbed = await first.evaluate(suite, { journal });
     for (const index of [13, 20]) journal.episodes.delete(index);
     const played: number[] = [];
@@ -181,7 +181,7 @@ describe('an evaluation that is played in blocks', () => {
       played.push(episode.index);
       return [15, 22].includes(episode.index) ? { return: 0.5 } : value(episode);
     });
-    await using second = new EvaluationScene({ program: drifting, clock: losable.clock });
+    await using second = new EvaluationFixture({ program: drifting, clock: losable.clock });
     const again = await second.evaluate(suite, { journal });
     expect(played).toEqual(Array.from({ length: BLOCK }, (_, position) => BLOCK + position));
     expect(again.official).toEqual(undisturbed.official);
@@ -192,8 +192,8 @@ describe('an evaluation that is played in blocks', () => {
   it('fails what has no outcome of a block whose process ended, and goes on with the next', async () => {
     const losable = new LosableSandboxes();
     const program = losable.program((episode) => (episode.index === 15 ? { exit: 1 } : value(episode)));
-    await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 2 });
-    const { official, run, warnings } = await scene.evaluate(suite);
+    await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 2 });
+    const { official, run, warnings } = await fixture.evaluate(suite);
     expect(official.failures['environment-crash']).toBe(9);
     expect(run.sharedFailures).toBe(9);
     expect(warnings).toContainEqual(expect.stringMatching(/^9 episodes failed together with others of their block/));
@@ -201,15 +201,15 @@ describe('an evaluation that is played in blocks', () => {
 
   it('gives a sandbox that may play less than a block the whole of one, and no more', async () => {
     const losable = new LosableSandboxes();
-    await using scene = new EvaluationScene({ program: losable.program(value), clock: losable.clock, pool: { episodesPerSandbox: 1 } });
-    const { run } = await scene.evaluate(suite);
+    await using fixture = new EvaluationFixture({ program: losable.program(value), clock: losable.clock, pool: { episodesPerSandbox: 1 } });
+    const { run } = await fixture.evaluate(suite);
     expect(run.pool.created).toBe(3);
   });
 
   it('is refused where a runner would play its episodes one by one', async () => {
     const losable = new LosableSandboxes();
-    await using scene = new EvaluationScene({ program: losable.program(value, { protocol: 1 }), clock: losable.clock });
-    await expect(scene.evaluate(suite)).rejects.toMatchObject({ kind: 'input', code: 'runner.plays-no-blocks' });
+    await using fixture = new EvaluationFixture({ program: losable.program(value, { protocol: 1 }), clock: losable.clock });
+    await expect(fixture.evaluate(suite)).rejects.toMatchObject({ kind: 'input', code: 'runner.plays-no-blocks' });
   });
 
   it.each([
@@ -236,15 +236,15 @@ describe('an evaluation that is played in blocks', () => {
   async function measured(play: unknown, forward: number | undefined): Promise<Summary> {
     const losable = new LosableSandboxes();
     const program = losable.program(() => ({ return: 1, ...(forward === undefined ? {} : { forward }) }));
-    await using scene = new EvaluationScene({ program, clock: losable.clock });
-    return await scene.evaluate(suiteWith({ play, stop: { rule: 'fixed', episodes: 20 } }));
+    await using fixture = new EvaluationFixture({ program, clock: losable.clock });
+    return await fixture.evaluate(suiteWith({ play, stop: { rule: 'fixed', episodes: 20 } }));
   }
 
   it('repeats what runners say of the policy once', async () => {
     const losable = new LosableSandboxes();
     const program = losable.program(value, { warnings: ['rows are played one by one'] });
-    await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 3 });
-    const { warnings, run } = await scene.evaluate(suite);
+    await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 3 });
+    const { warnings, run } = await fixture.evaluate(suite);
     expect(run.remarks).toEqual(['rows are played one by one']);
     expect(warnings.filter((warning) => warning.includes('one by one'))).toHaveLength(1);
   });

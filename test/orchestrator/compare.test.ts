@@ -7,7 +7,7 @@ import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orche
 import { readRecordedBaseline } from '../../src/orchestrator/results/recorded-baseline.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { EvaluationScene, suiteWith, type SceneOptions } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith, type FixtureOptions } from '../support/evaluation-fixture.ts';
 import { MapJournal } from '../support/map-journal.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 
@@ -36,7 +36,7 @@ interface Contest {
   readonly candidates?: readonly (StoredCheckpoint | undefined)[];
   readonly baseline?: ComparisonRequest['baseline'];
   readonly terms?: ComparisonTermsInput;
-  readonly scene?: Partial<SceneOptions>;
+  readonly fixture?: Partial<FixtureOptions>;
   readonly options?: CompareOptions;
 }
 
@@ -45,14 +45,14 @@ async function compared({
   candidates = [BETTER],
   baseline,
   terms = {},
-  scene = {},
+  fixture = {},
   options = {},
 }: Contest): Promise<ComparisonSummary> {
-  await using ground = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock, ...scene });
+  await using setup = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock, ...fixture });
   const named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` }));
   const played = { kind: 'played', checkpoint: OLD ?? paper('old') } as const;
   const request = { suite, suiteFiles: undefined, baseline: baseline ?? played, baselineUri: 'baseline', candidates: named, terms };
-  return await compare(ground.context, request, options);
+  return await compare(setup.context, request, options);
 }
 
 describe('a comparison', () => {
@@ -84,8 +84,8 @@ describe('a comparison', () => {
         if (stored() >= until) stop.abort();
         return play(episode);
       };
-      const scene = { program: scriptedRunner(interrupted), sandboxes: 1 + (ends % 7) };
-      last = await compared({ ...contest, scene, options: { journal, signal: stop.signal } });
+      const fixture = { program: scriptedRunner(interrupted), sandboxes: 1 + (ends % 7) };
+      last = await compared({ ...contest, fixture, options: { journal, signal: stop.signal } });
       expect(last.run.recalled).toBeLessThanOrEqual(before);
       ends += 1;
     }
@@ -108,7 +108,7 @@ describe('a comparison', () => {
   });
 
   it('takes turns on a single sandbox, without playing one arm far ahead of the other', async () => {
-    const summary = await compared({ scene: { sandboxes: 1 } });
+    const summary = await compared({ fixture: { sandboxes: 1 } });
     expect(summary.verdict).toBe('promote');
     expect(summary.run.surplus).toBeLessThan(200);
   });
@@ -123,7 +123,7 @@ describe('a comparison', () => {
     ]) {
       for (const sandboxes of [1, 16]) {
         const suite = suiteWith({ play: form });
-        const { official, run } = await compared({ suite, candidates, terms, scene: { sandboxes } });
+        const { official, run } = await compared({ suite, candidates, terms, fixture: { sandboxes } });
         const { suite: __, ...figures } = official;
         expect(figures).toEqual(expected);
         expect(run.nonDeterministic).toEqual([]);
@@ -137,7 +137,7 @@ describe('a comparison', () => {
     const options = { journal: (arm: number) => journals[arm] ?? new MapJournal() };
     const undisturbed = await compared({ ...contest, options });
     for (const journal of journals) for (const index of journal.episodes.keys()) if (index % 37 === 5) journal.episodes.delete(index);
-    const again = await compared({ ...contest, options, scene: { sandboxes: 3 } });
+    const again = await compared({ ...contest, options, fixture: { sandboxes: 3 } });
     expect(JSON.stringify(again.official)).toBe(JSON.stringify(undisturbed.official));
     expect(again.run.recalled).toBeGreaterThan(100);
     expect(again.run.nonDeterministic).toEqual([]);
@@ -155,7 +155,7 @@ describe('a comparison', () => {
   it('gives the same to the byte on 1, 16 and 64 sandboxes, whatever the order and the losses', async () => {
     const candidates = [BETTER, TWIN, WORSE];
     const terms = { budgetEpisodes: 1500 };
-    const expected = JSON.stringify((await compared({ candidates, terms, scene: { sandboxes: 1 } })).official);
+    const expected = JSON.stringify((await compared({ candidates, terms, fixture: { sandboxes: 1 } })).official);
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(1, 16, 64),
@@ -174,7 +174,7 @@ describe('a comparison', () => {
             }
             return play(episode);
           });
-          const summary = await compared({ candidates, terms, scene: { program, sandboxes } });
+          const summary = await compared({ candidates, terms, fixture: { program, sandboxes } });
           expect(JSON.stringify(summary.official)).toBe(expected);
         },
       ),
@@ -194,10 +194,10 @@ describe('a recorded baseline', () => {
   const suite = suiteWith({ stop: { rule: 'fixed', episodes: 400 } });
 
   async function record(changes: { readonly suiteDigest?: string; readonly shift?: number } = {}) {
-    await using ground = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock });
+    await using setup = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock });
     const lines: { line: number; value: unknown }[] = [];
     const episodes = { write: (record: object) => void lines.push({ line: lines.length + 1, value: JSON.parse(JSON.stringify(record)) }) };
-    const summary = await ground.evaluate(suite, { episodes }, OLD);
+    const summary = await setup.evaluate(suite, { episodes }, OLD);
     const official = { ...summary.official, suite: { ...summary.official.suite, digest: changes.suiteDigest ?? suite.digest } };
     async function* kept() {
       for (const { line, value } of lines) yield { line, value };

@@ -4,13 +4,13 @@ import { evaluate } from '../../src/orchestrator/evaluate.ts';
 import { SandboxTime } from '../../src/orchestrator/run/sandbox-time.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-async function evaluated(scene: EvaluationScene, suite: SuiteDefinition, costPerSandboxHour: number | undefined): Promise<Summary> {
+async function evaluated(fixture: EvaluationFixture, suite: SuiteDefinition, costPerSandboxHour: number | undefined): Promise<Summary> {
   const request = { suite, suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, checkpointUri: 'paper' };
-  return evaluate({ ...scene.context, costPerSandboxHour }, request);
+  return evaluate({ ...fixture.context, costPerSandboxHour }, request);
 }
 
 describe('the time of leased sandboxes', () => {
@@ -31,8 +31,8 @@ describe('an evaluation', () => {
       await new Promise<void>((resolve) => clock.after(1000, () => resolve()));
       return { return: 1 };
     });
-    await using scene = new EvaluationScene({ program, clock, sandboxes: 2 });
-    const evaluation = evaluated(scene, suiteWith({ stop: { rule: 'fixed', episodes: 20 } }), 3600);
+    await using fixture = new EvaluationFixture({ program, clock, sandboxes: 2 });
+    const evaluation = evaluated(fixture, suiteWith({ stop: { rule: 'fixed', episodes: 20 } }), 3600);
     await clock.advance(60_000);
     const { run } = await evaluation;
     expect(run.sandboxSeconds).toBeGreaterThanOrEqual(20);
@@ -40,8 +40,8 @@ describe('an evaluation', () => {
   });
 
   it('without a price has no cost', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(() => ({ return: 1 })), clock: systemClock });
-    expect((await evaluated(scene, suiteWith(), undefined)).run.cost).toBeNull();
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(() => ({ return: 1 })), clock: systemClock });
+    expect((await evaluated(fixture, suiteWith(), undefined)).run.cost).toBeNull();
   });
 
   it('ends with its budget of money, labelled partial', async () => {
@@ -50,9 +50,9 @@ describe('an evaluation', () => {
       await new Promise<void>((resolve) => clock.after(1000, () => resolve()));
       return { return: 1 };
     });
-    await using scene = new EvaluationScene({ program, clock, sandboxes: 2 });
+    await using fixture = new EvaluationFixture({ program, clock, sandboxes: 2 });
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 1000 }, budget: { cost: 30 } });
-    const evaluation = evaluated(scene, suite, 3600);
+    const evaluation = evaluated(fixture, suite, 3600);
     await clock.advance(60_000);
     const summary = await evaluation;
     expect(summary).toMatchObject({ ended: 'cost', partial: true });
@@ -62,8 +62,8 @@ describe('an evaluation', () => {
   });
 
   it('with a budget of money on a template without a price is refused before it begins', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(() => ({ return: 1 })), clock: systemClock });
-    const refusal = evaluated(scene, suiteWith({ budget: { cost: 1 } }), undefined);
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(() => ({ return: 1 })), clock: systemClock });
+    const refusal = evaluated(fixture, suiteWith({ budget: { cost: 1 } }), undefined);
     await expect(refusal).rejects.toThrow(/budget\.cost.*"local" has no price.*templates\.local\.costPerSandboxHour/);
   });
 });

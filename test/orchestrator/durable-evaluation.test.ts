@@ -13,7 +13,7 @@ import { sampled } from '../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { openStore } from '../support/store-place.ts';
-import { accepted } from '../support/store-scene.ts';
+import { accepted } from '../support/store-fixture.ts';
 
 failOnLeftoverProcesses();
 

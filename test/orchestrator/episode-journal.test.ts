@@ -13,10 +13,10 @@ import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
-import { PAPER_CHECKPOINT } from '../support/evaluation-scene.ts';
+import { PAPER_CHECKPOINT } from '../support/evaluation-fixture.ts';
 import { MapJournal } from '../support/map-journal.ts';
 import { durableSuite, playStudy, type Play } from '../support/durable-study.ts';
-import { ALICE, BOB, claimed, completed, LEG, running } from '../support/store-scene.ts';
+import { ALICE, BOB, claimed, completed, LEG, running } from '../support/store-fixture.ts';
 
 const FIXED = durableSuite({ rule: 'fixed', episodes: 400 }, 'proportional');
 
@@ -86,17 +86,17 @@ describe('an evaluation with a journal', () => {
 
 describe('evaluations that share a store', () => {
   it('play nothing again: asked twice, and asked for more', async () => {
-    await using scene = await StoreScene.open();
+    await using fixture = await StoreFixture.open();
     const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'proportional');
     const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'proportional');
     const alone = { narrow: await playStudy(narrow, {}), wide: await playStudy(wide, {}) };
 
-    const first = await scene.evaluate({ suite: wide });
+    const first = await fixture.evaluate({ suite: wide });
     expect(first.played.size).toBeGreaterThanOrEqual(alone.wide.official.episodes);
-    const again = await scene.evaluate({ suite: wide });
+    const again = await fixture.evaluate({ suite: wide });
     // What was lost is nobody's result: it is tried again.
     expect([...again.played].filter((index) => !first.lost.has(index))).toEqual([]);
-    const more = await scene.evaluate({ suite: narrow });
+    const more = await fixture.evaluate({ suite: narrow });
     expect([...more.played].filter((index) => first.played.has(index) && !first.lost.has(index))).toEqual([]);
     const stored = new Set([first, again].flatMap(({ played, lost }) => [...played].filter((index) => !lost.has(index))));
     expect(more.summary.run.recalled).toBe(stored.size);
@@ -106,37 +106,37 @@ describe('evaluations that share a store', () => {
   });
 
   it('play other episodes where adaptive allocation draws other tasks', async () => {
-    await using scene = await StoreScene.open();
+    await using fixture = await StoreFixture.open();
     const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'adaptive');
     const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'adaptive');
     const alone = await playStudy(narrow, {});
-    const other = await scene.evaluate({ suite: wide });
-    const again = await scene.evaluate({ suite: wide });
+    const other = await fixture.evaluate({ suite: wide });
+    const again = await fixture.evaluate({ suite: wide });
     expect([...again.played].filter((index) => !other.lost.has(index))).toEqual([]);
     expect(JSON.stringify(again.summary.official)).toBe(JSON.stringify(other.summary.official));
-    const { summary } = await scene.evaluate({ suite: narrow });
+    const { summary } = await fixture.evaluate({ suite: narrow });
     expect(summary.run.recalled).toBe(0);
     expect(JSON.stringify(summary.official)).toBe(JSON.stringify(alone.official));
   });
 
   it('end when another has taken over, and nothing of theirs is stored any more', async () => {
-    await using scene = await StoreScene.open();
-    const owned = await running(scene.store);
+    await using fixture = await StoreFixture.open();
+    const owned = await running(fixture.store);
     let taken: Promise<unknown> | undefined;
     const onPlay = (index: number): void => {
       if (index < 100 || taken) return;
-      taken = scene.store.ownerships.release(owned).then(() => claimed(scene.store, owned.evaluation, BOB));
+      taken = fixture.store.ownerships.release(owned).then(() => claimed(fixture.store, owned.evaluation, BOB));
     };
-    const journal = new StoredJournal(scene.store, owned, LEG);
+    const journal = new StoredJournal(fixture.store, owned, LEG);
     const failure = await playStudy(FIXED, { slowness: 50, onPlay, options: { journal } }).catch((error: unknown) => error);
     expect(owned.owner).toBe(ALICE);
     if (!(failure instanceof EvaluationFailedError)) throw new Error('it did not fail');
     expect(failure.cause).toBeInstanceOf(OwnershipLostError);
-    expect((await scene.store.episodes.page(owned.evaluation, 0, 0, 1000)).length).toBeLessThan(400);
+    expect((await fixture.store.episodes.page(owned.evaluation, 0, 0, 1000)).length).toBeLessThan(400);
   });
 });
 
-class StoreScene implements AsyncDisposable {
+class StoreFixture implements AsyncDisposable {
   readonly store: EvaluationStore;
   readonly #directory: ScratchDirectory;
 
@@ -145,9 +145,9 @@ class StoreScene implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  static async open(): Promise<StoreScene> {
+  static async open(): Promise<StoreFixture> {
     const directory = await ScratchDirectory.make();
-    return new StoreScene(await openSqliteStore(join(directory.path, 'muster.db'), systemClock), directory);
+    return new StoreFixture(await openSqliteStore(join(directory.path, 'muster.db'), systemClock), directory);
   }
 
   /** `lost`: those of the played ones that came to nothing. */

@@ -7,7 +7,7 @@ import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -28,8 +28,8 @@ function recordingSink(): EpisodeSink & { readonly records: EpisodeRecord[] } {
 
 describe('an evaluation', () => {
   it('plays the episodes that its suite asks for and says what came of them', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
-    const summary = await scene.evaluate(suiteWith());
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
+    const summary = await fixture.evaluate(suiteWith());
     expect(summarySchema.parse(summary)).toEqual(summary);
     expect(summary).toMatchObject({
       ended: 'rule',
@@ -40,9 +40,9 @@ describe('an evaluation', () => {
   });
 
   it('stops by its certified rule and leaves what was played beyond it out', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 16 });
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 16 });
     const episodes = recordingSink();
-    const summary = await scene.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.1 } }), { episodes });
+    const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.1 } }), { episodes });
     expect(summary.official.interval?.method).toBe('certified');
     expect((summary.official.interval?.high ?? 1) - (summary.official.interval?.low ?? 0)).toBeLessThanOrEqual(0.2);
     const parts = Map.groupBy(episodes.records, ({ part }) => part);
@@ -51,16 +51,16 @@ describe('an evaluation', () => {
   });
 
   it('ends with the budget of episodes, labelled partial, when the rule is not satisfied by then', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
-    const summary = await scene.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.05 }, budget: { episodes: 100 } }));
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
+    const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.05 }, budget: { episodes: 100 } }));
     expect(summary).toMatchObject({ ended: 'episodes', partial: true, official: { episodes: 100, endedBy: 'episodes' } });
   });
 
   it('ends with the budget of seconds', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner((episode) => (episode.index < 20 ? honest(episode) : new Promise(() => undefined)));
-    await using scene = new EvaluationScene({ program, clock });
-    const evaluation = scene.evaluate(suiteWith({ budget: { seconds: 30 }, episode: { seconds: 3600 } }));
+    await using fixture = new EvaluationFixture({ program, clock });
+    const evaluation = fixture.evaluate(suiteWith({ budget: { seconds: 30 }, episode: { seconds: 3600 } }));
     await clock.advance(30_000);
     expect(await evaluation).toMatchObject({ ended: 'seconds', partial: true, official: { episodes: 20 } });
   });
@@ -68,9 +68,9 @@ describe('an evaluation', () => {
   it('ends early when its caller says so, with what was folded by then', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner((episode) => (episode.index < 20 ? honest(episode) : new Promise(() => undefined)));
-    await using scene = new EvaluationScene({ program, clock });
+    await using fixture = new EvaluationFixture({ program, clock });
     const caller = new AbortController();
-    const evaluation = scene.evaluate(suiteWith(), { signal: caller.signal });
+    const evaluation = fixture.evaluate(suiteWith(), { signal: caller.signal });
     await clock.advance(100);
     caller.abort();
     expect(await evaluation).toMatchObject({ ended: 'interrupted', partial: true, official: { episodes: 20 } });
@@ -83,9 +83,9 @@ describe('an evaluation', () => {
       await gate.promise;
       return honest(episode);
     });
-    await using scene = new EvaluationScene({ program, clock });
+    await using fixture = new EvaluationFixture({ program, clock });
     const seen: number[] = [];
-    const evaluation = scene.evaluate(suiteWith(), { onProgress: ({ statistics }) => seen.push(statistics.episodes) });
+    const evaluation = fixture.evaluate(suiteWith(), { onProgress: ({ statistics }) => seen.push(statistics.episodes) });
     await clock.advance(350);
     expect(seen).toEqual([0, 0, 0]);
     gate.resolve();
@@ -103,21 +103,21 @@ describe('several checkpoints, one after the other', () => {
   });
 
   it('that are data share the warm sandboxes', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
-    await scene.evaluate(suiteWith());
-    await scene.evaluate(suiteWith(), {}, { ...PAPER_CHECKPOINT, digest: digestOf('other paper') });
-    expect(scene.sandboxes).toHaveLength(1);
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
+    await fixture.evaluate(suiteWith());
+    await fixture.evaluate(suiteWith(), {}, { ...PAPER_CHECKPOINT, digest: digestOf('other paper') });
+    expect(fixture.sandboxes).toHaveLength(1);
   });
 
   it('that bring code never meet in a sandbox, and nothing is played in one where another’s code has run', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
-    await scene.evaluate(suiteWith(), {}, carriesCode('first'));
-    await scene.evaluate(suiteWith(), {}, carriesCode('first'));
-    expect(scene.sandboxes).toHaveLength(1);
-    await scene.evaluate(suiteWith(), {}, carriesCode('second'));
-    expect(scene.sandboxes).toHaveLength(2);
-    await scene.evaluate(suiteWith());
-    expect(scene.sandboxes).toHaveLength(3);
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
+    await fixture.evaluate(suiteWith(), {}, carriesCode('first'));
+    await fixture.evaluate(suiteWith(), {}, carriesCode('first'));
+    expect(fixture.sandboxes).toHaveLength(1);
+    await fixture.evaluate(suiteWith(), {}, carriesCode('second'));
+    expect(fixture.sandboxes).toHaveLength(2);
+    await fixture.evaluate(suiteWith());
+    expect(fixture.sandboxes).toHaveLength(3);
   });
 });
 
@@ -130,8 +130,8 @@ describe('failures of an episode are scored, never retried', () => {
       if (episode.index === 4) return { raw: 'garbage\n' };
       return { return: 1 };
     });
-    await using scene = new EvaluationScene({ program, clock: systemClock });
-    const summary = await scene.evaluate(suiteWith({ failureScores: { timeout: 0, crash: 0.5 } }));
+    await using fixture = new EvaluationFixture({ program, clock: systemClock });
+    const summary = await fixture.evaluate(suiteWith({ failureScores: { timeout: 0, crash: 0.5 } }));
     expect(summary.official.failures).toMatchObject({
       'policy-crash': 1,
       'out-of-bounds': 1,
@@ -145,8 +145,8 @@ describe('failures of an episode are scored, never retried', () => {
   it('a hang as a timeout, with the score for timeouts', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner((episode) => (episode.index === 5 ? new Promise(() => undefined) : { return: 1 }));
-    await using scene = new EvaluationScene({ program, clock, evaluation: { stragglerMilliseconds: 1e9 } });
-    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 10 } }));
+    await using fixture = new EvaluationFixture({ program, clock, evaluation: { stragglerMilliseconds: 1e9 } });
+    const evaluation = fixture.evaluate(suiteWith({ episode: { seconds: 10 } }));
     await clock.advance(11_000);
     const summary = await evaluation;
     expect(summary.official.failures.timeout).toBe(1);
@@ -156,7 +156,7 @@ describe('failures of an episode are scored, never retried', () => {
 
 describe('failures of the infrastructure are retried, never scored', () => {
   it('a sandbox that is taken away costs nothing but time', async () => {
-    const calm = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    const calm = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const undisturbed = await calm.evaluate(suiteWith());
     await calm[Symbol.asyncDispose]();
 
@@ -166,16 +166,16 @@ describe('failures of the infrastructure are retried, never scored', () => {
       killed.add(episode.index);
       return { exit: 137 };
     });
-    await using scene = new EvaluationScene({ program, clock: systemClock });
-    const summary = await scene.evaluate(suiteWith());
+    await using fixture = new EvaluationFixture({ program, clock: systemClock });
+    const summary = await fixture.evaluate(suiteWith());
     expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));
     expect(summary.run.retried).toBe(12);
   });
 
   it('an episode that kills every runner which plays it is a crash', async () => {
     const program = scriptedRunner((episode) => (episode.index === 9 ? { exit: 137 } : { return: 1 }));
-    await using scene = new EvaluationScene({ program, clock: systemClock });
-    const summary = await scene.evaluate(suiteWith());
+    await using fixture = new EvaluationFixture({ program, clock: systemClock });
+    const summary = await fixture.evaluate(suiteWith());
     expect(summary.official).toMatchObject({ unresolved: 0, failures: { 'environment-crash': 1 } });
     expect(summary.run.retried).toBe(2);
   });
@@ -187,8 +187,8 @@ describe('failures of the infrastructure are retried, never scored', () => {
       if (episode.index === 100) await gate.promise;
       return honest(episode);
     });
-    await using scene = new EvaluationScene({ program, clock, pool: { leaseSeconds: 30 } });
-    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await using fixture = new EvaluationFixture({ program, clock, pool: { leaseSeconds: 30 } });
+    const evaluation = fixture.evaluate(suiteWith({ episode: { seconds: 3600 } }));
     await clock.advance(1000);
     clock.skip(120_000);
     gate.resolve();
@@ -206,8 +206,8 @@ describe('failures of the infrastructure are retried, never scored', () => {
       io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
       return new Promise(() => undefined);
     };
-    await using scene = new EvaluationScene({ program, clock, sandboxes: 1 });
-    const evaluation = scene.evaluate(suiteWith());
+    await using fixture = new EvaluationFixture({ program, clock, sandboxes: 1 });
+    const evaluation = fixture.evaluate(suiteWith());
     await clock.advance(61_000);
     expect(await evaluation).toMatchObject({ ended: 'rule', run: { pool: { created: 2 } } });
   });
@@ -225,18 +225,18 @@ describe('failures of the infrastructure are retried, never scored', () => {
       });
       return new Promise(() => undefined);
     };
-    await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes: 1, pool: { episodesPerSandbox: 50 } });
-    expect(await scene.evaluate(suiteWith())).toMatchObject({ ended: 'rule', official: { episodes: 200 } });
+    await using fixture = new EvaluationFixture({ program, clock: systemClock, sandboxes: 1, pool: { episodesPerSandbox: 50 } });
+    expect(await fixture.evaluate(suiteWith())).toMatchObject({ ended: 'rule', official: { episodes: 200 } });
   });
 
   it('a listener that throws ends the evaluation, not the process', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner(() => new Promise(() => undefined));
-    await using scene = new EvaluationScene({ program, clock });
+    await using fixture = new EvaluationFixture({ program, clock });
     const onProgress = (): never => {
       throw new TypeError('no such widget');
     };
-    const evaluation = scene.evaluate(suiteWith(), { onProgress });
+    const evaluation = fixture.evaluate(suiteWith(), { onProgress });
     const outcome = evaluation.catch((error: unknown) => error);
     await clock.advance(200);
     expect(await outcome).toMatchObject({ message: 'no such widget' });
@@ -245,32 +245,32 @@ describe('failures of the infrastructure are retried, never scored', () => {
   it('and when nothing helps, the evaluation fails with that error and what it had', async () => {
     let sessions = 0;
     const program = scriptedRunner((episode) => honest(episode));
-    await using scene = new EvaluationScene({
+    await using fixture = new EvaluationFixture({
       program: async (io) => ((sessions += 1) > 2 ? 1 : program({ ...io })),
       clock: systemClock,
       sandboxes: 2,
       pool: { episodesPerSandbox: 10, maxCreationFailures: 1 },
       evaluation: { infrastructureRetries: 0 },
     });
-    const error = await scene.evaluate(suiteWith()).catch((thrown: unknown) => thrown);
+    const error = await fixture.evaluate(suiteWith()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(EvaluationFailedError);
     expect(error).toMatchObject({ kind: 'infrastructure', partial: { ended: 'failed', partial: true, official: { episodes: 20 } } });
   });
 
   it('results that cannot be kept end it at once', async () => {
-    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const episodes: EpisodeSink = {
       write(record) {
         if (record.index === 50) throw new InfrastructureError('out.write', 'no space left on device');
         return undefined;
       },
     };
-    await expect(scene.evaluate(suiteWith(), { episodes })).rejects.toThrow(/no space left on device/);
+    await expect(fixture.evaluate(suiteWith(), { episodes })).rejects.toThrow(/no space left on device/);
   });
 });
 
 describe('a straggler', () => {
-  async function withStraggler(second: number): Promise<Awaited<ReturnType<EvaluationScene['evaluate']>>> {
+  async function withStraggler(second: number): Promise<Awaited<ReturnType<EvaluationFixture['evaluate']>>> {
     const clock = new ManualClock();
     let plays = 0;
     const program = scriptedRunner(async (episode) => {
@@ -279,8 +279,8 @@ describe('a straggler', () => {
       if (plays === 1) await new Promise(() => undefined);
       return { return: second };
     });
-    await using scene = new EvaluationScene({ program, clock });
-    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await using fixture = new EvaluationFixture({ program, clock });
+    const evaluation = fixture.evaluate(suiteWith({ episode: { seconds: 3600 } }));
     await clock.advance(60_000);
     return await evaluation;
   }
@@ -303,8 +303,8 @@ describe('a straggler', () => {
       await new Promise((resolve) => clock.after(50_000, () => resolve(undefined)));
       return { return: 1 };
     });
-    await using scene = new EvaluationScene({ program, clock, evaluation: { stragglerMilliseconds: 10_000 } });
-    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await using fixture = new EvaluationFixture({ program, clock, evaluation: { stragglerMilliseconds: 10_000 } });
+    const evaluation = fixture.evaluate(suiteWith({ episode: { seconds: 3600 } }));
     await clock.advance(70_000);
     late.resolve();
     const summary = await evaluation;

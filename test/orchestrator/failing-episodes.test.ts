@@ -8,7 +8,7 @@ import { compare, ComparisonAllFailedError, type ComparisonRequest } from '../..
 import { EvaluationAllFailedError, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import { summarySchema, type Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type PlayEpisode } from '../support/in-memory-runner.ts';
 import { MapJournal } from '../support/map-journal.ts';
 
@@ -28,9 +28,9 @@ async function played(
   play: PlayEpisode,
   { suite = suiteWith(), sandboxes = 4, ...options }: EvaluateOptions & { suite?: SuiteDefinition; sandboxes?: number } = {},
 ): Promise<Played> {
-  await using scene = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock, sandboxes });
+  await using fixture = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock, sandboxes });
   try {
-    return { error: undefined, summary: await scene.evaluate(suite, options) };
+    return { error: undefined, summary: await fixture.evaluate(suite, options) };
   } catch (error) {
     if (error instanceof EvaluationAllFailedError) return { error, summary: error.partial };
     throw error;
@@ -161,8 +161,8 @@ describe('a comparison', () => {
   });
 
   async function refused(play: PlayEpisode, baseline: ComparisonRequest['baseline']): Promise<ComparisonAllFailedError> {
-    await using scene = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock });
-    const error: unknown = await compare(scene.context, request(baseline)).catch((thrown: unknown) => thrown);
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock });
+    const error: unknown = await compare(fixture.context, request(baseline)).catch((thrown: unknown) => thrown);
     if (error instanceof ComparisonAllFailedError) return error;
     throw new Error('the comparison was not refused', { cause: error });
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';
 import { settle } from '../support/manual-clock.ts';
@@ -67,14 +67,14 @@ async function evaluate(suite: SuiteDefinition, disturbance: Disturbance): Promi
     const outcome = outcomeOf(episode, kind);
     return outcome === 'lost' ? lose() : outcome;
   });
-  await using scene = new EvaluationScene({
+  await using fixture = new EvaluationFixture({
     program,
     clock: losable.clock,
     sandboxes,
     pool: { episodesPerSandbox },
     evaluation: { infrastructureRetries: 1000, ...(kind === 'copied' ? { stragglerFactor: 1e-9, stragglerMilliseconds: 0 } : {}) },
   });
-  return await scene.evaluate(suite);
+  return await fixture.evaluate(suite);
 }
 
 const weights = [1, 2, 1];

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/orchestrator/evaluate.ts';
 import type { SlotShare } from '../../src/orchestrator/run/slot-share.ts';
 import { Slots } from '../../src/service/playing/slots.ts';
-import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
-import { completedRange } from '../support/store-scene.ts';
+import { completedRange } from '../support/store-fixture.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 import { MapJournal } from '../support/map-journal.ts';
 
@@ -48,15 +48,15 @@ describe('an evaluation that shares a pool', () => {
       await settle();
       return { return: 0.5, length: 10, metrics: {} };
     });
-    await using scene = new EvaluationScene({ program, clock, sandboxes: 4 });
-    const alone = await clock.advanceFor(scene.evaluate(request.suite), 10_000);
+    await using fixture = new EvaluationFixture({ program, clock, sandboxes: 4 });
+    const alone = await clock.advanceFor(fixture.evaluate(request.suite), 10_000);
     played = 0;
     const places = new Slots(4, clock);
     using mine = places.join({ principal: 'alice', priority: 0 });
     using others = places.join({ principal: 'bob', priority: 0 });
     const share = new Counted(mine);
     const over = new AbortController();
-    const evaluating = evaluate({ ...scene.context, share }, request);
+    const evaluating = evaluate({ ...fixture.context, share }, request);
     await clock.advanceUntil(() => played >= 20, 10_000);
     expect(share.held).toBe(4);
     const taken = await clock.advanceFor(Promise.all([others.take(over.signal), others.take(over.signal)]), 10_000);
@@ -75,12 +75,12 @@ describe('an evaluation that waits for places which others have', () => {
     const rangesOn = async (sandboxes: number, taken: number): Promise<readonly number[]> => {
       const ranges: number[] = [];
       const program = scriptedRunner(async () => ({ return: 0.5 }), { onPlay: (episodes) => ranges.push(episodes) });
-      await using scene = new EvaluationScene({ program, clock, sandboxes });
+      await using fixture = new EvaluationFixture({ program, clock, sandboxes });
       const places = new Slots(sandboxes, clock);
       using others = places.join({ principal: 'bob', priority: 0 });
       for (let place = 0; place < taken; place += 1) await others.take(new AbortController().signal);
       using mine = places.join({ principal: 'alice', priority: 0 });
-      await clock.advanceFor(evaluate({ ...scene.context, share: mine }, request), 10_000);
+      await clock.advanceFor(evaluate({ ...fixture.context, share: mine }, request), 10_000);
       return ranges;
     };
     const alone = await rangesOn(1, 0);
@@ -95,16 +95,16 @@ describe('an evaluation that is only to be recalled', () => {
     const program = scriptedRunner(async () => {
       throw new Error('nothing is to be played');
     });
-    await using scene = new EvaluationScene({ program, clock, sandboxes: 4 });
+    await using fixture = new EvaluationFixture({ program, clock, sandboxes: 4 });
     const journal = new MapJournal(completedRange(0, 30));
-    const summary = await evaluate(scene.context, request, { journal, recallOnly: true });
+    const summary = await evaluate(fixture.context, request, { journal, recallOnly: true });
     expect(summary).toMatchObject({ partial: true, ended: 'interrupted', official: { episodes: 30 }, run: { recalled: 30, outcomes: 0 } });
   });
 
   it('is whole when all of it is stored', async () => {
     const clock = new ManualClock();
-    await using scene = new EvaluationScene({ program: scriptedRunner(async () => ({ return: 0, length: 1, metrics: {} })), clock });
-    const summary = await evaluate(scene.context, request, { journal: new MapJournal(completedRange(0, 200)), recallOnly: true });
+    await using fixture = new EvaluationFixture({ program: scriptedRunner(async () => ({ return: 0, length: 1, metrics: {} })), clock });
+    const summary = await evaluate(fixture.context, request, { journal: new MapJournal(completedRange(0, 200)), recallOnly: true });
     expect(summary).toMatchObject({ partial: false, ended: 'rule', official: { episodes: 200 } });
   });
 });

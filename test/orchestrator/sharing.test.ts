@@ -10,7 +10,7 @@ import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import type { Sharing } from '../../src/pool/ports/shared-content.ts';
-import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 
 const POLICY = 'sha256:policy';
@@ -21,8 +21,8 @@ const PROGRAM = scriptedRunner(({ environmentSeed }) => ({ return: (environmentS
 /** Two sandboxes at a time; `shares` tells what each of them has in memory, by how many there were before. */
 async function evaluate(sharing: Sharing | undefined, shares: (before: number) => ReadonlySet<string>): Promise<Summary> {
   const wish = sharing ? { sharing } : {};
-  await using scene = new EvaluationScene({ program: PROGRAM, clock: systemClock, sandboxes: 2, shares, ...wish });
-  return await scene.evaluate(suiteWith());
+  await using fixture = new EvaluationFixture({ program: PROGRAM, clock: systemClock, sandboxes: 2, shares, ...wish });
+  return await fixture.evaluate(suiteWith());
 }
 
 async function storedFile(): Promise<StoredCheckpoint> {
@@ -71,11 +71,11 @@ describe('an evaluation whose sandboxes are to share something', () => {
       const policies: unknown[] = [];
       const removed: string[] = [];
       const program = scriptedRunner(() => ({ return: 1 }), { onLoad: ({ policy }) => policies.push(policy) });
-      await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes: 1, shares: () => shares, sharing });
+      await using fixture = new EvaluationFixture({ program, clock: systemClock, sandboxes: 1, shares: () => shares, sharing });
       // Sandboxes in memory take nothing away.
       const remove = async (path: string): Promise<void> => void removed.push(path);
-      scene.onSandbox = (sandbox) => Object.assign(sandbox, { capabilities: { remove } });
-      const { run } = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
+      fixture.onSandbox = (sandbox) => Object.assign(sandbox, { capabilities: { remove } });
+      const { run } = await fixture.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
       return { policies, removed, created: run.pool.created };
     }
 
@@ -105,8 +105,8 @@ describe('an evaluation whose sandboxes are to share something', () => {
       const checkpoint = { ...(await storedFile()), kind: 'directory' } as const;
       const { digest } = checkpoint;
       const shares = (before: number): ReadonlySet<string> => (before === 0 ? NOTHING : new Set([digest]));
-      await using scene = new EvaluationScene({ program: PROGRAM, clock: systemClock, sandboxes: 1, shares, sharing: light(digest) });
-      const { run } = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
+      await using fixture = new EvaluationFixture({ program: PROGRAM, clock: systemClock, sandboxes: 1, shares, sharing: light(digest) });
+      const { run } = await fixture.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
       expect(run.pool.created).toBe(2);
     });
 
@@ -116,7 +116,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
         isLight: (_digest: string, signal: AbortSignal) => raceWithAbort(new Promise<never>(() => {}), signal),
       };
       const evaluation = { loadMilliseconds: 20, infrastructureRetries: 0 };
-      await using scene = new EvaluationScene({
+      await using fixture = new EvaluationFixture({
         program: PROGRAM,
         clock: systemClock,
         sandboxes: 1,
@@ -124,7 +124,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
         sharing: never,
         evaluation,
       });
-      const outcome = scene.evaluate(suiteWith());
+      const outcome = fixture.evaluate(suiteWith());
       await expect(outcome).rejects.toThrow('loading the checkpoint took more than 20 ms');
     });
   });

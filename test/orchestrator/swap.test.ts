@@ -7,7 +7,7 @@ import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definit
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Slots } from '../../src/service/playing/slots.ts';
-import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedRunnerOptions } from '../support/in-memory-runner.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
@@ -20,20 +20,20 @@ function checkpoint(name: string): StoredCheckpoint {
 /** A training run that is faster than its evaluations: checkpoints come in a row, and each is evaluated after the one before it. */
 class Row implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly scene: EvaluationScene;
+  readonly fixture: EvaluationFixture;
   readonly #places: Slots;
   #before: Promise<unknown> = Promise.resolve();
   #asked = 0;
 
   constructor(sandboxes: number, play: PlayEpisode, options: ScriptedRunnerOptions = {}) {
-    this.scene = new EvaluationScene({ program: scriptedRunner(play, options), clock: this.clock, sandboxes });
+    this.fixture = new EvaluationFixture({ program: scriptedRunner(play, options), clock: this.clock, sandboxes });
     this.#places = new Slots(sandboxes, this.clock);
   }
 
   next(of: StoredCheckpoint, suite: SuiteDefinition, options: EvaluateOptions = {}): Promise<Summary> {
     const share = this.#places.join({ principal: '', priority: -(this.#asked += 1) });
     const request = { suite, suiteFiles: undefined, checkpoint: of, checkpointUri: 'row' };
-    const ended = evaluate({ ...this.scene.context, share }, request, { after: this.#before, ...options }).finally(() =>
+    const ended = evaluate({ ...this.fixture.context, share }, request, { after: this.#before, ...options }).finally(() =>
       share[Symbol.dispose](),
     );
     ended.catch(() => undefined);
@@ -42,7 +42,7 @@ class Row implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.scene[Symbol.asyncDispose]();
+    await this.fixture[Symbol.asyncDispose]();
   }
 }
 
@@ -69,7 +69,7 @@ describe('evaluations in a row', () => {
       expect(new Set(kept[i]?.map((record) => record.checkpoint))).toEqual(new Set([official.checkpoint.digest]));
     }
     // No sandbox was started anew for a new checkpoint.
-    expect(row.scene.poolState().totals).toMatchObject({ created: 8, destroyed: 0, died: 0 });
+    expect(row.fixture.poolState().totals).toMatchObject({ created: 8, destroyed: 0, died: 0 });
   });
 
   it('have the next checkpoint loaded where the present one has nothing to do, and no episode of it played before its turn', async () => {
@@ -94,7 +94,7 @@ describe('evaluations in a row', () => {
     const summaries = await row.clock.advanceFor(Promise.all([present, next]), LONG);
     expect(summaries.map(({ official }) => official.episodes)).toEqual([40, 40]);
     expect(log.lastIndexOf(checkpoint('present').digest)).toBeLessThan(log.indexOf(checkpoint('next').digest));
-    expect(row.scene.poolState().totals.created).toBe(4);
+    expect(row.fixture.poolState().totals.created).toBe(4);
   });
 
   it('go on when the next checkpoint is refused while the present one is played, which comes to what it would have come to', async () => {
@@ -161,7 +161,7 @@ describe('evaluations in a row', () => {
     await expect(row.clock.advanceFor(next, LONG)).rejects.toThrow('a newer one has come');
     gate.resolve();
     expect((await row.clock.advanceFor(present, LONG)).official.episodes).toBe(2);
-    expect(row.scene.poolState()).toMatchObject({ waiting: 0, sandboxes: { leased: 0 } });
+    expect(row.fixture.poolState()).toMatchObject({ waiting: 0, sandboxes: { leased: 0 } });
   });
 });
 

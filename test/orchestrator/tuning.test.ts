@@ -6,7 +6,7 @@ import { tuningSchema, type Tuning } from '../../src/orchestrator/tuning/tuning.
 import { TuningTrial } from '../../src/orchestrator/tuning/tuning-trial.ts';
 import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay } from '../../src/orchestrator/tuning/tuning-ways.ts';
 import type { Program } from '../support/in-memory-sandbox/program.ts';
-import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -117,10 +117,10 @@ describe('tuning', () => {
   }
 
   async function tuned(program: Program, options: Partial<TuneOptions> = {}): Promise<Tuning> {
-    await using scene = new EvaluationScene({ program, clock: tickingClock(), sandboxes: 3 });
+    await using fixture = new EvaluationFixture({ program, clock: tickingClock(), sandboxes: 3 });
     const request = { suite: suiteWith({ stop: { rule: 'fixed', episodes: 5000 } }), suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT };
     const { signal = new AbortController().signal, ...others } = options;
-    return await tune(scene.context, { ...request, checkpointUri: 'paper', processors: 2, seconds: 0.1 }, { signal, ...others });
+    return await tune(fixture.context, { ...request, checkpointUri: 'paper', processors: 2, seconds: 0.1 }, { signal, ...others });
   }
 
   it('times every way, tells of each when it begins, and names the fastest', async () => {

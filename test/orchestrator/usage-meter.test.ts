@@ -6,7 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the meter of a sandbox', () => {
   it('looks no oftener than a hundred times a second over all sandboxes, and tells the latest in between', async () => {
-    const { read, clock, looks } = scene((look) => ({ cpuSeconds: look }));
+    const { read, clock, looks } = fixture((look) => ({ cpuSeconds: look }));
     expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
     await clock.advance(499);
     expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
@@ -16,7 +16,7 @@ describe('the meter of a sandbox', () => {
   });
 
   it('looks at one sandbox no oftener than ten times a second, also when one evaluation follows on another', async () => {
-    const { read, clock, looks } = scene((look) => ({ cpuSeconds: look }));
+    const { read, clock, looks } = fixture((look) => ({ cpuSeconds: look }));
     for (let evaluation = 0; evaluation < 40; evaluation += 1) {
       await read(4, false);
       await clock.advance(5);
@@ -25,19 +25,19 @@ describe('the meter of a sandbox', () => {
   });
 
   it('looks once more when the program has ended', async () => {
-    const { read } = scene((look) => ({ cpuSeconds: look }));
+    const { read } = fixture((look) => ({ cpuSeconds: look }));
     await read(1000, false);
     expect(await read(1000, true)).toEqual({ cpuSeconds: 2 });
   });
 
   it('keeps what it knows when there is nothing more to learn', async () => {
-    const { read } = scene((look) => (look === 1 ? { processes: 2 } : {}));
+    const { read } = fixture((look) => (look === 1 ? { processes: 2 } : {}));
     await read(1, false);
     expect(await read(1, true)).toEqual({ processes: 2 });
   });
 
   it('fails no episode when nothing can be found out, and says why', async () => {
-    const { read, warnings } = scene(() => {
+    const { read, warnings } = fixture(() => {
       throw new Error('the group is gone');
     });
     expect(await read(1, false)).toBeUndefined();
@@ -45,7 +45,7 @@ describe('the meter of a sandbox', () => {
   });
 });
 
-function scene(answer: (look: number) => SandboxUsage) {
+function fixture(answer: (look: number) => SandboxUsage) {
   const clock = new ManualClock();
   const warnings: object[] = [];
   let looks = 0;

@@ -5,7 +5,7 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Checkpoint } from '../../src/policy-distribution/checkpoint.ts';
 
 function suite(environment: unknown, filesDigest = false): Parameters<typeof whatRuns>[0] {
-  const written = { name: 'scene', environment, reward: { bounds: [0, 500] }, stop: { rule: 'fixed', episodes: 2 } };
+  const written = { name: 'fixture', environment, reward: { bounds: [0, 500] }, stop: { rule: 'fixed', episodes: 2 } };
   return defineSuite(parseSuite(inlineSuite(written)), filesDigest ? digestOf('modules') : undefined);
 }
 

@@ -12,7 +12,7 @@ import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 /** Files of a store, and what is told of them. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly told: DeltaEncodedContents;
   readonly #directory: ScratchDirectory;
   readonly #objects = new Map<Digest, StoredObject>();
@@ -22,8 +22,8 @@ class Scene implements AsyncDisposable {
     this.told = new DeltaEncodedContents({ directory: this.place, clock: systemClock, find: async (digest) => this.#objects.get(digest) });
   }
 
-  static async open(): Promise<Scene> {
-    return new Scene(await ScratchDirectory.make());
+  static async open(): Promise<Fixture> {
+    return new Fixture(await ScratchDirectory.make());
   }
 
   get place(): string {
@@ -48,12 +48,12 @@ const NAME = 'policy.safetensors';
 
 describe('a file that is encoded against another', () => {
   it('is a delta that gives the very file, made once for all who ask', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const [base, file] = [
-      await scene.put(safetensorsFile({ w: BEFORE })),
-      await scene.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
+      await fixture.put(safetensorsFile({ w: BEFORE })),
+      await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
-    const [told, again] = await Promise.all([1, 2].map(() => scene.told.tell(file.digest, NAME, [base.digest])));
+    const [told, again] = await Promise.all([1, 2].map(() => fixture.told.tell(file.digest, NAME, [base.digest])));
     expect(again).toBe(told);
     expect(told).toMatchObject({ digest: file.digest, base: base.digest });
     expect(told?.bytes).toBeLessThan(0.06 * file.size);
@@ -66,39 +66,39 @@ describe('a file that is encoded against another', () => {
   });
 
   it('is encoded against the first base that is here', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const [base, file] = [
-      await scene.put(safetensorsFile({ w: BEFORE })),
-      await scene.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
+      await fixture.put(safetensorsFile({ w: BEFORE })),
+      await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
     const absent = parseDigest(`sha256:${'0'.repeat(64)}`);
-    expect(await scene.told.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
-    expect(await scene.told.tell(file.digest, NAME, [absent])).toBeUndefined();
-    expect(await scene.told.tell(absent, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.told.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
+    expect(await fixture.told.tell(file.digest, NAME, [absent])).toBeUndefined();
+    expect(await fixture.told.tell(absent, NAME, [base.digest])).toBeUndefined();
   });
 
   it('is not, when all of it is other numbers or it has another size', async () => {
-    await using scene = await Scene.open();
-    const base = await scene.put(safetensorsFile({ w: BEFORE }));
-    const other = await scene.put(safetensorsFile({ w: weights(200_000, 9) }));
-    const longer = await scene.put(safetensorsFile({ w: weights(200_001, 1) }));
-    expect(await scene.told.tell(other.digest, NAME, [base.digest])).toBeUndefined();
-    expect(await scene.told.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
-    expect((await readdir(scene.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
+    await using fixture = await Fixture.open();
+    const base = await fixture.put(safetensorsFile({ w: BEFORE }));
+    const other = await fixture.put(safetensorsFile({ w: weights(200_000, 9) }));
+    const longer = await fixture.put(safetensorsFile({ w: weights(200_001, 1) }));
+    expect(await fixture.told.tell(other.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.told.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
+    expect((await readdir(fixture.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
   });
 
   it('is kept with the last few, and gone with the process that made it', async () => {
-    await using scene = await Scene.open();
-    const base = await scene.put(safetensorsFile({ w: BEFORE }));
+    await using fixture = await Fixture.open();
+    const base = await fixture.put(safetensorsFile({ w: BEFORE }));
     let last: string | undefined;
     for (let i = 0; i < 12; i += 1) {
-      const file = await scene.put(safetensorsFile({ w: trained(BEFORE, 0.001, i + 2) }));
-      last = (await scene.told.tell(file.digest, NAME, [base.digest]))?.path;
+      const file = await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.001, i + 2) }));
+      last = (await fixture.told.tell(file.digest, NAME, [base.digest]))?.path;
     }
-    const [own = ''] = await readdir(scene.place);
+    const [own = ''] = await readdir(fixture.place);
     expect((await readFile(last ?? '')).length).toBeGreaterThan(0);
-    expect((await readdir(join(scene.place, own))).length).toBeLessThanOrEqual(9);
-    await scene.told[Symbol.asyncDispose]();
-    expect(await readdir(scene.place)).toEqual([]);
+    expect((await readdir(join(fixture.place, own))).length).toBeLessThanOrEqual(9);
+    await fixture.told[Symbol.asyncDispose]();
+    expect(await readdir(fixture.place)).toEqual([]);
   });
 });

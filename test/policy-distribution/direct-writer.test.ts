@@ -11,7 +11,7 @@ import { ScratchDirectory } from './scratch-directory.ts';
 const run = promisify(execFile);
 const MIB = 2 ** 20;
 
-interface Scene extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly path: string;
   readonly writer: DirectWriter;
   /** Writes so many blocks, each of which takes so long; whether the last of them was written this way. */
@@ -19,7 +19,7 @@ interface Scene extends AsyncDisposable {
 }
 
 /** A file that writes go to past the page cache, on a disk as slow as wished. */
-async function sceneOf(): Promise<Scene> {
+async function sceneOf(): Promise<Fixture> {
   const scratch = await ScratchDirectory.make();
   const path = join(scratch.path, 'copy');
   const handle = await open(path, 'wx+');
@@ -54,43 +54,43 @@ function blockOf(value: number): Uint8Array {
 
 describe('writing past the page cache', () => {
   it('puts each block where it belongs, and nothing into the page cache', async () => {
-    await using scene = await sceneOf();
-    expect(await scene.writes(3, 0)).toBe(true);
-    const { stdout } = await run('fincore', ['--bytes', '--noheadings', '--output', 'RES', scene.path]);
+    await using fixture = await sceneOf();
+    expect(await fixture.writes(3, 0)).toBe(true);
+    const { stdout } = await run('fincore', ['--bytes', '--noheadings', '--output', 'RES', fixture.path]);
     expect(Number(stdout)).toBe(0);
-    const written = await readFile(scene.path);
+    const written = await readFile(fixture.path);
     expect([written.length, written[0], written[MIB], written[2 * MIB]]).toEqual([3 * MIB, 0, 1, 2]);
   });
 
   it('goes on for as long as the disk keeps up', async () => {
-    await using scene = await sceneOf();
-    expect(await scene.writes(80, 3)).toBe(true);
+    await using fixture = await sceneOf();
+    expect(await fixture.writes(80, 3)).toBe(true);
   });
 
   it('ends when the disk turns out to be slow, after a fifth of a second', async () => {
-    await using scene = await sceneOf();
-    expect(await scene.writes(20, 10)).toBe(true);
-    expect(await scene.writes(1, 0)).toBe(false);
-    expect((await readFile(scene.path)).length).toBe(20 * MIB);
+    await using fixture = await sceneOf();
+    expect(await fixture.writes(20, 10)).toBe(true);
+    expect(await fixture.writes(1, 0)).toBe(false);
+    expect((await readFile(fixture.path)).length).toBe(20 * MIB);
   });
 
   it('ends when a disk that was fast becomes slow', async () => {
-    await using scene = await sceneOf();
-    expect(await scene.writes(64, 1)).toBe(true);
-    expect(await scene.writes(64, 8)).toBe(false);
+    await using fixture = await sceneOf();
+    expect(await fixture.writes(64, 1)).toBe(true);
+    expect(await fixture.writes(64, 8)).toBe(false);
   });
 
   it('lets a disk begin slowly, and pause', async () => {
-    await using scene = await sceneOf();
-    await scene.writes(8, 5);
-    await scene.writes(1, 50);
-    expect(await scene.writes(91, 0.5)).toBe(true);
+    await using fixture = await sceneOf();
+    await fixture.writes(8, 5);
+    await fixture.writes(1, 50);
+    expect(await fixture.writes(91, 0.5)).toBe(true);
   });
 
   it('leaves what it cannot do to others: what does not begin at a page, or at a sector', async () => {
-    await using scene = await sceneOf();
-    expect(await scene.writer.write(new Uint8Array(allocateAligned(MIB + 8), 8), 0)).toBe(0);
-    expect(await scene.writes(1, 0)).toBe(false);
+    await using fixture = await sceneOf();
+    expect(await fixture.writer.write(new Uint8Array(allocateAligned(MIB + 8), 8), 0)).toBe(0);
+    expect(await fixture.writes(1, 0)).toBe(false);
   });
 
   it('is no way into a file that cannot be opened so', async () => {

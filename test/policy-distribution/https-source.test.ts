@@ -53,7 +53,7 @@ checkpointSourceContract(
   },
 );
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly server: WebServer;
   readonly clock = new SkippableClock();
   readonly source: CheckpointSource;
@@ -63,10 +63,10 @@ class Scene implements AsyncDisposable {
     this.source = sourceOn(this.clock);
   }
 
-  static async open(): Promise<Scene> {
-    const scene = new Scene(await WebServer.start(certificate));
-    scene.server.put('policy.bin', WEIGHTS);
-    return scene;
+  static async open(): Promise<Fixture> {
+    const fixture = new Fixture(await WebServer.start(certificate));
+    fixture.server.put('policy.bin', WEIGHTS);
+    return fixture;
   }
 
   async listed(path = 'policy.bin'): Promise<ListedFile> {
@@ -103,39 +103,41 @@ class Scene implements AsyncDisposable {
 
 describe('a checkpoint on a web server', () => {
   it('is brought into the store under the digest of its bytes', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     await using scratch = await ScratchDirectory.make();
     const limits = { maxBytes: 1_000_000, maxFiles: 10 };
-    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: scene.clock });
-    const stored = await store.add(scene.source, scene.server.url('policy.bin'), signal);
+    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: fixture.clock });
+    const stored = await store.add(fixture.source, fixture.server.url('policy.bin'), signal);
     expect(stored).toMatchObject({ digest: digestOf(WEIGHTS), kind: 'file', files: [{ path: 'policy.bin' }] });
   });
 
   it('that is too large is refused before it is read', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     await using scratch = await ScratchDirectory.make();
     const limits = { maxBytes: 99_999, maxFiles: 10 };
-    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: scene.clock });
-    await expect(store.add(scene.source, scene.server.url('policy.bin'), signal)).rejects.toMatchObject({ code: 'checkpoint.too-large' });
-    expect(scene.server.asked).toEqual(['policy.bin bytes=0-0']);
+    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: fixture.clock });
+    await expect(store.add(fixture.source, fixture.server.url('policy.bin'), signal)).rejects.toMatchObject({
+      code: 'checkpoint.too-large',
+    });
+    expect(fixture.server.asked).toEqual(['policy.bin bytes=0-0']);
   });
 
   it('goes by the name in the path, whatever the query and wherever it redirects to', async () => {
-    await using scene = await Scene.open();
-    scene.server.handle('latest/my policy.bin', (_, response) => void response.writeHead(302, { location: '/policy.bin' }).end());
-    const file = await scene.listed('latest/my%20policy.bin?X-Signature=hush');
-    expect(file).toMatchObject({ path: 'my policy.bin', size: WEIGHTS.length, address: scene.server.url('latest/my%20policy.bin') });
-    expect(await scene.read(file)).toEqual(WEIGHTS);
+    await using fixture = await Fixture.open();
+    fixture.server.handle('latest/my policy.bin', (_, response) => void response.writeHead(302, { location: '/policy.bin' }).end());
+    const file = await fixture.listed('latest/my%20policy.bin?X-Signature=hush');
+    expect(file).toMatchObject({ path: 'my policy.bin', size: WEIGHTS.length, address: fixture.server.url('latest/my%20policy.bin') });
+    expect(await fixture.read(file)).toEqual(WEIGHTS);
   });
 
   it('is asked for with the query that it was named with, which no message has', async () => {
-    await using scene = await Scene.open();
-    scene.server.handle('signed.bin', (request, response) => {
+    await using fixture = await Fixture.open();
+    fixture.server.handle('signed.bin', (request, response) => {
       if (request.url?.endsWith('?signature=hush')) response.writeHead(200, { 'content-length': 5 }).end('hello');
       else response.writeHead(403).end();
     });
-    expect((await scene.read(await scene.listed('signed.bin?signature=hush'))).toString()).toBe('hello');
-    await expect(scene.listed('signed.bin?signature=hushhush')).rejects.toMatchObject({
+    expect((await fixture.read(await fixture.listed('signed.bin?signature=hush'))).toString()).toBe('hello');
+    await expect(fixture.listed('signed.bin?signature=hushhush')).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.unreadable',
       message: expect.not.stringContaining('hush'),
@@ -143,9 +145,9 @@ describe('a checkpoint on a web server', () => {
   });
 
   it.each(['', 'directory/', '%2e%2e%2fx', 'a%00b', '%ff'])('whose URL ends with %j names no file', async (path) => {
-    await using scene = await Scene.open();
-    await expect(scene.listed(path)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.path' });
-    expect(scene.server.asked).toEqual([]);
+    await using fixture = await Fixture.open();
+    await expect(fixture.listed(path)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.path' });
+    expect(fixture.server.asked).toEqual([]);
   });
 
   it.each([
@@ -154,17 +156,17 @@ describe('a checkpoint on a web server', () => {
     ['comes compressed', 200, { 'content-encoding': 'gzip', 'content-length': 5 }, 'input', 'checkpoint.unreadable'],
     ['does not say how large it is', 200, { 'transfer-encoding': 'chunked' }, 'input', 'checkpoint.unreadable'],
   ] as const)('that %s is refused', async (_, status, headers, kind, code) => {
-    await using scene = await Scene.open();
-    scene.server.handle('x.bin', (_request, response) => void response.writeHead(status, headers).end('hello'));
-    await expect(scene.listed('x.bin')).rejects.toMatchObject({ kind, code });
+    await using fixture = await Fixture.open();
+    fixture.server.handle('x.bin', (_request, response) => void response.writeHead(status, headers).end('hello'));
+    await expect(fixture.listed('x.bin')).rejects.toMatchObject({ kind, code });
   });
 });
 
 describe('a server that announces the digest of a file', () => {
-  const announce = (scene: Scene, header: Record<string, string>): void =>
-    scene.server.handle('policy.bin', (request, response) => {
+  const announce = (fixture: Fixture, header: Record<string, string>): void =>
+    fixture.server.handle('policy.bin', (request, response) => {
       for (const [name, value] of Object.entries(header)) response.setHeader(name, value);
-      scene.server.serve(request, response);
+      fixture.server.serve(request, response);
     });
   const sha256 = createHash('sha256').update(WEIGHTS).digest('base64');
   const md5 = createHash('md5').update(WEIGHTS).digest('base64');
@@ -177,9 +179,9 @@ describe('a server that announces the digest of a file', () => {
     { 'x-amz-checksum-sha256': other, 'x-amz-checksum-type': 'COMPOSITE' },
     { 'x-goog-hash': 'md5=AAAAAAAAAAAAAAAAAAAAAA==', 'x-goog-stored-content-encoding': 'gzip' },
   ])('is believed where it is that of the bytes that come: %j', async (header) => {
-    await using scene = await Scene.open();
-    announce(scene, header);
-    expect(await scene.read(await scene.listed())).toEqual(WEIGHTS);
+    await using fixture = await Fixture.open();
+    announce(fixture, header);
+    expect(await fixture.read(await fixture.listed())).toEqual(WEIGHTS);
   });
 
   it.each([
@@ -188,88 +190,88 @@ describe('a server that announces the digest of a file', () => {
     { 'x-amz-checksum-crc32': 'AAAAAA==' },
     { 'x-goog-hash': 'md5=AAAAAAAAAAAAAAAAAAAAAA==' },
   ])('has sent damaged bytes when theirs is another: %j', async (header) => {
-    await using scene = await Scene.open();
-    announce(scene, header);
-    const file = await scene.listed();
+    await using fixture = await Fixture.open();
+    announce(fixture, header);
+    const file = await fixture.listed();
     const message = expect.stringMatching(/policy\.bin failed: the bytes were damaged on the way/);
-    await expect(scene.read(file)).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read', message });
+    await expect(fixture.read(file)).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read', message });
   });
 });
 
 describe('a connection that breaks', () => {
   it('is gone on with where it broke, as often as it brings something', async () => {
-    await using scene = await Scene.open();
-    const file = await scene.listed();
-    scene.server.handle('policy.bin', (request, response) => {
-      if (request.headers.range === 'bytes=0-0') return scene.server.serve(request, response);
-      breakAfter(scene.server, request, response, 15_000);
+    await using fixture = await Fixture.open();
+    const file = await fixture.listed();
+    fixture.server.handle('policy.bin', (request, response) => {
+      if (request.headers.range === 'bytes=0-0') return fixture.server.serve(request, response);
+      breakAfter(fixture.server, request, response, 15_000);
     });
-    expect(await scene.whileTimePasses(scene.read(file))).toEqual(WEIGHTS);
-    const resumed = scene.server.asked.filter((asked) => /bytes=[1-9]/.test(asked));
+    expect(await fixture.whileTimePasses(fixture.read(file))).toEqual(WEIGHTS);
+    const resumed = fixture.server.asked.filter((asked) => /bytes=[1-9]/.test(asked));
     expect(resumed.length).toBeGreaterThan(5);
     expect(resumed.map((asked) => Number(/(\d+)-$/.exec(asked)?.[1])).every((from, i, all) => from >= (all[i - 1] ?? 0))).toBe(true);
   });
 
   it('is begun anew by a server that knows no ranges, and no byte comes twice', async () => {
-    await using scene = await Scene.open();
-    const file = await scene.listed();
+    await using fixture = await Fixture.open();
+    const file = await fixture.listed();
     let times = 0;
-    scene.server.handle('policy.bin', (request, response) => {
-      if (request.headers.range === 'bytes=0-0') return scene.server.serve(request, response);
+    fixture.server.handle('policy.bin', (request, response) => {
+      if (request.headers.range === 'bytes=0-0') return fixture.server.serve(request, response);
       delete request.headers.range;
       times += 1;
-      if (times === 1) breakAfter(scene.server, request, response, 30_000);
-      else scene.server.serve(request, response);
+      if (times === 1) breakAfter(fixture.server, request, response, 30_000);
+      else fixture.server.serve(request, response);
     });
-    expect(await scene.whileTimePasses(scene.read(file))).toEqual(WEIGHTS);
+    expect(await fixture.whileTimePasses(fixture.read(file))).toEqual(WEIGHTS);
     expect(times).toBe(2);
   });
 
   it('is not gone on with when the file has changed meanwhile', async () => {
-    await using scene = await Scene.open();
-    const file = await scene.listed();
+    await using fixture = await Fixture.open();
+    const file = await fixture.listed();
     let times = 0;
-    scene.server.handle('policy.bin', (request, response) => {
+    fixture.server.handle('policy.bin', (request, response) => {
       times += 1;
-      if (times > 1) return scene.server.serve(request, response);
-      breakAfter(scene.server, request, response, 30_000);
-      scene.server.put('policy.bin', WEIGHTS.toReversed());
+      if (times > 1) return fixture.server.serve(request, response);
+      breakAfter(fixture.server, request, response, 30_000);
+      fixture.server.put('policy.bin', WEIGHTS.toReversed());
     });
-    const failed = await scene.whileTimePasses(scene.read(file).catch((error: unknown) => error));
+    const failed = await fixture.whileTimePasses(fixture.read(file).catch((error: unknown) => error));
     expect(failed).toMatchObject({ kind: 'input', code: 'checkpoint.changed', address: file.address });
   });
 
   it('is not gone on with when nothing tells versions apart', async () => {
-    await using scene = await Scene.open();
-    scene.server.handle('x.bin', (request, response) => {
+    await using fixture = await Fixture.open();
+    fixture.server.handle('x.bin', (request, response) => {
       response.writeHead(200, { 'content-length': WEIGHTS.length });
       if (request.headers.range === 'bytes=0-0') response.end(WEIGHTS);
       else response.write(WEIGHTS.subarray(0, 30_000), () => response.destroy());
     });
-    const file = await scene.listed('x.bin');
-    expect((await scene.listed('x.bin')).revision).not.toBe(file.revision);
-    await expect(scene.whileTimePasses(scene.read(file))).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
+    const file = await fixture.listed('x.bin');
+    expect((await fixture.listed('x.bin')).revision).not.toBe(file.revision);
+    await expect(fixture.whileTimePasses(fixture.read(file))).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
   });
 
   it('and brings nothing four times in a row ends the read', async () => {
-    await using scene = await Scene.open();
-    const file = await scene.listed();
-    scene.server.handle('policy.bin', (_, response) => void response.writeHead(503).end());
-    await expect(scene.whileTimePasses(scene.read(file))).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
-    expect(scene.server.asked.filter((asked) => asked === 'policy.bin all')).toHaveLength(4);
+    await using fixture = await Fixture.open();
+    const file = await fixture.listed();
+    fixture.server.handle('policy.bin', (_, response) => void response.writeHead(503).end());
+    await expect(fixture.whileTimePasses(fixture.read(file))).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
+    expect(fixture.server.asked.filter((asked) => asked === 'policy.bin all')).toHaveLength(4);
   });
 
   it('or hangs is given up after a minute, and gone on with', async () => {
-    await using scene = await Scene.open();
-    const file = await scene.listed();
+    await using fixture = await Fixture.open();
+    const file = await fixture.listed();
     let times = 0;
-    scene.server.handle('policy.bin', (request, response) => {
+    fixture.server.handle('policy.bin', (request, response) => {
       times += 1;
-      if (times > 1) return scene.server.serve(request, response);
+      if (times > 1) return fixture.server.serve(request, response);
       response.writeHead(200, { 'content-length': WEIGHTS.length, etag: file.revision.replace('entity ', '') });
       response.write(WEIGHTS.subarray(0, 30_000));
     });
-    expect(await scene.whileTimePasses(scene.read(file))).toEqual(WEIGHTS);
+    expect(await fixture.whileTimePasses(fixture.read(file))).toEqual(WEIGHTS);
     expect(times).toBe(3);
   });
 });

@@ -27,7 +27,7 @@ class PaperSource implements CheckpointSource {
   }
 }
 
-interface Scene {
+interface Fixture {
   readonly source: PaperSource;
   readonly clock: ManualClock;
   readonly add: () => Promise<string>;
@@ -35,7 +35,7 @@ interface Scene {
   readonly records: string;
 }
 
-async function scene(scratch: ScratchDirectory): Promise<Scene> {
+async function fixture(scratch: ScratchDirectory): Promise<Fixture> {
   const directory = join(scratch.path, 'store');
   const clock = new ManualClock();
   const store = await CheckpointStore.open({ directory, limits: { maxBytes: 1e6, maxFiles: 10 }, clock });
@@ -57,14 +57,14 @@ async function onlyFileOf(directory: string): Promise<string> {
 describe('a file that is added again', () => {
   it('is not read again while its revision is the same', async () => {
     await using scratch = await ScratchDirectory.make();
-    const { source, add } = await scene(scratch);
+    const { source, add } = await fixture(scratch);
     expect([await add(), await add()]).toEqual([digestOf('weights'), digestOf('weights')]);
     expect(source.reads).toBe(1);
   });
 
   it('is read again when it has another revision', async () => {
     await using scratch = await ScratchDirectory.make();
-    const { source, add } = await scene(scratch);
+    const { source, add } = await fixture(scratch);
     await add();
     [source.content, source.revision] = ['changed', '2'];
     expect(await add()).toBe(digestOf('changed'));
@@ -72,7 +72,7 @@ describe('a file that is added again', () => {
 
   it('is read again when it could have changed without another revision', async () => {
     await using scratch = await ScratchDirectory.make();
-    const { source, add } = await scene(scratch);
+    const { source, add } = await fixture(scratch);
     source.isSettled = false;
     await add();
     source.content = 'changed';
@@ -84,7 +84,7 @@ describe('a file that is added again', () => {
 
   it('is read again when what was kept of it is gone', async () => {
     await using scratch = await ScratchDirectory.make();
-    const { source, add, objects } = await scene(scratch);
+    const { source, add, objects } = await fixture(scratch);
     await add();
     for (const name of await readdir(objects)) await rm(join(objects, name), { force: true });
     await add();
@@ -94,7 +94,7 @@ describe('a file that is added again', () => {
 
   it('is marked as used anew once a minute, and not for each of many who ask', async () => {
     await using scratch = await ScratchDirectory.make();
-    const { clock, add, objects, records } = await scene(scratch);
+    const { clock, add, objects, records } = await fixture(scratch);
     await add();
     const marked = [await onlyFileOf(objects), await onlyFileOf(records)];
     const longAgo = new Date(1000);

@@ -22,7 +22,7 @@ const BYTES = 2 * COUNT;
 const KILLED_PACKER = join(import.meta.dirname, 'killed-packer.ts');
 const KILLED_REMOVER = join(import.meta.dirname, 'killed-remover.ts');
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
   readonly clock: SkippableClock;
   readonly store: CheckpointStore;
@@ -33,10 +33,10 @@ class Scene implements AsyncDisposable {
     [this.scratch, this.clock, this.store] = [scratch, clock, store];
   }
 
-  static async open(): Promise<Scene> {
+  static async open(): Promise<Fixture> {
     const scratch = await ScratchDirectory.make();
     const clock = new SkippableClock();
-    return new Scene(scratch, clock, await openStore(scratch, clock));
+    return new Fixture(scratch, clock, await openStore(scratch, clock));
   }
 
   /** The next checkpoint of a run, of which one value in a hundred is another; used two hours ago. */
@@ -74,187 +74,189 @@ const openStore = (scratch: ScratchDirectory, clock: SkippableClock): Promise<Ch
 
 describe('checkpoints that are not in use', () => {
   it('are kept as what differs from the next one, and found as they were', async () => {
-    await using scene = await Scene.open();
-    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
-    const retained = await scene.store.retain(keepAll, signal);
+    await using fixture = await Fixture.open();
+    const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
+    const retained = await fixture.store.retain(keepAll, signal);
     expect(retained).toMatchObject({ forgotten: [], removed: [], packed: [first.digest, second.digest] });
-    expect(await scene.files('objects')).toEqual([third.digest.slice(7)]);
-    expect(await scene.bytes()).toBeLessThan(1.1 * BYTES);
+    expect(await fixture.files('objects')).toEqual([third.digest.slice(7)]);
+    expect(await fixture.bytes()).toBeLessThan(1.1 * BYTES);
     for (const each of [first, second, third]) {
-      expect(await scene.store.find(each.digest)).toEqual(each);
+      expect(await fixture.store.find(each.digest)).toEqual(each);
       expect(digestOf(await readFile(each.files[0]?.hostPath ?? ''))).toBe(each.digest);
     }
-    expect(await scene.files('incoming')).toEqual([]);
+    expect(await fixture.files('incoming')).toEqual([]);
   });
 
   it('stay as they are while they are held, needed or were used a short time ago', async () => {
-    await using scene = await Scene.open();
-    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
-    await scene.store.find(third.digest);
-    await using _held = await scene.store.hold(first.digest);
-    expect((await scene.store.retain({ ...keepAll, isNeeded: (digest) => digest === second.digest }, signal)).packed).toEqual([]);
+    await using fixture = await Fixture.open();
+    const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
+    await fixture.store.find(third.digest);
+    await using _held = await fixture.store.hold(first.digest);
+    expect((await fixture.store.retain({ ...keepAll, isNeeded: (digest) => digest === second.digest }, signal)).packed).toEqual([]);
   });
 
   it('lose again what was rebuilt for an evaluation, and keep their delta', async () => {
-    await using scene = await Scene.open();
-    const first = await scene.step();
-    await scene.step();
-    await scene.store.retain(keepAll, signal);
-    const packed = await scene.files('packed');
-    await scene.store.find(first.digest);
-    expect(await scene.files('objects')).toHaveLength(2);
-    scene.clock.skip(2 * HOUR);
-    expect(await scene.store.retain(keepAll, signal)).toMatchObject({ packed: [first.digest], bytes: first.files[0]?.size });
-    expect([await scene.files('objects'), await scene.files('packed')]).toMatchObject([{ length: 1 }, packed]);
+    await using fixture = await Fixture.open();
+    const first = await fixture.step();
+    await fixture.step();
+    await fixture.store.retain(keepAll, signal);
+    const packed = await fixture.files('packed');
+    await fixture.store.find(first.digest);
+    expect(await fixture.files('objects')).toHaveLength(2);
+    fixture.clock.skip(2 * HOUR);
+    expect(await fixture.store.retain(keepAll, signal)).toMatchObject({ packed: [first.digest], bytes: first.files[0]?.size });
+    expect([await fixture.files('objects'), await fixture.files('packed')]).toMatchObject([{ length: 1 }, packed]);
   });
 
   it('stay as they are when nothing of the kind was used later, or what was is too different', async () => {
-    await using scene = await Scene.open();
-    await scene.add('a.safetensors', safetensorsFile({ w: weights(COUNT, 7) }));
-    await scene.add('b.safetensors', safetensorsFile({ w: weights(COUNT, 8) }));
-    await scene.add('c.safetensors', safetensorsFile({ w: weights(COUNT + 1, 9) }));
-    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([]);
-    expect(await scene.files('packed')).toEqual([]);
+    await using fixture = await Fixture.open();
+    await fixture.add('a.safetensors', safetensorsFile({ w: weights(COUNT, 7) }));
+    await fixture.add('b.safetensors', safetensorsFile({ w: weights(COUNT, 8) }));
+    await fixture.add('c.safetensors', safetensorsFile({ w: weights(COUNT + 1, 9) }));
+    expect((await fixture.store.retain(keepAll, signal)).packed).toEqual([]);
+    expect(await fixture.files('packed')).toEqual([]);
   });
 
   it('of other formats are encoded against one of the same size', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const before = weights(COUNT, 3);
-    const first = await scene.add('a.onnx', Buffer.from(before.buffer));
-    await scene.add('b.onnx', Buffer.from(trained(before, 0.01, 4).buffer));
-    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
-    expect(await scene.store.find(first.digest)).toEqual(first);
+    const first = await fixture.add('a.onnx', Buffer.from(before.buffer));
+    await fixture.add('b.onnx', Buffer.from(trained(before, 0.01, 4).buffer));
+    expect((await fixture.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
+    expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
   it('are read through a bounded number of deltas, however long the run', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const all: StoredCheckpoint[] = [];
-    for (let i = 0; i < 2 * MOST_DELTAS + 3; i += 1) all.push(await scene.step());
-    await scene.store.retain(keepAll, signal);
+    for (let i = 0; i < 2 * MOST_DELTAS + 3; i += 1) all.push(await fixture.step());
+    await fixture.store.retain(keepAll, signal);
     // The last one, and each that is the base of so many others.
-    expect(await scene.files('objects')).toHaveLength(3);
-    expect(await scene.bytes()).toBeLessThan(3 * BYTES + all.length * 0.04 * BYTES);
+    expect(await fixture.files('objects')).toHaveLength(3);
+    expect(await fixture.bytes()).toBeLessThan(3 * BYTES + all.length * 0.04 * BYTES);
     for (const i of [0, MOST_DELTAS, MOST_DELTAS + 1, all.length - 1])
-      expect(await scene.store.find(all[i]?.digest ?? digestOf(''))).toEqual(all[i]);
+      expect(await fixture.store.find(all[i]?.digest ?? digestOf(''))).toEqual(all[i]);
   });
 
   it('go for good beyond what may be kept, the oldest first, and take no base of others with them', async () => {
-    await using scene = await Scene.open();
-    const all = [await scene.step(), await scene.step(), await scene.step()];
-    const retained = await scene.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
+    await using fixture = await Fixture.open();
+    const all = [await fixture.step(), await fixture.step(), await fixture.step()];
+    const retained = await fixture.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
     expect(retained).toMatchObject({ forgotten: [all[0]?.digest], removed: [all[0]?.digest] });
-    expect(await scene.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+    expect(await fixture.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
     // The middle one is needed, so its base stays although its own checkpoint goes.
-    scene.clock.skip(2 * HOUR);
-    await scene.store.retain(keepAll, signal);
-    scene.clock.skip(2 * HOUR);
-    const next = await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === all[1]?.digest }, signal);
+    fixture.clock.skip(2 * HOUR);
+    await fixture.store.retain(keepAll, signal);
+    fixture.clock.skip(2 * HOUR);
+    const next = await fixture.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === all[1]?.digest }, signal);
     expect(next.forgotten).toEqual([all[2]?.digest]);
-    expect(await scene.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+    expect(await fixture.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
   });
 });
 
 describe('a store that is looked through', () => {
   it('tells how much of it is intact, plain or not', async () => {
-    await using scene = await Scene.open();
-    for (let i = 0; i < 3; i += 1) await scene.step();
-    await scene.store.retain(keepAll, signal);
-    const bytes = await scene.bytes();
-    expect(await scene.store.verify({ remove: false, signal })).toEqual({ intact: 3, bytes, damaged: [], incomplete: [] });
+    await using fixture = await Fixture.open();
+    for (let i = 0; i < 3; i += 1) await fixture.step();
+    await fixture.store.retain(keepAll, signal);
+    const bytes = await fixture.bytes();
+    expect(await fixture.store.verify({ remove: false, signal })).toEqual({ intact: 3, bytes, damaged: [], incomplete: [] });
   });
 
   it('tells which files are damaged and which checkpoints lack something, and takes the damaged out when asked to', async () => {
-    await using scene = await Scene.open();
-    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
-    await scene.store.retain(keepAll, signal);
+    await using fixture = await Fixture.open();
+    const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
+    await fixture.store.retain(keepAll, signal);
     const path = third.files[0]?.hostPath ?? '';
     await chmod(path, 0o600);
     await writeFile(path, flipped(await readFile(path), 60_000));
-    const found = await scene.store.verify({ remove: true, signal });
+    const found = await fixture.store.verify({ remove: true, signal });
     expect(found.damaged.map(({ digest }) => digest).sort()).toEqual([first.digest, second.digest, third.digest].sort());
     expect(found.incomplete.map(({ missing }) => missing.join()).sort()).toEqual([1, 2, 3].map((step) => `step-${step}.safetensors`));
-    expect([await scene.files('objects'), await scene.files('packed')]).toEqual([[], []]);
-    expect(await scene.store.verify({ remove: false, signal })).toMatchObject({ intact: 0, damaged: [], incomplete: { length: 3 } });
-    const again = join(scene.scratch.path, 'step-3.safetensors');
-    expect(await scene.store.add(filesystemSource, again, signal)).toEqual(third);
+    expect([await fixture.files('objects'), await fixture.files('packed')]).toEqual([[], []]);
+    expect(await fixture.store.verify({ remove: false, signal })).toMatchObject({ intact: 0, damaged: [], incomplete: { length: 3 } });
+    const again = join(fixture.scratch.path, 'step-3.safetensors');
+    expect(await fixture.store.add(filesystemSource, again, signal)).toEqual(third);
   });
 
   it('is left as it is unless it is asked for', async () => {
-    await using scene = await Scene.open();
-    const only = await scene.step();
+    await using fixture = await Fixture.open();
+    const only = await fixture.step();
     const path = only.files[0]?.hostPath ?? '';
     await chmod(path, 0o600);
     await writeFile(path, flipped(await readFile(path), 0));
     const problem = expect.stringMatching(/^it is sha256:/);
-    expect((await scene.store.verify({ remove: false, signal })).damaged).toEqual([{ path, digest: only.digest, problem, removed: false }]);
-    expect(await scene.files('objects')).toHaveLength(1);
+    expect((await fixture.store.verify({ remove: false, signal })).damaged).toEqual([
+      { path, digest: only.digest, problem, removed: false },
+    ]);
+    expect(await fixture.files('objects')).toHaveLength(1);
   });
 });
 
 describe('a store that was harmed', () => {
   it('never gives out what a delta with a flipped bit makes, nor one whose base has one', async () => {
-    await using scene = await Scene.open();
-    const first = await scene.step();
-    const second = await scene.step();
-    await scene.store.retain(keepAll, signal);
-    const [name = ''] = await scene.files('packed');
-    for (const path of [join(scene.scratch.path, 'store/packed', name), second.files[0]?.hostPath ?? '']) {
+    await using fixture = await Fixture.open();
+    const first = await fixture.step();
+    const second = await fixture.step();
+    await fixture.store.retain(keepAll, signal);
+    const [name = ''] = await fixture.files('packed');
+    for (const path of [join(fixture.scratch.path, 'store/packed', name), second.files[0]?.hostPath ?? '']) {
       const whole = await readFile(path);
       await chmod(path, 0o600);
       for (const share of [0, 0.3, 0.6, 0.9, 0.9999]) {
         await writeFile(path, flipped(whole, Math.floor(share * whole.length)));
-        expect(await scene.store.find(first.digest)).toBeUndefined();
-        await expect(scene.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
+        expect(await fixture.store.find(first.digest)).toBeUndefined();
+        await expect(fixture.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
       }
       await writeFile(path, whole);
     }
-    expect([await scene.files('incoming'), await scene.files('objects')]).toMatchObject([[], { length: 1 }]);
-    expect(await scene.store.find(first.digest)).toEqual(first);
+    expect([await fixture.files('incoming'), await fixture.files('objects')]).toMatchObject([[], { length: 1 }]);
+    expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
   it('never gives out another file than a delta is called by, however sound the delta is in itself', async () => {
-    await using scene = await Scene.open();
-    const [first, second] = [await scene.step(), await scene.step()];
-    await scene.store.retain(keepAll, signal);
-    const path = join(scene.scratch.path, 'store/packed', (await scene.files('packed'))[0] ?? '');
+    await using fixture = await Fixture.open();
+    const [first, second] = [await fixture.step(), await fixture.step()];
+    await fixture.store.retain(keepAll, signal);
+    const path = join(fixture.scratch.path, 'store/packed', (await fixture.files('packed'))[0] ?? '');
     const base = await readFile(second.files[0]?.hostPath ?? '');
     await chmod(path, 0o600);
     await writeFile(path, await encoded('step.safetensors', base, base, Infinity, first.digest));
-    expect(await scene.store.find(first.digest)).toBeUndefined();
-    await expect(scene.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
-    expect(await scene.files('objects')).toHaveLength(1);
+    expect(await fixture.store.find(first.digest)).toBeUndefined();
+    await expect(fixture.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
+    expect(await fixture.files('objects')).toHaveLength(1);
   });
 
   it('does not give up a file for a delta that has been damaged', async () => {
-    await using scene = await Scene.open();
-    const first = await scene.step();
-    await scene.step();
-    await scene.store.retain(keepAll, signal);
-    await scene.store.find(first.digest);
-    const path = join(scene.scratch.path, 'store/packed', (await scene.files('packed'))[0] ?? '');
+    await using fixture = await Fixture.open();
+    const first = await fixture.step();
+    await fixture.step();
+    await fixture.store.retain(keepAll, signal);
+    await fixture.store.find(first.digest);
+    const path = join(fixture.scratch.path, 'store/packed', (await fixture.files('packed'))[0] ?? '');
     await chmod(path, 0o600);
     await writeFile(path, flipped(await readFile(path), 100));
-    scene.clock.skip(2 * HOUR);
-    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([]);
-    expect(await scene.store.find(first.digest)).toEqual(first);
-    expect(await scene.files('packed')).toEqual([]);
+    fixture.clock.skip(2 * HOUR);
+    expect((await fixture.store.retain(keepAll, signal)).packed).toEqual([]);
+    expect(await fixture.store.find(first.digest)).toEqual(first);
+    expect(await fixture.files('packed')).toEqual([]);
   });
 
   it('takes a checkpoint that lacks its base for one that is not there, until it is brought anew', async () => {
-    await using scene = await Scene.open();
-    const [first, second] = [await scene.step(), await scene.step()];
-    await scene.store.retain(keepAll, signal);
+    await using fixture = await Fixture.open();
+    const [first, second] = [await fixture.step(), await fixture.step()];
+    await fixture.store.retain(keepAll, signal);
     await rm(second.files[0]?.hostPath ?? '');
-    expect(await scene.store.find(first.digest)).toBeUndefined();
-    const path = join(scene.scratch.path, 'step-1.safetensors');
-    expect(await scene.store.add(filesystemSource, path, signal)).toEqual(first);
-    expect(await scene.store.find(first.digest)).toEqual(first);
+    expect(await fixture.store.find(first.digest)).toBeUndefined();
+    const path = join(fixture.scratch.path, 'step-1.safetensors');
+    expect(await fixture.store.add(filesystemSource, path, signal)).toEqual(first);
+    expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
   it('has all that it had, and nothing else, after Musters were killed while they packed and rebuilt', async () => {
-    await using scene = await Scene.open();
-    const all = [await scene.step(), await scene.step(), await scene.step()];
-    const directory = join(scene.scratch.path, 'store');
+    await using fixture = await Fixture.open();
+    const all = [await fixture.step(), await fixture.step(), await fixture.step()];
+    const directory = join(fixture.scratch.path, 'store');
     for (const outputs of [1, 2, 3, 4]) {
       const packer = spawn(process.execPath, [KILLED_PACKER, directory, ...all.map(({ digest }) => digest)], {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -263,96 +265,96 @@ describe('a store that was harmed', () => {
       for (let i = 0; i < outputs; i += 1) await once(packer.stdout, 'data');
       packer.kill('SIGKILL');
       await ended;
-      const store = await openStore(scene.scratch, scene.clock);
-      expect(await scene.files('incoming')).toEqual([]);
+      const store = await openStore(fixture.scratch, fixture.clock);
+      expect(await fixture.files('incoming')).toEqual([]);
       expect(await store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
     }
-    for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+    for (const each of all) expect(await fixture.store.find(each.digest)).toEqual(each);
   });
 
   it.each(['objects', 'packed', 'checkpoints'] as const)(
     'has what was on its way out of %s in a Muster that was killed, once another one starts, or makes room',
     async (what) => {
-      await using scene = await Scene.open();
-      const [first, second] = [await scene.step(), await scene.step()];
-      if (what === 'packed') await scene.store.retain(keepAll, signal);
-      const directory = join(scene.scratch.path, 'store');
-      await scene.scratch.put(`store/holds/ffffffffffffffff.1.1.elsewhere.${digestHex(second.digest)}`, '');
+      await using fixture = await Fixture.open();
+      const [first, second] = [await fixture.step(), await fixture.step()];
+      if (what === 'packed') await fixture.store.retain(keepAll, signal);
+      const directory = join(fixture.scratch.path, 'store');
+      await fixture.scratch.put(`store/holds/ffffffffffffffff.1.1.elsewhere.${digestHex(second.digest)}`, '');
       for (const next of ['start', 'retain']) {
         const remover = spawn(process.execPath, [KILLED_REMOVER, directory, what, first.digest], { stdio: 'inherit' });
         expect(await once(remover, 'exit')).toEqual([null, 'SIGKILL']);
-        expect(await scene.files(`withdrawn/${what}`)).toHaveLength(1);
-        if (next === 'start') await openStore(scene.scratch, scene.clock);
-        else await scene.store.retain({ ...keepAll, isNeeded: () => true }, signal);
-        expect(await scene.files(`withdrawn/${what}`)).toEqual([]);
+        expect(await fixture.files(`withdrawn/${what}`)).toHaveLength(1);
+        if (next === 'start') await openStore(fixture.scratch, fixture.clock);
+        else await fixture.store.retain({ ...keepAll, isNeeded: () => true }, signal);
+        expect(await fixture.files(`withdrawn/${what}`)).toEqual([]);
       }
-      expect(await scene.store.find(first.digest)).toEqual(first);
+      expect(await fixture.store.find(first.digest)).toEqual(first);
     },
   );
 
   it('keeps what was brought again while the same was on its way out', async () => {
-    await using scene = await Scene.open();
-    const first = await scene.step();
+    await using fixture = await Fixture.open();
+    const first = await fixture.step();
     const hex = digestHex(first.digest);
-    const remover = spawn(process.execPath, [KILLED_REMOVER, join(scene.scratch.path, 'store'), 'objects', first.digest]);
+    const remover = spawn(process.execPath, [KILLED_REMOVER, join(fixture.scratch.path, 'store'), 'objects', first.digest]);
     await once(remover, 'exit');
-    const path = join(scene.scratch.path, 'step-1.safetensors');
-    expect(await scene.store.add(filesystemSource, path, signal)).toEqual(first);
-    const store = await openStore(scene.scratch, scene.clock);
-    expect([await scene.files('withdrawn/objects'), await scene.files('objects')]).toEqual([[], [hex]]);
+    const path = join(fixture.scratch.path, 'step-1.safetensors');
+    expect(await fixture.store.add(filesystemSource, path, signal)).toEqual(first);
+    const store = await openStore(fixture.scratch, fixture.clock);
+    expect([await fixture.files('withdrawn/objects'), await fixture.files('objects')]).toEqual([[], [hex]]);
     expect(await store.find(first.digest)).toEqual(first);
   });
 
   it('says that the disk is full when it is, of packing and of rebuilding, and has lost nothing', async () => {
-    await using scene = await Scene.open();
-    const [first] = [await scene.step(), await scene.step()];
+    await using fixture = await Fixture.open();
+    const [first] = [await fixture.step(), await fixture.step()];
     const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
     const handle = await open(first.files[0]?.hostPath ?? '');
     const prototype: typeof handle = Object.getPrototypeOf(handle);
     await handle.close();
     const spy = vi.spyOn(prototype, 'write').mockRejectedValue(full);
-    await expect(scene.store.retain(keepAll, signal)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+    await expect(fixture.store.retain(keepAll, signal)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
     spy.mockRestore();
-    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
+    expect((await fixture.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
     const again = vi.spyOn(prototype, 'write').mockRejectedValue(full);
-    await expect(scene.store.find(first.digest)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+    await expect(fixture.store.find(first.digest)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
     again.mockRestore();
-    expect(await scene.files('incoming')).toEqual([]);
-    expect(await scene.store.find(first.digest)).toEqual(first);
+    expect(await fixture.files('incoming')).toEqual([]);
+    expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
   it('loses nothing when several Musters pack it at once', async () => {
-    await using scene = await Scene.open();
-    const all = [await scene.step(), await scene.step(), await scene.step(), await scene.step()];
-    const others = [await openStore(scene.scratch, scene.clock), await openStore(scene.scratch, scene.clock)];
+    await using fixture = await Fixture.open();
+    const all = [await fixture.step(), await fixture.step(), await fixture.step(), await fixture.step()];
+    const others = [await openStore(fixture.scratch, fixture.clock), await openStore(fixture.scratch, fixture.clock)];
     for (const { digest } of all.toReversed()) {
-      await Promise.all([scene.store, ...others].map((store) => store.retain(keepAll, signal)));
-      expect(await scene.store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
+      await Promise.all([fixture.store, ...others].map((store) => store.retain(keepAll, signal)));
+      expect(await fixture.store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
       // Another order each time: what was told by the next one may come to tell it.
-      await scene.store.find(digest);
-      scene.clock.skip(2 * HOUR);
+      await fixture.store.find(digest);
+      fixture.clock.skip(2 * HOUR);
     }
-    for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+    for (const each of all) expect(await fixture.store.find(each.digest)).toEqual(each);
   });
 
   it('is rebuilt once by however many ask for it at once, in several Musters', async () => {
-    await using scene = await Scene.open();
-    const [first] = [await scene.step(), await scene.step()];
-    await scene.store.retain(keepAll, signal);
-    const other = await openStore(scene.scratch, scene.clock);
-    const found = await Promise.all([scene.store, scene.store, other, other].map((store) => store.find(first.digest)));
+    await using fixture = await Fixture.open();
+    const [first] = [await fixture.step(), await fixture.step()];
+    await fixture.store.retain(keepAll, signal);
+    const other = await openStore(fixture.scratch, fixture.clock);
+    const found = await Promise.all([fixture.store, fixture.store, other, other].map((store) => store.find(first.digest)));
     expect(found).toEqual([first, first, first, first]);
-    expect([await scene.files('objects'), await scene.files('incoming')]).toMatchObject([{ length: 2 }, []]);
+    expect([await fixture.files('objects'), await fixture.files('incoming')]).toMatchObject([{ length: 2 }, []]);
   });
 
   it('keeps what it was when packing is broken off', async () => {
-    await using scene = await Scene.open();
-    const [first, second] = [await scene.step(), await scene.step()];
+    await using fixture = await Fixture.open();
+    const [first, second] = [await fixture.step(), await fixture.step()];
     const stop = new AbortController();
     stop.abort(new Error('closing'));
-    await expect(scene.store.retain(keepAll, stop.signal)).rejects.toThrow('closing');
-    expect([await scene.files('packed'), await scene.files('incoming')]).toEqual([[], []]);
-    for (const each of [first, second]) expect(await scene.store.find(each.digest)).toEqual(each);
+    await expect(fixture.store.retain(keepAll, stop.signal)).rejects.toThrow('closing');
+    expect([await fixture.files('packed'), await fixture.files('incoming')]).toEqual([[], []]);
+    for (const each of [first, second]) expect(await fixture.store.find(each.digest)).toEqual(each);
   });
 });
 

@@ -9,7 +9,7 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { checkpointsToRemove, type Kept } from '../../src/policy-distribution/store/retention.ts';
+import { checkpointsToRemove, type RetainedCheckpoint } from '../../src/policy-distribution/store/retention.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -21,7 +21,7 @@ const HOUR = 3_600_000;
 const nobody = (): boolean => false;
 const HOLDER = join(import.meta.dirname, 'checkpoint-holder.ts');
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
   readonly clock: SkippableClock;
   readonly store: CheckpointStore;
@@ -32,11 +32,11 @@ class Scene implements AsyncDisposable {
     this.store = store;
   }
 
-  static async open(): Promise<Scene> {
+  static async open(): Promise<Fixture> {
     const scratch = await ScratchDirectory.make();
     const clock = new SkippableClock();
     const limits = { maxBytes: 1_000_000, maxFiles: 100 };
-    return new Scene(scratch, clock, await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock }));
+    return new Fixture(scratch, clock, await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock }));
   }
 
   /** A checkpoint of a hundred bytes. */
@@ -62,81 +62,81 @@ class Scene implements AsyncDisposable {
 
 describe('checkpoints beyond what may be kept', () => {
   it('go in the order in which they were last used, and no more of them than have to', async () => {
-    await using scene = await Scene.open();
-    const [a, b, c] = [await scene.unused('a'), await scene.unused('b'), await scene.unused('c')];
-    await scene.store.find(a.digest);
-    scene.clock.skip(2 * HOUR);
-    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody }, signal)).toEqual({
+    await using fixture = await Fixture.open();
+    const [a, b, c] = [await fixture.unused('a'), await fixture.unused('b'), await fixture.unused('c')];
+    await fixture.store.find(a.digest);
+    fixture.clock.skip(2 * HOUR);
+    expect(await fixture.store.retain({ maxBytes: 200, isNeeded: nobody }, signal)).toEqual({
       forgotten: [b.digest],
       removed: [b.digest],
       packed: [],
       bytes: 100,
     });
-    expect(await scene.store.find(b.digest)).toBeUndefined();
-    expect([await scene.store.find(a.digest), await scene.store.find(c.digest)]).toEqual([a, c]);
-    expect(await scene.objects()).toHaveLength(2);
+    expect(await fixture.store.find(b.digest)).toBeUndefined();
+    expect([await fixture.store.find(a.digest), await fixture.store.find(c.digest)]).toEqual([a, c]);
+    expect(await fixture.objects()).toHaveLength(2);
   });
 
   it('stay while they are held, and count as used until then', async () => {
-    await using scene = await Scene.open();
-    const [a, b] = [await scene.unused('a'), await scene.unused('b')];
-    const held = await scene.store.hold(a.digest);
+    await using fixture = await Fixture.open();
+    const [a, b] = [await fixture.unused('a'), await fixture.unused('b')];
+    const held = await fixture.store.hold(a.digest);
     expect(held).toBeDefined();
-    scene.clock.skip(48 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([b.digest]);
+    fixture.clock.skip(48 * HOUR);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([b.digest]);
     await held?.[Symbol.asyncDispose]();
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
-    scene.clock.skip(2 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
-    expect(await scene.store.hold(a.digest)).toBeUndefined();
-    expect(await readdir(join(scene.scratch.path, 'store/holds'))).toEqual([]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    fixture.clock.skip(2 * HOUR);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
+    expect(await fixture.store.hold(a.digest)).toBeUndefined();
+    expect(await readdir(join(fixture.scratch.path, 'store/holds'))).toEqual([]);
   });
 
   it('are held by one file however many in this process hold them, until the last lets go', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    const holds = (): Promise<string[]> => readdir(join(scene.scratch.path, 'store/holds'));
-    const [first, second] = await Promise.all([scene.store.hold(a.digest), scene.store.hold(a.digest)]);
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    const holds = (): Promise<string[]> => readdir(join(fixture.scratch.path, 'store/holds'));
+    const [first, second] = await Promise.all([fixture.store.hold(a.digest), fixture.store.hold(a.digest)]);
     expect(await holds()).toHaveLength(1);
     await first?.[Symbol.asyncDispose]();
     // Letting go twice takes nobody else's.
     await first?.[Symbol.asyncDispose]();
-    scene.clock.skip(48 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
-    const [third] = await Promise.all([scene.store.hold(a.digest), second?.[Symbol.asyncDispose]()]);
+    fixture.clock.skip(48 * HOUR);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    const [third] = await Promise.all([fixture.store.hold(a.digest), second?.[Symbol.asyncDispose]()]);
     expect(await holds()).toHaveLength(1);
     await third?.[Symbol.asyncDispose]();
     expect(await holds()).toEqual([]);
   });
 
   it('can be held by nobody while they are not there, and are again once they are', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
-    expect(await Promise.all([scene.store.hold(a.digest), scene.store.hold(a.digest)])).toEqual([undefined, undefined]);
-    await scene.add('a');
-    await using held = await scene.store.hold(a.digest);
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
+    expect(await Promise.all([fixture.store.hold(a.digest), fixture.store.hold(a.digest)])).toEqual([undefined, undefined]);
+    await fixture.add('a');
+    await using held = await fixture.store.hold(a.digest);
     expect(held).toBeDefined();
   });
 
   it('stay while another process holds them, and go once it was killed', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    const holder = spawn(process.execPath, [HOLDER, join(scene.scratch.path, 'store'), a.digest], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    const holder = spawn(process.execPath, [HOLDER, join(fixture.scratch.path, 'store'), a.digest], { stdio: ['pipe', 'pipe', 'inherit'] });
     const ended = once(holder, 'exit');
     await once(holder.stdout, 'data');
-    scene.clock.skip(20 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    fixture.clock.skip(20 * HOUR);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
     holder.kill('SIGKILL');
     await ended;
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
   });
 
   it('stay while somebody will need them, or has just brought them', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    await scene.add('b');
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest }, signal)).toEqual({
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    await fixture.add('b');
+    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest }, signal)).toEqual({
       forgotten: [],
       removed: [],
       packed: [],
@@ -145,9 +145,9 @@ describe('checkpoints beyond what may be kept', () => {
   });
 
   it('stay when there is no bound', async () => {
-    await using scene = await Scene.open();
-    await scene.unused('a');
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+    await using fixture = await Fixture.open();
+    await fixture.unused('a');
+    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
       forgotten: [],
       removed: [],
       packed: [],
@@ -156,34 +156,34 @@ describe('checkpoints beyond what may be kept', () => {
   });
 
   it('leave a file to another checkpoint that has it, too', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    await scene.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
-    await scene.scratch.put('both/more.bin', 'more');
-    const both = await scene.store.add(filesystemSource, join(scene.scratch.path, 'both'), signal);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    await fixture.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
+    await fixture.scratch.put('both/more.bin', 'more');
+    const both = await fixture.store.add(filesystemSource, join(fixture.scratch.path, 'both'), signal);
+    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
       forgotten: [a.digest],
       removed: [],
       packed: [],
       bytes: 0,
     });
-    expect(await scene.store.find(both.digest)).toEqual(both);
+    expect(await fixture.store.find(both.digest)).toEqual(both);
   });
 
   it('leave a file that a sandbox has to the sandbox', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    const inside = join(scene.scratch.path, 'inbox');
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    const inside = join(fixture.scratch.path, 'inbox');
     await link(a.files[0]?.hostPath ?? '', inside);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
       forgotten: [a.digest],
       removed: [],
       packed: [],
       bytes: 0,
     });
-    expect(await scene.objects()).toHaveLength(1);
+    expect(await fixture.objects()).toHaveLength(1);
     await rm(inside);
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
       forgotten: [],
       removed: [a.digest],
       packed: [],
@@ -192,33 +192,33 @@ describe('checkpoints beyond what may be kept', () => {
   });
 
   it('can be brought again', async () => {
-    await using scene = await Scene.open();
-    const a = await scene.unused('a');
-    await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
-    expect(await scene.add('a')).toEqual(a);
-    expect(await scene.store.find(a.digest)).toEqual(a);
+    await using fixture = await Fixture.open();
+    const a = await fixture.unused('a');
+    await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
+    expect(await fixture.add('a')).toEqual(a);
+    expect(await fixture.store.find(a.digest)).toEqual(a);
   });
 });
 
 describe('a checkpoint that is looked for', () => {
   it('is found under the name that is asked for, when it is one file', async () => {
-    await using scene = await Scene.open();
-    const { digest } = await scene.add('a');
-    expect((await scene.store.find(digest, 'policy.safetensors'))?.files.map(({ path }) => path)).toEqual(['policy.safetensors']);
-    expect((await scene.store.find(digest))?.files.map(({ path }) => path)).toEqual(['a.bin']);
-    await expect(scene.store.find(digest, '../x')).rejects.toMatchObject({ code: 'checkpoint.path' });
+    await using fixture = await Fixture.open();
+    const { digest } = await fixture.add('a');
+    expect((await fixture.store.find(digest, 'policy.safetensors'))?.files.map(({ path }) => path)).toEqual(['policy.safetensors']);
+    expect((await fixture.store.find(digest))?.files.map(({ path }) => path)).toEqual(['a.bin']);
+    await expect(fixture.store.find(digest, '../x')).rejects.toMatchObject({ code: 'checkpoint.path' });
   });
 
   it('is not there when a file of it is gone or damaged, or its record cannot be read', async () => {
-    await using scene = await Scene.open();
-    const [a, b, c] = [await scene.add('a'), await scene.add('b'), await scene.add('c')];
+    await using fixture = await Fixture.open();
+    const [a, b, c] = [await fixture.add('a'), await fixture.add('b'), await fixture.add('c')];
     await rm(a.files[0]?.hostPath ?? '');
     await rm(b.files[0]?.hostPath ?? '');
     await writeFile(b.files[0]?.hostPath ?? '', 'short');
-    await writeFile(join(scene.scratch.path, 'store/checkpoints', c.digest.slice(7)), '{"kind":');
-    for (const { digest } of [a, b, c]) expect(await scene.store.find(digest)).toBeUndefined();
-    expect(await scene.store.find(digestOf('nothing'))).toBeUndefined();
-    for (const name of ['a', 'b', 'c']) expect(await scene.store.find((await scene.add(name)).digest)).toBeDefined();
+    await writeFile(join(fixture.scratch.path, 'store/checkpoints', c.digest.slice(7)), '{"kind":');
+    for (const { digest } of [a, b, c]) expect(await fixture.store.find(digest)).toBeUndefined();
+    expect(await fixture.store.find(digestOf('nothing'))).toBeUndefined();
+    for (const name of ['a', 'b', 'c']) expect(await fixture.store.find((await fixture.add(name)).digest)).toBeDefined();
   });
 });
 
@@ -229,12 +229,13 @@ describe('what is to be forgotten', () => {
     path: fc.constant('a.bin'),
   });
   const contents = new Map(['f1', 'f2', 'f3', 'f4', 'f5'].map((name) => [digestOf(name), { bytes: 10, base: undefined }]));
-  const kept: fc.Arbitrary<Kept[]> = fc
+  const kept: fc.Arbitrary<RetainedCheckpoint[]> = fc
     .array(fc.record({ files: fc.array(file, { minLength: 1, maxLength: 4 }), usedMs: fc.nat(20), isNeeded: fc.boolean() }), {
       maxLength: 8,
     })
     .map((all) => all.map((one, i) => ({ ...one, digest: digestOf(`checkpoint ${i}`) })));
-  const bytesOf = (all: readonly Kept[]): number => new Set(all.flatMap(({ files }) => files.map(({ digest }) => digest))).size * 10;
+  const bytesOf = (all: readonly RetainedCheckpoint[]): number =>
+    new Set(all.flatMap(({ files }) => files.map(({ digest }) => digest))).size * 10;
 
   it('lets the rest fit, unless what is needed does not', () => {
     fc.assert(

@@ -9,7 +9,7 @@ import { SkippableClock } from '../support/skippable-clock.ts';
 import { encoded } from './encoded-delta.ts';
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
-import { EVERYTHING } from '../support/upload-scene.ts';
+import { EVERYTHING } from '../support/upload-fixture.ts';
 
 const signal = new AbortController().signal;
 const NAME = 'policy.safetensors';
@@ -18,7 +18,7 @@ const BASE = safetensorsFile({ w: before });
 const FILE = safetensorsFile({ w: trained(before, 0.01, 2) });
 const MAX_BYTES = 200_000;
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
   readonly store: CheckpointStore;
   readonly uploads: Uploads;
@@ -27,7 +27,7 @@ class Scene implements AsyncDisposable {
     [this.scratch, this.store, this.uploads] = [scratch, store, uploads];
   }
 
-  static async open(): Promise<Scene> {
+  static async open(): Promise<Fixture> {
     const scratch = await ScratchDirectory.make();
     const clock = new SkippableClock();
     const store = await CheckpointStore.open({
@@ -36,7 +36,7 @@ class Scene implements AsyncDisposable {
       clock,
     });
     const limits = { maxBytes: MAX_BYTES, unfinishedMs: 1000 };
-    return new Scene(scratch, store, await Uploads.open(join(scratch.path, 'uploads'), store, limits, clock));
+    return new Fixture(scratch, store, await Uploads.open(join(scratch.path, 'uploads'), store, limits, clock));
   }
 
   send(digest: Digest, bytes: Uint8Array, kind: 'file' | 'delta' = 'delta', offset = 0, size = bytes.length): Promise<Uploaded> {
@@ -58,43 +58,43 @@ class Scene implements AsyncDisposable {
 
 describe('a checkpoint that is sent as what differs from one that is here', () => {
   it('becomes the file, to the byte, and nothing of the delta is left', async () => {
-    await using scene = await Scene.open();
-    await scene.send(digestOf(BASE), BASE, 'file');
+    await using fixture = await Fixture.open();
+    await fixture.send(digestOf(BASE), BASE, 'file');
     const delta = await encoded(NAME, FILE, BASE);
     expect(delta.length).toBeLessThan(0.04 * FILE.length);
-    const uploaded = await scene.send(digestOf(FILE), delta);
+    const uploaded = await fixture.send(digestOf(FILE), delta);
     if (uploaded.kind !== 'stored') throw new Error('it was not stored');
     expect(await readFile(uploaded.checkpoint.files[0]?.hostPath ?? '')).toEqual(FILE);
     expect(uploaded.checkpoint).toMatchObject({ digest: digestOf(FILE), files: [{ path: NAME, size: FILE.length }] });
-    expect(await scene.left()).toHaveLength(2);
+    expect(await fixture.left()).toHaveLength(2);
   });
 
   it('may come in parts, and is not mixed up with parts of the whole file', async () => {
-    await using scene = await Scene.open();
-    await scene.send(digestOf(BASE), BASE, 'file');
+    await using fixture = await Fixture.open();
+    await fixture.send(digestOf(BASE), BASE, 'file');
     const delta = await encoded(NAME, FILE, BASE);
     const half = delta.length >> 1;
-    expect(await scene.send(digestOf(FILE), delta.subarray(0, half), 'delta', 0, delta.length)).toEqual({
+    expect(await fixture.send(digestOf(FILE), delta.subarray(0, half), 'delta', 0, delta.length)).toEqual({
       kind: 'partial',
       received: half,
     });
-    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(0);
-    await scene.send(digestOf(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
-    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(1000);
-    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
-    expect(await scene.send(digestOf(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
+    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(0);
+    await fixture.send(digestOf(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
+    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(1000);
+    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
+    expect(await fixture.send(digestOf(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
   });
 
   it('is refused when that one is not here, and can be sent whole', async () => {
-    await using scene = await Scene.open();
-    const sending = scene.send(digestOf(FILE), await encoded(NAME, FILE, BASE));
+    await using fixture = await Fixture.open();
+    const sending = fixture.send(digestOf(FILE), await encoded(NAME, FILE, BASE));
     await expect(sending).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.base',
       message: expect.stringContaining(digestOf(BASE)),
     });
-    expect(await scene.left()).toEqual([]);
-    expect(await scene.send(digestOf(FILE), FILE, 'file')).toMatchObject({ kind: 'stored' });
+    expect(await fixture.left()).toEqual([]);
+    expect(await fixture.send(digestOf(FILE), FILE, 'file')).toMatchObject({ kind: 'stored' });
   });
 
   it.each([
@@ -108,23 +108,23 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
     ['has a flipped bit in it', async () => flipped(await encoded(NAME, FILE, BASE), 500), 'checkpoint.delta'],
     ['lacks its end', async () => (await encoded(NAME, FILE, BASE)).subarray(0, -20), 'checkpoint.delta'],
   ])('is refused when the delta %s, and nothing of it is left', async (_, deltaOf, code) => {
-    await using scene = await Scene.open();
-    await scene.send(digestOf(BASE), BASE, 'file');
-    await expect(scene.send(digestOf(FILE), await deltaOf())).rejects.toMatchObject({ kind: 'input', code });
-    expect(await scene.left()).toHaveLength(1);
-    expect(await scene.store.find(digestOf(FILE))).toBeUndefined();
+    await using fixture = await Fixture.open();
+    await fixture.send(digestOf(BASE), BASE, 'file');
+    await expect(fixture.send(digestOf(FILE), await deltaOf())).rejects.toMatchObject({ kind: 'input', code });
+    expect(await fixture.left()).toHaveLength(1);
+    expect(await fixture.store.find(digestOf(FILE))).toBeUndefined();
   });
 
   it('is held to the same bounds as one that is sent whole: its size, and what its header says', async () => {
-    await using scene = await Scene.open();
-    await scene.send(digestOf(BASE), BASE, 'file');
+    await using fixture = await Fixture.open();
+    await fixture.send(digestOf(BASE), BASE, 'file');
     const large = safetensorsFile({ w: before, more: new Uint16Array(MAX_BYTES) });
-    await expect(scene.send(digestOf(large), await encoded(NAME, large, BASE))).rejects.toMatchObject({ code: 'checkpoint.too-large' });
+    await expect(fixture.send(digestOf(large), await encoded(NAME, large, BASE))).rejects.toMatchObject({ code: 'checkpoint.too-large' });
     const lying = Buffer.concat([FILE, Buffer.alloc(8)]);
-    await expect(scene.send(digestOf(lying), await encoded('x.bin', lying, BASE))).rejects.toMatchObject({
+    await expect(fixture.send(digestOf(lying), await encoded('x.bin', lying, BASE))).rejects.toMatchObject({
       code: 'checkpoint.safetensors',
     });
-    expect(await scene.left()).toHaveLength(1);
+    expect(await fixture.left()).toHaveLength(1);
   });
 });
 

@@ -14,7 +14,7 @@ import { heldMemory } from '../support/held-memory.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
-import { EVERYTHING } from '../support/upload-scene.ts';
+import { EVERYTHING } from '../support/upload-fixture.ts';
 
 failOnLeftoverProcesses();
 afterEach(() => {
@@ -26,7 +26,7 @@ const WEIGHTS = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 31) % 25
 const HOUR = 3_600_000;
 const UPLOADER = join(import.meta.dirname, 'half-finished-uploader.ts');
 
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
   readonly clock: SkippableClock;
   readonly store: CheckpointStore;
@@ -39,12 +39,12 @@ class Scene implements AsyncDisposable {
     this.uploads = uploads;
   }
 
-  static async open(maxBytes = 10_000): Promise<Scene> {
+  static async open(maxBytes = 10_000): Promise<Fixture> {
     const scratch = await ScratchDirectory.make();
     const clock = new SkippableClock();
     const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits: { maxBytes, maxFiles: 10 }, clock });
     const limits = { maxBytes, unfinishedMs: 24 * HOUR };
-    return new Scene(scratch, clock, store, await Uploads.open(join(scratch.path, 'uploads'), store, limits, clock));
+    return new Fixture(scratch, clock, store, await Uploads.open(join(scratch.path, 'uploads'), store, limits, clock));
   }
 
   part(changes: Partial<Omit<UploadPart, 'bytes'>> & { bytes?: UploadPart['bytes'] } = {}): UploadPart {
@@ -82,94 +82,97 @@ class Scene implements AsyncDisposable {
 
 describe('an upload', () => {
   it('in one piece becomes a checkpoint, read-only, and leaves nothing else', async () => {
-    await using scene = await Scene.open();
-    const uploaded = await scene.uploads.append(scene.part(), signal);
+    await using fixture = await Fixture.open();
+    const uploaded = await fixture.uploads.append(fixture.part(), signal);
     if (uploaded.kind !== 'stored') throw new Error('it was not stored');
     const [file] = uploaded.checkpoint.files;
     expect(uploaded.checkpoint).toMatchObject({ digest: digestOf(WEIGHTS), kind: 'file' });
     expect(file).toMatchObject({ path: 'policy.bin', size: WEIGHTS.length, digest: digestOf(WEIGHTS) });
     expect(await readFile(file?.hostPath ?? '')).toEqual(WEIGHTS);
     expect((await stat(file?.hostPath ?? '')).mode & 0o777).toBe(0o444);
-    expect(await scene.files()).toEqual([]);
-    expect(await scene.store.find(digestOf(WEIGHTS))).toEqual(uploaded.checkpoint);
+    expect(await fixture.files()).toEqual([]);
+    expect(await fixture.store.find(digestOf(WEIGHTS))).toEqual(uploaded.checkpoint);
   });
 
   it('in several pieces says after each where the next one begins', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     for (const [from, to] of [
       [0, 1000],
       [1000, 1001],
       [1001, 4999],
     ] as const) {
-      const uploaded = await scene.uploads.append(scene.part({ offset: from, bytes: pieces(WEIGHTS.subarray(from, to)) }), signal);
+      const uploaded = await fixture.uploads.append(fixture.part({ offset: from, bytes: pieces(WEIGHTS.subarray(from, to)) }), signal);
       expect(uploaded).toEqual({ kind: 'partial', received: to });
-      expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(to);
+      expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(to);
     }
-    expect(await scene.uploads.append(scene.part({ offset: 4999, bytes: pieces(WEIGHTS.subarray(4999)) }), signal)).toMatchObject({
+    expect(await fixture.uploads.append(fixture.part({ offset: 4999, bytes: pieces(WEIGHTS.subarray(4999)) }), signal)).toMatchObject({
       kind: 'stored',
     });
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
   });
 
   it('that begins elsewhere than where the last piece ended is told where that was', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
     for (const offset of [999, 1001, 5000]) {
-      const refused = scene.uploads.append(scene.part({ offset, bytes: pieces(WEIGHTS.subarray(offset)) }), signal);
+      const refused = fixture.uploads.append(fixture.part({ offset, bytes: pieces(WEIGHTS.subarray(offset)) }), signal);
       await expect(refused).rejects.toThrow(UploadOffsetError);
       await expect(refused).rejects.toMatchObject({ kind: 'input', code: 'upload.offset', received: 1000 });
     }
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('may be started anew', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ bytes: pieces(Buffer.alloc(4000, 1)) }), signal);
-    expect(await scene.uploads.append(scene.part(), signal)).toMatchObject({ kind: 'stored' });
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ bytes: pieces(Buffer.alloc(4000, 1)) }), signal);
+    expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
   });
 
   it('whose connection breaks goes on from the last byte that came', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const broken = new Error('ECONNRESET');
     const breaking = async function* (): AsyncGenerator<Uint8Array> {
       yield WEIGHTS.subarray(0, 2000);
       throw broken;
     };
-    await expect(scene.uploads.append(scene.part({ bytes: breaking() }), signal)).rejects.toBe(broken);
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(2000);
-    expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
+    await expect(fixture.uploads.append(fixture.part({ bytes: breaking() }), signal)).rejects.toBe(broken);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(2000);
+    expect(await fixture.uploads.append(fixture.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
   });
 
   it('that came whole, but was not verified before the end, is finished by an empty piece', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const stop = new AbortController();
     const stopping = async function* (): AsyncGenerator<Uint8Array> {
       yield WEIGHTS;
       stop.abort(new Error('the caller has gone'));
     };
-    await expect(scene.uploads.append(scene.part({ bytes: stopping() }), stop.signal)).rejects.toThrow('the caller has gone');
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(5000);
-    expect(await scene.uploads.append(scene.part({ offset: 5000, bytes: pieces(Buffer.alloc(0)) }), signal)).toMatchObject({
+    await expect(fixture.uploads.append(fixture.part({ bytes: stopping() }), stop.signal)).rejects.toThrow('the caller has gone');
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(5000);
+    expect(await fixture.uploads.append(fixture.part({ offset: 5000, bytes: pieces(Buffer.alloc(0)) }), signal)).toMatchObject({
       kind: 'stored',
     });
   });
 
   it('that says nothing for a minute is given up, and can be gone on with', async () => {
-    await using scene = await Scene.open();
-    const appending = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
+    await using fixture = await Fixture.open();
+    const appending = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = appending.catch((error: unknown) => error);
-    await eventually('the first bytes have come', async () => (await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000);
-    scene.clock.skip(61_000);
+    await eventually(
+      'the first bytes have come',
+      async () => (await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000,
+    );
+    fixture.clock.skip(61_000);
     expect(await ended).toMatchObject({ kind: 'input', code: 'upload.stalled' });
-    expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
+    expect(await fixture.uploads.append(fixture.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
   });
 
   it('is held back to the speed of the disk, however large it is', async () => {
-    await using scene = await Scene.open(400_000_000);
+    await using fixture = await Fixture.open(400_000_000);
     const chunk = Buffer.alloc(1_000_000, 7);
     const hash = createHash('sha256');
     for (let i = 0; i < 300; i += 1) hash.update(chunk);
@@ -182,7 +185,7 @@ describe('an upload', () => {
       }
       held.push(heldMemory());
     };
-    const uploaded = await scene.uploads.append(scene.part({ digest, size: 300_000_000, bytes: fresh() }), signal);
+    const uploaded = await fixture.uploads.append(fixture.part({ digest, size: 300_000_000, bytes: fresh() }), signal);
     expect(uploaded).toMatchObject({ kind: 'stored' });
     expect(Math.max(...held) - Math.min(...held)).toBeLessThan(10_000_000);
   });
@@ -194,151 +197,154 @@ describe('what was sent and is wrong', () => {
     ['more bytes than were announced', { size: 4000 }, 'upload.too-long'],
     ['fewer bytes than the digest’s', { size: 4000, bytes: pieces(WEIGHTS.subarray(0, 4000)) }, 'checkpoint.digest'],
   ])('%s: is removed, and can be sent anew', async (_, changes, code) => {
-    await using scene = await Scene.open();
-    await expect(scene.uploads.append(scene.part(changes), signal)).rejects.toMatchObject({ kind: 'input', code });
-    expect([...(await scene.files()), ...(await scene.objects())]).toEqual([]);
-    expect(await scene.store.find(digestOf(WEIGHTS))).toBeUndefined();
-    expect(await scene.uploads.append(scene.part(), signal)).toMatchObject({ kind: 'stored' });
+    await using fixture = await Fixture.open();
+    await expect(fixture.uploads.append(fixture.part(changes), signal)).rejects.toMatchObject({ kind: 'input', code });
+    expect([...(await fixture.files()), ...(await fixture.objects())]).toEqual([]);
+    expect(await fixture.store.find(digestOf(WEIGHTS))).toBeUndefined();
+    expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
   });
 
   it('a safetensors file that lies is refused, though its digest is right', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const header = Buffer.from('{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}');
     const length = Buffer.from([header.length, 0, 0, 0, 0, 0, 0, 0]);
     const content = { kind: 'file', name: 'policy.safetensors' } as const;
     const truncated = Buffer.concat([length, header, Buffer.alloc(15)]);
-    await expect(scene.send(truncated, { content })).rejects.toMatchObject({
+    await expect(fixture.send(truncated, { content })).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.safetensors',
       message: expect.stringContaining('policy.safetensors'),
     });
-    expect([...(await scene.files()), ...(await scene.objects())]).toEqual([]);
-    expect(await scene.send(Buffer.concat([length, header, Buffer.alloc(16)]), { content })).toMatchObject({ kind: 'stored' });
+    expect([...(await fixture.files()), ...(await fixture.objects())]).toEqual([]);
+    expect(await fixture.send(Buffer.concat([length, header, Buffer.alloc(16)]), { content })).toMatchObject({ kind: 'stored' });
   });
 
   it('too much is refused before a byte of it is read', async () => {
-    await using scene = await Scene.open(4999);
+    await using fixture = await Fixture.open(4999);
     const unread = { [Symbol.asyncIterator]: (): never => expect.unreachable('nothing may be read') };
-    await expect(scene.uploads.append(scene.part({ bytes: unread }), signal)).rejects.toMatchObject({ code: 'checkpoint.too-large' });
+    await expect(fixture.uploads.append(fixture.part({ bytes: unread }), signal)).rejects.toMatchObject({ code: 'checkpoint.too-large' });
   });
 
   it.each(['', '../escape', '/absolute', 'a/b', 'line\nbreak', '.'])('the name %j is refused', async (name) => {
-    await using scene = await Scene.open();
-    await expect(scene.send(WEIGHTS, { content: { kind: 'file', name } })).rejects.toMatchObject({ code: 'checkpoint.path' });
+    await using fixture = await Fixture.open();
+    await expect(fixture.send(WEIGHTS, { content: { kind: 'file', name } })).rejects.toMatchObject({ code: 'checkpoint.path' });
   });
 
   it('a full disk is the machine’s fault, and leaves nothing of the upload', async () => {
-    await using scene = await Scene.open();
-    const handle = await open(await scene.scratch.put('any', ''));
+    await using fixture = await Fixture.open();
+    const handle = await open(await fixture.scratch.put('any', ''));
     const prototype: typeof handle = Object.getPrototypeOf(handle);
     await handle.close();
     vi.spyOn(prototype, 'write').mockRejectedValue(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
-    await expect(scene.send(WEIGHTS)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
-    expect([...(await scene.files()), ...(await scene.objects())]).toEqual([]);
+    await expect(fixture.send(WEIGHTS)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+    expect([...(await fixture.files()), ...(await fixture.objects())]).toEqual([]);
   });
 });
 
 describe('uploads of the same checkpoint', () => {
   it('by several principals do not disturb each other, and are one in the end', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ uploader: 'intruder', bytes: pieces(Buffer.alloc(3000)) }), signal);
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
-    const both = await Promise.all(['pipeline', 'researcher'].map((uploader) => scene.send(WEIGHTS, { uploader })));
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ uploader: 'intruder', bytes: pieces(Buffer.alloc(3000)) }), signal);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    const both = await Promise.all(['pipeline', 'researcher'].map((uploader) => fixture.send(WEIGHTS, { uploader })));
     expect(both.map(({ kind }) => kind)).toEqual(['stored', 'stored']);
-    expect(await scene.objects()).toHaveLength(1);
+    expect(await fixture.objects()).toHaveLength(1);
     await expect(
-      scene.uploads.append(scene.part({ uploader: 'intruder', offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal),
+      fixture.uploads.append(fixture.part({ uploader: 'intruder', offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal),
     ).rejects.toMatchObject({ code: 'checkpoint.digest' });
-    expect(await scene.store.find(digestOf(WEIGHTS))).toBeDefined();
+    expect(await fixture.store.find(digestOf(WEIGHTS))).toBeDefined();
   });
 
   it('by one: the latest stream goes on, those before it are ended', async () => {
-    await using scene = await Scene.open();
-    const dead = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
+    await using fixture = await Fixture.open();
+    const dead = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = dead.catch((error: unknown) => error);
-    await eventually('the first bytes have come', async () => (await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000);
-    expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
+    await eventually(
+      'the first bytes have come',
+      async () => (await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000,
+    );
+    expect(await fixture.uploads.append(fixture.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
     expect(await ended).toMatchObject({ code: 'upload.superseded' });
   });
 
   it('many at a time by one end with one that is stored', async () => {
-    await using scene = await Scene.open();
-    const all = await Promise.allSettled(Array.from({ length: 10 }, () => scene.send(WEIGHTS)));
+    await using fixture = await Fixture.open();
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => fixture.send(WEIGHTS)));
     expect(all.at(-1)).toMatchObject({ status: 'fulfilled', value: { kind: 'stored' } });
     for (const one of all.slice(0, -1))
       expect(one).toMatchObject(one.status === 'fulfilled' ? { value: { kind: 'stored' } } : { reason: { code: 'upload.superseded' } });
-    expect(await scene.files()).toEqual([]);
+    expect(await fixture.files()).toEqual([]);
   });
 });
 
 describe('unfinished uploads', () => {
   it('go on after a restart, also when the process was killed', async () => {
-    await using scene = await Scene.open();
-    const child = spawn(process.execPath, [UPLOADER, scene.scratch.path, digestOf(WEIGHTS)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await using fixture = await Fixture.open();
+    const child = spawn(process.execPath, [UPLOADER, fixture.scratch.path, digestOf(WEIGHTS)], { stdio: ['pipe', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
     child.stdin.write(WEIGHTS.subarray(0, 3000));
-    await eventually('it has written them', async () => (await sizes(scene)).includes(3000));
+    await eventually('it has written them', async () => (await sizes(fixture)).includes(3000));
     // As long as it lives it is nobody else's.
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
     child.kill('SIGKILL');
     await ended;
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(3000);
-    expect(await scene.uploads.append(scene.part({ offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal)).toMatchObject({
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(3000);
+    expect(await fixture.uploads.append(fixture.part({ offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
   });
 
   it('of another container are taken over once nothing was written for minutes', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
-    const [own = ''] = await scene.files();
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
+    const [own = ''] = await fixture.files();
     const elsewhere = own.replace(/\.[0-9a-f]{16}\.\d+\.\d+\.[^.]+$/, '.ffffffffffffffff.1.1.elsewhere');
-    await rename(join(scene.scratch.path, 'uploads', own), join(scene.scratch.path, 'uploads', elsewhere));
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
-    scene.clock.skip(6 * 60_000);
-    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    await rename(join(fixture.scratch.path, 'uploads', own), join(fixture.scratch.path, 'uploads', elsewhere));
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    fixture.clock.skip(6 * 60_000);
+    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('are counted for their principal', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
-    await scene.uploads.append(scene.part({ digest: digestOf('other'), bytes: pieces(WEIGHTS.subarray(0, 500)) }), signal);
-    await scene.uploads.append(scene.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
-    expect(await scene.uploads.pendingBytes('pipeline')).toBe(1500);
-    expect(await scene.uploads.pendingBytes('researcher')).toBe(7);
-    expect(await scene.uploads.pendingBytes('nobody')).toBe(0);
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
+    await fixture.uploads.append(fixture.part({ digest: digestOf('other'), bytes: pieces(WEIGHTS.subarray(0, 500)) }), signal);
+    await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
+    expect(await fixture.uploads.pendingBytes('pipeline')).toBe(1500);
+    expect(await fixture.uploads.pendingBytes('researcher')).toBe(7);
+    expect(await fixture.uploads.pendingBytes('nobody')).toBe(0);
   });
 
   it('are swept when nobody has gone on with them for long, and not while somebody does', async () => {
-    await using scene = await Scene.open();
-    await scene.uploads.append(scene.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
-    const open = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
-    await eventually('the first bytes have come', async () => (await sizes(scene)).includes(2000));
-    for (const name of await scene.files()) await utimes(join(scene.scratch.path, 'uploads', name), new Date(0), new Date(0));
-    expect(await scene.uploads.sweep()).toBe(1);
-    expect(await sizes(scene)).toEqual([2000]);
-    await scene.uploads[Symbol.asyncDispose]();
+    await using fixture = await Fixture.open();
+    await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
+    const open = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
+    await eventually('the first bytes have come', async () => (await sizes(fixture)).includes(2000));
+    for (const name of await fixture.files()) await utimes(join(fixture.scratch.path, 'uploads', name), new Date(0), new Date(0));
+    expect(await fixture.uploads.sweep()).toBe(1);
+    expect(await sizes(fixture)).toEqual([2000]);
+    await fixture.uploads[Symbol.asyncDispose]();
     await expect(open).rejects.toThrow('uploads are closing');
-    expect(await scene.uploads.sweep()).toBe(1);
-    expect(await scene.files()).toEqual([]);
+    expect(await fixture.uploads.sweep()).toBe(1);
+    expect(await fixture.files()).toEqual([]);
   });
 
   it('stay when Muster closes', async () => {
-    await using scene = await Scene.open();
-    const open = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
+    await using fixture = await Fixture.open();
+    const open = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = open.catch((error: unknown) => error);
-    await eventually('the first bytes have come', async () => (await sizes(scene)).includes(2000));
-    await scene.uploads[Symbol.asyncDispose]();
+    await eventually('the first bytes have come', async () => (await sizes(fixture)).includes(2000));
+    await fixture.uploads[Symbol.asyncDispose]();
     expect(await ended).toMatchObject({ message: 'uploads are closing' });
-    expect(await sizes(scene)).toEqual([2000]);
+    expect(await sizes(fixture)).toEqual([2000]);
   });
 });
 
 describe('a directory', () => {
   it('is assembled from files that were sent, under the name that sha256sum gives it', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const source = await ScratchDirectory.make();
     await using _ = source;
     await source.put('c/model/weights.bin', 'weights');
@@ -347,18 +353,18 @@ describe('a directory', () => {
       cwd: join(source.path, 'c'),
     });
     const content = { kind: 'manifest' } as const;
-    await expect(scene.send(manifest, { content })).rejects.toMatchObject({
+    await expect(fixture.send(manifest, { content })).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.incomplete',
       message: expect.stringContaining(digestOf('weights').slice(7)),
     });
-    await scene.send(Buffer.from('weights'));
-    await scene.send(Buffer.from('{}'));
-    const uploaded = await scene.send(manifest, { content });
-    const added = await scene.store.add(filesystemSource, join(source.path, 'c'), signal);
+    await fixture.send(Buffer.from('weights'));
+    await fixture.send(Buffer.from('{}'));
+    const uploaded = await fixture.send(manifest, { content });
+    const added = await fixture.store.add(filesystemSource, join(source.path, 'c'), signal);
     expect(uploaded).toEqual({ kind: 'stored', checkpoint: added });
-    expect(await scene.store.find(added.digest)).toEqual(added);
-    expect(await scene.files()).toEqual([]);
+    expect(await fixture.store.find(added.digest)).toEqual(added);
+    expect(await fixture.files()).toEqual([]);
   });
 
   it.each<[string, string, string]>([
@@ -370,16 +376,16 @@ describe('a directory', () => {
     ['a path twice', `${digestOf('x').slice(7)}  a\n${digestOf('x').slice(7)}  a\n`, 'checkpoint.path'],
     ['another order', `${digestOf('x').slice(7)}  b\n${digestOf('x').slice(7)}  a\n`, 'checkpoint.digest'],
   ])('with %s in its manifest is refused', async (_, manifest, code) => {
-    await using scene = await Scene.open();
-    await scene.send(Buffer.from('x'));
-    await expect(scene.send(Buffer.from(manifest), { content: { kind: 'manifest' } })).rejects.toMatchObject({ kind: 'input', code });
-    expect(await scene.files()).toEqual([]);
+    await using fixture = await Fixture.open();
+    await fixture.send(Buffer.from('x'));
+    await expect(fixture.send(Buffer.from(manifest), { content: { kind: 'manifest' } })).rejects.toMatchObject({ kind: 'input', code });
+    expect(await fixture.files()).toEqual([]);
   });
 });
 
-async function sizes(scene: Scene): Promise<readonly number[]> {
-  const names = await scene.files();
-  return Promise.all(names.map(async (name) => (await stat(join(scene.scratch.path, 'uploads', name))).size));
+async function sizes(fixture: Fixture): Promise<readonly number[]> {
+  const names = await fixture.files();
+  return Promise.all(names.map(async (name) => (await stat(join(fixture.scratch.path, 'uploads', name))).size));
 }
 
 async function* pieces(bytes: Buffer): AsyncGenerator<Uint8Array> {

@@ -553,9 +553,9 @@ describe('the end', () => {
 
 describe('a pool that is resized', () => {
   test('serves who waits when it grows, and lets go of what is idle when it shrinks', async () => {
-    await using scene = await fakePool({ config: { max: 1, idleSeconds: 10 } });
-    const { pool, clock, provider } = scene;
-    const first = await scene.lease();
+    await using fixture = await fakePool({ config: { max: 1, idleSeconds: 10 } });
+    const { pool, clock, provider } = fixture;
+    const first = await fixture.lease();
     const second = pool.acquire(DATA, new AbortController().signal);
     await clock.advance(10);
     expect(provider.alive.size).toBe(1);

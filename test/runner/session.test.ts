@@ -6,7 +6,7 @@ import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { PlannedEpisode } from '../../src/runner/playlist.ts';
 import type { Collected } from '../../src/runner/played-episode.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
-import { TEMPLATE } from '../support/evaluation-scene.ts';
+import { TEMPLATE } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type ScriptedAnswer } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

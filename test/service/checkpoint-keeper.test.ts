@@ -4,9 +4,9 @@ import type { CheckpointService } from '../../src/service/checkpoints/checkpoint
 import { CheckpointKeeper } from '../../src/service/checkpoints/checkpoint-keeper.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { eventually } from '../support/eventually.ts';
-import { PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
+import { PAPER_LIBRARY, ServiceFixture, submission, submitted } from '../support/service-fixture.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
-import { EVERYTHING, sha256, UploadScene } from '../support/upload-scene.ts';
+import { EVERYTHING, sha256, UploadFixture } from '../support/upload-fixture.ts';
 
 const HOUR = 3_600_000;
 const { signal } = new AbortController();
@@ -22,26 +22,26 @@ async function* pieces(letters: string): AsyncGenerator<Uint8Array> {
 }
 
 /** As a caller brings it. */
-async function brought(scene: Scene, letters: string): Promise<Digest> {
+async function brought(fixture: Fixture, letters: string): Promise<Digest> {
   const part = partOf(letters);
-  await scene.files.desk(scene, scene.gate()).receive(part, signal);
+  await fixture.files.checkpointService(fixture, fixture.gate()).receive(part, signal);
   return part.digest;
 }
 
-class Scene extends ServiceScene implements AsyncDisposable {
+class Fixture extends ServiceFixture implements AsyncDisposable {
   /** That of files, which have the machine's time. */
-  readonly files: UploadScene;
+  readonly files: UploadFixture;
   readonly time: SkippableClock;
 
-  private constructor(files: UploadScene, time: SkippableClock) {
+  private constructor(files: UploadFixture, time: SkippableClock) {
     super();
     this.files = files;
     this.time = time;
   }
 
-  static async open(): Promise<Scene> {
+  static async open(): Promise<Fixture> {
     const time = new SkippableClock();
-    return new Scene(await UploadScene.open(time), time);
+    return new Fixture(await UploadFixture.open(time), time);
   }
 
   keeper(maxBytes: number | undefined): CheckpointKeeper {
@@ -69,47 +69,47 @@ class Scene extends ServiceScene implements AsyncDisposable {
 
 describe('the checkpoints of a server', () => {
   it('that were not used for long make room, and are no longer charged to anybody', async () => {
-    await using scene = await Scene.open();
-    const old = await brought(scene, 'a'.repeat(100));
-    scene.time.skip(2 * HOUR);
-    const recent = await brought(scene, 'b'.repeat(100));
-    expect(await scene.store.usage.checkpointBytes('pipeline')).toBe(200);
-    await scene.kept(150);
-    expect([await scene.has(old), await scene.has(recent)]).toEqual([false, true]);
-    expect(await scene.store.usage.checkpointBytes('pipeline')).toBe(100);
+    await using fixture = await Fixture.open();
+    const old = await brought(fixture, 'a'.repeat(100));
+    fixture.time.skip(2 * HOUR);
+    const recent = await brought(fixture, 'b'.repeat(100));
+    expect(await fixture.store.usage.checkpointBytes('pipeline')).toBe(200);
+    await fixture.kept(150);
+    expect([await fixture.has(old), await fixture.has(recent)]).toEqual([false, true]);
+    expect(await fixture.store.usage.checkpointBytes('pipeline')).toBe(100);
   });
 
   it('stay while an evaluation waits for them, and without a bound', async () => {
-    await using scene = await Scene.open();
-    const wanted = await brought(scene, 'a'.repeat(100));
+    await using fixture = await Fixture.open();
+    const wanted = await brought(fixture, 'a'.repeat(100));
     const checkpoint: Library['checkpoint'] = async (reference) => ({
       ...(await PAPER_LIBRARY.checkpoint(reference, 'pipeline', signal)),
       digest: wanted,
     });
-    const service = scene.service({}, { library: { ...PAPER_LIBRARY, checkpoint } });
+    const service = fixture.service({}, { library: { ...PAPER_LIBRARY, checkpoint } });
     const id = await submitted(service, submission(5));
-    scene.time.skip(3 * HOUR);
-    await scene.kept(1);
-    expect(await scene.has(wanted)).toBe(true);
+    fixture.time.skip(3 * HOUR);
+    await fixture.kept(1);
+    expect(await fixture.has(wanted)).toBe(true);
     await service.cancel(id);
-    scene.time.skip(3 * HOUR);
-    await scene.kept(undefined);
-    expect(await scene.has(wanted)).toBe(true);
-    scene.time.skip(3 * HOUR);
-    await scene.kept(1);
-    expect(await scene.has(wanted)).toBe(false);
+    fixture.time.skip(3 * HOUR);
+    await fixture.kept(undefined);
+    expect(await fixture.has(wanted)).toBe(true);
+    fixture.time.skip(3 * HOUR);
+    await fixture.kept(1);
+    expect(await fixture.has(wanted)).toBe(false);
   });
 
   it('that were sent in part and left are removed within an hour of their time', async () => {
-    await using scene = await Scene.open();
-    const { uploads } = scene.files;
+    await using fixture = await Fixture.open();
+    const { uploads } = fixture.files;
     const part = { ...partOf('whole'), bytes: pieces('who'), usable: EVERYTHING };
     await uploads.append(part, signal);
-    const keeper = scene.keeper(undefined);
+    const keeper = fixture.keeper(undefined);
     keeper.open();
-    await eventually('it has looked for the first time', () => scene.time.pending === 1);
+    await eventually('it has looked for the first time', () => fixture.time.pending === 1);
     expect(await uploads.countReceived(part.digest, 'pipeline')).toBe(3);
-    scene.time.skip(25 * HOUR);
+    fixture.time.skip(25 * HOUR);
     await eventually('it has looked again', async () => (await uploads.countReceived(part.digest, 'pipeline')) === 0);
     await keeper.close();
   });

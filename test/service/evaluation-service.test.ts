@@ -9,7 +9,7 @@ import { orderOf } from '../../src/service/orders/evaluation-order.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { settle } from '../support/manual-clock.ts';
 import type { Submission } from '../../src/service/acceptance/submission.ts';
-import { EPISODE_MS, OWNERSHIP_MS, PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
+import { EPISODE_MS, OWNERSHIP_MS, PAPER_LIBRARY, ServiceFixture, submission, submitted } from '../support/service-fixture.ts';
 
 const { signal } = new AbortController();
 
@@ -19,128 +19,128 @@ function range(to: number): readonly number[] {
 
 describe('an evaluation that was accepted', () => {
   it('waits, is played, and ends with its answer', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
-    expect(await scene.find(id)).toMatchObject({ state: 'waiting', suite: '10 episodes' });
-    await scene.clock.advance(10 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { partial: false, official: { episodes: 10 } } });
-    expect(await scene.stored(id)).toEqual(range(10));
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
-    expect(scene.warnings).toEqual([]);
+    expect(await fixture.find(id)).toMatchObject({ state: 'waiting', suite: '10 episodes' });
+    await fixture.clock.advance(10 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { partial: false, official: { episodes: 10 } } });
+    expect(await fixture.stored(id)).toEqual(range(10));
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
+    expect(fixture.warnings).toEqual([]);
   });
 
   it('tells how it goes at a bounded rate, and its last figures before its end', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ reportMilliseconds: 1000 });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ reportMilliseconds: 1000 });
     service.open();
     const id = await submitted(service, submission(35));
-    await scene.clock.advance(2500);
-    expect(await scene.find(id)).toMatchObject({ state: 'running', running: { kind: 'evaluation', mean: 0.5 } });
-    await scene.clock.advance(1500);
-    const events = await scene.store.events.readAfter(id, 0, 100);
+    await fixture.clock.advance(2500);
+    expect(await fixture.find(id)).toMatchObject({ state: 'running', running: { kind: 'evaluation', mean: 0.5 } });
+    await fixture.clock.advance(1500);
+    const events = await fixture.store.events.readAfter(id, 0, 100);
     expect(events.map(({ type }) => type)).toEqual(['state', 'state', 'progress', 'progress', 'progress', 'progress', 'state']);
     expect(events.at(-2)?.data).toMatchObject({ episodes: 35 });
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is looked at by whoever waits for its end when it begins to wait, and when it is over', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ reportMilliseconds: 100 });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ reportMilliseconds: 100 });
     service.open();
     const id = await submitted(service, submission(15));
     const over = service.waitUntilOver(id, 60_000, signal);
-    await scene.clock.advance(0);
-    const find = vi.spyOn(scene.store.evaluations, 'find');
-    await scene.clock.advance(15 * EPISODE_MS);
+    await fixture.clock.advance(0);
+    const find = vi.spyOn(fixture.store.evaluations, 'find');
+    await fixture.clock.advance(15 * EPISODE_MS);
     expect(await over).toMatchObject({ state: 'finished' });
     expect(find).toHaveBeenCalledTimes(1);
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is looked at only when it is over by whoever was told of it a moment ago', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ reportMilliseconds: 100 });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ reportMilliseconds: 100 });
     service.open();
     const { evaluation } = await service.submit(submission(15), 'pipeline', signal);
-    const find = vi.spyOn(scene.store.evaluations, 'find');
+    const find = vi.spyOn(fixture.store.evaluations, 'find');
     const over = service.waitUntilOver(evaluation.id, 60_000, signal, evaluation);
-    await scene.clock.advance(15 * EPISODE_MS);
+    await fixture.clock.advance(15 * EPISODE_MS);
     expect(await over).toMatchObject({ state: 'finished' });
     // Once by whoever plays it, once at its end.
     expect(find).toHaveBeenCalledTimes(2);
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is followed without a gap, from any event on, until it is over', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(30));
     const seen: StoredEvent[] = [];
     const following = (async () => {
       for await (const event of service.follow(id, 1, signal)) seen.push(event);
     })();
-    await scene.clock.advance(30 * EPISODE_MS);
+    await fixture.clock.advance(30 * EPISODE_MS);
     await following;
     expect(seen.map(({ sequence }) => sequence)).toEqual(range(seen.length).map((i) => i + 2));
     expect(seen.at(-1)).toMatchObject({ type: 'state', data: { state: 'finished' } });
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is waited for, but no longer than was asked for', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
     const tooShort = service.waitUntilOver(id, 500, signal);
     const longEnough = service.waitUntilOver(id, 5000, signal);
-    await scene.clock.advance(5000);
+    await fixture.clock.advance(5000);
     expect(await tooShort).toMatchObject({ state: 'running' });
     expect(await longEnough).toMatchObject({ state: 'finished' });
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is waited for where another Muster plays it: the store is asked for all of them at once', async () => {
-    const scene = new ServiceScene();
-    const [player, asked] = [scene.service(), scene.service()];
+    const fixture = new ServiceFixture();
+    const [player, asked] = [fixture.service(), fixture.service()];
     const ids = [await submitted(asked, submission(10)), await submitted(asked, submission(20))];
     const waits = [...ids, ...ids].map((id) => asked.waitUntilOver(id, 60_000, signal));
-    const over = vi.spyOn(scene.store.evaluations, 'findOver');
-    const find = vi.spyOn(scene.store.evaluations, 'find');
+    const over = vi.spyOn(fixture.store.evaluations, 'findOver');
+    const find = vi.spyOn(fixture.store.evaluations, 'find');
     player.open();
-    await scene.clock.advance(20 * EPISODE_MS + 2000);
+    await fixture.clock.advance(20 * EPISODE_MS + 2000);
     for (const ended of await Promise.all(waits)) expect(ended).toMatchObject({ state: 'finished' });
     expect(over.mock.calls[0]).toEqual([ids]);
     expect(over.mock.calls.length).toBeLessThanOrEqual((20 * EPISODE_MS + 2000) / 2000);
     // Whoever plays one looks it up once, and whoever waits for it at its end.
     expect(find).toHaveBeenCalledTimes(ids.length + waits.length);
-    await scene.drained(player);
-    await scene.drained(asked);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.drained(player);
+    await fixture.drained(asked);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is no longer waited for when the store gives out: who waits is told', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     const id = await submitted(service, submission(10));
     const wait = service.waitUntilOver(id, 60_000, signal).catch((error: unknown) => error);
-    await scene.clock.advance(0);
+    await fixture.clock.advance(0);
     const broken = new InfrastructureError('store.failed', 'the store is out of order');
-    vi.spyOn(scene.store.evaluations, 'findOver').mockRejectedValue(broken);
-    vi.spyOn(scene.store.evaluations, 'find').mockRejectedValue(broken);
-    await scene.clock.advance(2000);
+    vi.spyOn(fixture.store.evaluations, 'findOver').mockRejectedValue(broken);
+    vi.spyOn(fixture.store.evaluations, 'find').mockRejectedValue(broken);
+    await fixture.clock.advance(2000);
     expect(await wait).toBe(broken);
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is not accepted beyond the quota, and what was being brought for it is given up', async () => {
-    const scene = new ServiceScene();
-    scene.quotas.set('pipeline', { waitingEvaluations: 1 });
+    const fixture = new ServiceFixture();
+    fixture.quotas.set('pipeline', { waitingEvaluations: 1 });
     const bringing = Promise.withResolvers<AbortSignal>();
     const library: Library = {
       ...PAPER_LIBRARY,
@@ -150,18 +150,18 @@ describe('an evaluation that was accepted', () => {
         return raceWithAbort(new Promise<never>(() => undefined), given);
       },
     };
-    const service = scene.service({}, { library });
+    const service = fixture.service({}, { library });
     await submitted(service, submission(1));
     const refused = service.submit(submission(1, {}, 'huge'), 'pipeline', signal);
     await expect(refused).rejects.toMatchObject({ code: 'quota.waiting-evaluations' });
     expect((await bringing.promise).aborted).toBe(true);
     await submitted(service, submission(1), 'somebody else');
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is the same when it is sent again with its key, though its files are gone by then', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     const idempotency = { key: 'once', fingerprint: digestOf('body') };
     const first = await service.submit(submission(1), 'pipeline', signal, idempotency);
     const again = await service.submit(submission(1, { suite: 'unknown' }), 'pipeline', signal, idempotency);
@@ -172,79 +172,79 @@ describe('an evaluation that was accepted', () => {
   });
 
   it('takes episodes that another has played already, unless the cache is off', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const cached = await submitted(service, submission(5));
-    await scene.clock.advance(0);
-    expect(await scene.find(cached)).toMatchObject({ state: 'finished', summary: { official: { episodes: 5 } } });
-    expect(scene.player.played).toHaveLength(5);
+    await fixture.clock.advance(0);
+    expect(await fixture.find(cached)).toMatchObject({ state: 'finished', summary: { official: { episodes: 5 } } });
+    expect(fixture.player.played).toHaveLength(5);
     const anew = await submitted(service, submission(5, { cache: false }));
-    await scene.clock.advance(5 * EPISODE_MS);
-    expect(await scene.find(anew)).toMatchObject({ state: 'finished' });
-    expect(scene.player.played).toHaveLength(10);
-    await scene.drained(service);
+    await fixture.clock.advance(5 * EPISODE_MS);
+    expect(await fixture.find(anew)).toMatchObject({ state: 'finished' });
+    expect(fixture.player.played).toHaveLength(10);
+    await fixture.drained(service);
   });
 });
 
 describe('what came out of sandboxes in which code ran', () => {
   it.each([false, true])('is taken by the same principal again, and by no other (answers repeated: %s)', async (repeats) => {
-    const scene = new ServiceScene();
-    scene.player.runs = 'code';
-    scene.player.repeats = repeats;
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.runs = 'code';
+    fixture.player.repeats = repeats;
+    const service = fixture.service();
     service.open();
     const played = async (principal: string): Promise<number> => {
-      const before = scene.player.played.length;
+      const before = fixture.player.played.length;
       const id = await submitted(service, submission(5), principal);
-      await scene.clock.advance(5 * EPISODE_MS);
-      expect(await scene.find(id)).toMatchObject({ state: 'finished' });
-      return scene.player.played.length - before;
+      await fixture.clock.advance(5 * EPISODE_MS);
+      expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
+      return fixture.player.played.length - before;
     };
     expect([await played('hostile'), await played('honest'), await played('hostile'), await played('honest')]).toEqual([5, 5, 0, 0]);
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is not taken by an evaluation of the same principal in which data alone runs, nor the other way round', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     for (const runs of ['code', 'data'] as const) {
-      scene.player.runs = runs;
+      fixture.player.runs = runs;
       await submitted(service, submission(5));
-      await scene.clock.advance(5 * EPISODE_MS);
+      await fixture.clock.advance(5 * EPISODE_MS);
     }
-    expect(scene.player.played).toHaveLength(10);
-    await scene.drained(service);
+    expect(fixture.player.played).toHaveLength(10);
+    await fixture.drained(service);
   });
 });
 
 describe('an evaluation that asks what was answered before', () => {
   it('is accepted together with its answer, and nothing is played', async () => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
     const ended: string[] = [];
-    const service = scene.service({}, { onConcluded: (state) => void ended.push(state) });
+    const service = fixture.service({}, { onConcluded: (state) => void ended.push(state) });
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const again = await service.submit(submission(5, { webhook: { url: 'https://example.org/hook' } }), 'researcher', signal);
     expect(again).toMatchObject({
       kind: 'accepted',
       evaluation: { state: 'finished', principal: 'researcher', summary: { warnings: ['repeated'], official: { episodes: 5 } } },
     });
     const { id } = again.evaluation;
-    expect(await scene.find(id)).toEqual(again.evaluation);
-    expect(await scene.stored(id)).toEqual(range(5));
-    expect(scene.player.played).toHaveLength(5);
+    expect(await fixture.find(id)).toEqual(again.evaluation);
+    expect(await fixture.stored(id)).toEqual(range(5));
+    expect(fixture.player.played).toHaveLength(5);
     expect(ended).toEqual(['finished', 'finished']);
-    expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([
+    expect(await fixture.store.webhooks.take(10, 1000)).toMatchObject([
       { body: { evaluation: id, state: 'finished', summary: { warnings: ['repeated'] } } },
     ]);
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it.each<[string, Partial<Submission>, string?]>([
@@ -254,169 +254,169 @@ describe('an evaluation that asks what was answered before', () => {
     ['for an end that has passed', { deadline: new Date(0) }],
     ['a comparison', { question: { kind: 'comparison', baseline: { uri: 'a' }, candidates: [{ uri: 'late' }], terms: {} } }],
   ])('but not when it asks for %s', async (_, changes, checkpoint) => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
+    const service = fixture.service();
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const other = await service.submit(submission(5, changes, checkpoint), 'pipeline', signal);
     expect(other).toMatchObject({ kind: 'accepted', evaluation: { state: 'waiting' } });
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is played when the first was cut short', async () => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
+    const service = fixture.service();
     service.open();
     const first = await submitted(service, submission(5));
-    await scene.clock.advance(2 * EPISODE_MS);
+    await fixture.clock.advance(2 * EPISODE_MS);
     await service.cancel(first);
-    await scene.clock.advance(0);
-    expect(await scene.find(first)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
+    await fixture.clock.advance(0);
+    expect(await fixture.find(first)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
     const again = await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
-    expect(await scene.find(again)).toMatchObject({ state: 'finished', summary: { partial: false } });
-    await scene.drained(service);
+    await fixture.clock.advance(5 * EPISODE_MS);
+    expect(await fixture.find(again)).toMatchObject({ state: 'finished', summary: { partial: false } });
+    await fixture.drained(service);
   });
 
   it('is put together of its episodes when its player gives no such answer any more', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const again = await service.submit(submission(5), 'pipeline', signal);
     expect(again.evaluation.state).toBe('waiting');
-    await scene.clock.advance(0);
-    expect(await scene.find(again.evaluation.id)).toMatchObject({ state: 'finished' });
-    expect(scene.player.played).toHaveLength(5);
-    await scene.drained(service);
+    await fixture.clock.advance(0);
+    expect(await fixture.find(again.evaluation.id)).toMatchObject({ state: 'finished' });
+    expect(fixture.player.played).toHaveLength(5);
+    await fixture.drained(service);
   });
 
   it('is looked up in the store once, however often it is asked', async () => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
+    const service = fixture.service();
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
-    const given = vi.spyOn(scene.store.answers, 'findAnswer');
+    await fixture.clock.advance(5 * EPISODE_MS);
+    const given = vi.spyOn(fixture.store.answers, 'findAnswer');
     for (const _ of range(3)) expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
     expect(given).toHaveBeenCalledTimes(1);
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('is played when the answer was forgotten after it was given, and answered again from then on', async () => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
+    const service = fixture.service();
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     await service.submit(submission(5), 'pipeline', signal);
-    await scene.clock.advance(1);
-    expect(await scene.store.evaluations.forgetEnded(scene.clock.date(), 10)).toBe(2);
+    await fixture.clock.advance(1);
+    expect(await fixture.store.evaluations.forgetEnded(fixture.clock.date(), 10)).toBe(2);
     const again = await submitted(service, submission(5));
-    expect(await scene.find(again)).toMatchObject({ state: 'waiting' });
-    await scene.clock.advance(5 * EPISODE_MS);
-    expect(scene.player.played).toHaveLength(10);
+    expect(await fixture.find(again)).toMatchObject({ state: 'waiting' });
+    await fixture.clock.advance(5 * EPISODE_MS);
+    expect(fixture.player.played).toHaveLength(10);
     expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('ends what waits of older versions of its run, as any other does', async () => {
-    const scene = new ServiceScene();
-    scene.player.repeats = true;
-    const service = scene.service({ staleness: 'cancel-waiting' });
+    const fixture = new ServiceFixture();
+    fixture.player.repeats = true;
+    const service = fixture.service({ staleness: 'cancel-waiting' });
     service.open();
     await submitted(service, submission(5));
-    await scene.clock.advance(5 * EPISODE_MS);
-    await scene.drained(service);
-    const later = scene.service({ staleness: 'cancel-waiting' });
+    await fixture.clock.advance(5 * EPISODE_MS);
+    await fixture.drained(service);
+    const later = fixture.service({ staleness: 'cancel-waiting' });
     const asked = (version: number, episodes: number): Submission =>
       submission(episodes, { question: { kind: 'evaluation', checkpoint: { uri: 'late', run: 'r7', version } } });
     const older = await submitted(later, asked(1, 9));
     const newer = await later.submit(asked(2, 5), 'pipeline', signal);
     expect(newer.evaluation.state).toBe('finished');
-    expect(await scene.find(older)).toMatchObject({ state: 'cancelled' });
+    expect(await fixture.find(older)).toMatchObject({ state: 'cancelled' });
   });
 });
 
 describe('an evaluation that nobody wants any more', () => {
   it('is over at once when it has not begun', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
     expect(await service.cancel(id)).toMatchObject({ state: 'cancelled', summary: undefined });
-    expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([{ body: { evaluation: id, state: 'cancelled' } }]);
+    expect(await fixture.store.webhooks.take(10, 1000)).toMatchObject([{ body: { evaluation: id, state: 'cancelled' } }]);
     service.open();
-    await scene.clock.advance(2000);
-    expect(scene.player.played).toEqual([]);
-    await scene.drained(service);
+    await fixture.clock.advance(2000);
+    expect(fixture.player.played).toEqual([]);
+    await fixture.drained(service);
   });
 
   it('keeps what was folded, labelled partial', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
-    await scene.clock.advance(4 * EPISODE_MS);
+    await fixture.clock.advance(4 * EPISODE_MS);
     expect(await service.cancel(id)).toMatchObject({ state: 'running' });
     await settle();
-    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 4 } } });
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 4 } } });
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is cancelled by whoever plays it, wherever that is', async () => {
-    const scene = new ServiceScene();
-    const [here, there] = [scene.service(), scene.service()];
+    const fixture = new ServiceFixture();
+    const [here, there] = [fixture.service(), fixture.service()];
     there.open();
     const id = await submitted(there, submission(1000));
-    await scene.clock.advance(400);
+    await fixture.clock.advance(400);
     await here.cancel(id);
-    await scene.clock.advance(OWNERSHIP_MS / 3);
-    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
-    await scene.drained(there);
+    await fixture.clock.advance(OWNERSHIP_MS / 3);
+    expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
+    await fixture.drained(there);
   });
 
   it('of which the owner has died is ended with what was stored of it, and no episode more', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
-    await scene.clock.advance(3 * EPISODE_MS);
-    await scene.drained(service);
+    await fixture.clock.advance(3 * EPISODE_MS);
+    await fixture.drained(service);
     await service.cancel(id);
-    const next = scene.service();
+    const next = fixture.service();
     next.open();
-    await scene.clock.advance(OWNERSHIP_MS + 1000);
-    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 3 } } });
-    expect(scene.player.played).toHaveLength(3);
-    await scene.drained(next);
+    await fixture.clock.advance(OWNERSHIP_MS + 1000);
+    expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 3 } } });
+    expect(fixture.player.played).toHaveLength(3);
+    await fixture.drained(next);
   });
 
   it('is one that was not over by its deadline', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
-    const deadline = new Date(scene.clock.date().getTime() + 450);
+    const deadline = new Date(fixture.clock.date().getTime() + 450);
     const id = await submitted(service, submission(10, { deadline }));
-    await scene.clock.advance(1000);
-    expect(await scene.find(id)).toMatchObject({
+    await fixture.clock.advance(1000);
+    expect(await fixture.find(id)).toMatchObject({
       state: 'cancelled',
       summary: { partial: true, official: { episodes: 4 } },
       failure: { code: 'evaluation.deadline' },
     });
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is one of an older version that waits while its run has got further', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ staleness: 'cancel-waiting' });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ staleness: 'cancel-waiting' });
     const version = (number: number, run = 'r'): ReturnType<typeof submission> =>
       submission(1, { question: { kind: 'evaluation', checkpoint: { uri: 'late', run, version: number } } });
     const ids = [];
@@ -424,168 +424,168 @@ describe('an evaluation that nobody wants any more', () => {
     const other = await submitted(service, version(1, 'another'));
     const somebodyElses = await submitted(service, version(1), 'somebody else');
     ids.push(await submitted(service, version(3)));
-    const states = await Promise.all([...ids, other, somebodyElses].map(async (id) => (await scene.find(id)).state));
+    const states = await Promise.all([...ids, other, somebodyElses].map(async (id) => (await fixture.find(id)).state));
     expect(states).toEqual(['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting', 'waiting']);
   });
 
   it('is accepted although the older ones could not be looked up', async () => {
-    const scene = new ServiceScene();
-    const { evaluations } = scene.store;
+    const fixture = new ServiceFixture();
+    const { evaluations } = fixture.store;
     const list = async (): Promise<never> => {
       throw new InfrastructureError('store.unavailable', 'the database is away');
     };
     const failing: Partial<typeof evaluations> = { accept: (...asked) => evaluations.accept(...asked), list };
-    const store = { ...scene.store, evaluations: Object.setPrototypeOf(failing, evaluations) };
-    const service = scene.service({ staleness: 'cancel-waiting' }, { store });
+    const store = { ...fixture.store, evaluations: Object.setPrototypeOf(failing, evaluations) };
+    const service = fixture.service({ staleness: 'cancel-waiting' }, { store });
     const checkpoint = { uri: 'late', run: 'r', version: 2 };
     const id = await submitted(service, submission(1, { question: { kind: 'evaluation', checkpoint } }));
-    expect(await scene.find(id)).toMatchObject({ state: 'waiting' });
-    expect(scene.warnings).toMatchObject([{ fields: { evaluation: id, error: 'the database is away' } }]);
+    expect(await fixture.find(id)).toMatchObject({ state: 'waiting' });
+    expect(fixture.warnings).toMatchObject([{ fields: { evaluation: id, error: 'the database is away' } }]);
   });
 });
 
 describe('a Muster that comes to its end', () => {
   it('lets what is played finish, when there is time', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
-    await scene.clock.advance(2 * EPISODE_MS);
+    await fixture.clock.advance(2 * EPISODE_MS);
     const draining = service.drain(60_000);
     await expect(submitted(service, submission(1))).rejects.toMatchObject({ code: 'service.draining' });
-    await scene.clock.advance(8 * EPISODE_MS);
+    await fixture.clock.advance(8 * EPISODE_MS);
     await draining;
-    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
-    expect(scene.clock.pending).toBe(0);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('gives back what is not over in time, and the next goes on at once without playing anything twice', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(20));
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const draining = service.drain(3 * EPISODE_MS);
-    await scene.clock.advance(3 * EPISODE_MS);
+    await fixture.clock.advance(3 * EPISODE_MS);
     await draining;
-    expect(await scene.find(id)).toMatchObject({ state: 'running' });
-    const next = scene.service();
+    expect(await fixture.find(id)).toMatchObject({ state: 'running' });
+    const next = fixture.service();
     next.open();
-    await scene.clock.advance(13 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 20 } } });
-    expect(scene.player.played.map(({ index }) => index)).toEqual(range(20));
-    await scene.drained(next);
+    await fixture.clock.advance(13 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 20 } } });
+    expect(fixture.player.played.map(({ index }) => index)).toEqual(range(20));
+    await fixture.drained(next);
   });
 
   it('and is not missed: when it dies, another takes over within the time of an ownership', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     const id = await submitted(service, submission(6));
-    await scene.store.ownerships.claim(id, parseOwnerId('dead'), OWNERSHIP_MS);
+    await fixture.store.ownerships.claim(id, parseOwnerId('dead'), OWNERSHIP_MS);
     service.open();
-    await scene.clock.advance(OWNERSHIP_MS - 1000);
-    expect(await scene.find(id)).toMatchObject({ state: 'waiting' });
-    await scene.clock.advance(2000 + 6 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
-    await scene.drained(service);
+    await fixture.clock.advance(OWNERSHIP_MS - 1000);
+    expect(await fixture.find(id)).toMatchObject({ state: 'waiting' });
+    await fixture.clock.advance(2000 + 6 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
+    await fixture.drained(service);
   });
 
   it('though it does not know it, when it is late and another has taken over: it writes nothing more', async () => {
-    const scene = new ServiceScene();
-    const [late, other] = [scene.service(), scene.service()];
+    const fixture = new ServiceFixture();
+    const [late, other] = [fixture.service(), fixture.service()];
     late.open();
     const id = await submitted(late, submission(100));
-    await scene.clock.advance(2 * EPISODE_MS);
-    scene.clock.skip(OWNERSHIP_MS);
+    await fixture.clock.advance(2 * EPISODE_MS);
+    fixture.clock.skip(OWNERSHIP_MS);
     other.open();
-    await scene.clock.advance(100 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 100 } } });
-    expect(await scene.stored(id)).toEqual(range(100));
-    expect(scene.warnings.map(({ message }) => message)).toContain('another Muster took the evaluation over');
-    await scene.drained(late);
-    await scene.drained(other);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.clock.advance(100 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 100 } } });
+    expect(await fixture.stored(id)).toEqual(range(100));
+    expect(fixture.warnings.map(({ message }) => message)).toContain('another Muster took the evaluation over');
+    await fixture.drained(late);
+    await fixture.drained(other);
+    expect(fixture.clock.pending).toBe(0);
   });
 });
 
 describe('when something goes wrong', () => {
   it('with the infrastructure, the evaluation fails with what there was', async () => {
-    const scene = new ServiceScene();
-    scene.player.failAt = { index: 3, error: new InfrastructureError('pool.creation-failed', 'no sandbox could be created') };
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.failAt = { index: 3, error: new InfrastructureError('pool.creation-failed', 'no sandbox could be created') };
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
-    await scene.clock.advance(10 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({
+    await fixture.clock.advance(10 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({
       state: 'failed',
       summary: { partial: true, official: { episodes: 3 } },
       failure: { code: 'evaluation.failed', message: expect.stringContaining('no sandbox could be created') },
     });
-    const [delivery] = await scene.store.webhooks.take(10, 1000);
+    const [delivery] = await fixture.store.webhooks.take(10, 1000);
     expect(delivery).toMatchObject({ url: 'https://example.org/hook', body: { evaluation: id, state: 'failed' } });
-    await scene.drained(service);
+    await fixture.drained(service);
   });
 
   it('with the store, the evaluation goes on once its ownership has expired', async () => {
-    const scene = new ServiceScene();
-    scene.player.failAt = { index: 3, error: new InfrastructureError('store.unreachable', 'the database does not answer') };
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    fixture.player.failAt = { index: 3, error: new InfrastructureError('store.unreachable', 'the database does not answer') };
+    const service = fixture.service();
     service.open();
     const id = await submitted(service, submission(10));
-    await scene.clock.advance(10 * EPISODE_MS);
-    expect(await scene.find(id)).toMatchObject({ state: 'running' });
-    scene.player.failAt = undefined;
-    await scene.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
-    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
-    expect(scene.player.played.map(({ index }) => index)).toEqual(range(10));
-    await scene.drained(service);
+    await fixture.clock.advance(10 * EPISODE_MS);
+    expect(await fixture.find(id)).toMatchObject({ state: 'running' });
+    fixture.player.failAt = undefined;
+    await fixture.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
+    expect(fixture.player.played.map(({ index }) => index)).toEqual(range(10));
+    await fixture.drained(service);
   });
 
   it('with an order that another version of Muster has accepted, or of which it would make other figures, it fails and says so', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service();
+    const fixture = new ServiceFixture();
+    const service = fixture.service();
     const known = await submitted(service, submission(10));
-    const { statistics, ...before } = orderOf(await scene.find(known));
+    const { statistics, ...before } = orderOf(await fixture.find(known));
     expect(statistics).toBe(STATISTICS_VERSION);
     const requests = [{ schema: 'muster.order/99' }, before, { ...before, statistics: statistics + 1 }];
-    const ids = requests.map(() => scene.newId());
+    const ids = requests.map(() => fixture.newId());
     for (const [i, request] of requests.entries())
-      await scene.store.evaluations.accept({ id: ids[i] ?? known, principal: 'p', request, suite: 's', labels: {}, priority: 0 });
+      await fixture.store.evaluations.accept({ id: ids[i] ?? known, principal: 'p', request, suite: 's', labels: {}, priority: 0 });
     service.open();
     await settle();
-    for (const id of ids) expect(await scene.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
-    expect(await scene.find(known)).toMatchObject({ state: 'running' });
-    await scene.drained(service);
+    for (const id of ids) expect(await fixture.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
+    expect(await fixture.find(known)).toMatchObject({ state: 'running' });
+    await fixture.drained(service);
   });
 });
 
 describe('evaluations that are over', () => {
   it('are forgotten after their time', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ retentionMilliseconds: 3_600_000 });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ retentionMilliseconds: 3_600_000 });
     service.open();
     const ids = [];
     for (let i = 0; i < 45; i += 1) ids.push(await submitted(service, submission(0, {}, `checkpoint-${i}`)));
-    await scene.clock.advance(3_000_000);
-    expect((await scene.store.evaluations.list({}, { limit: 100 })).items).toHaveLength(45);
-    await scene.clock.advance(1_200_000);
-    expect((await scene.store.evaluations.list({}, { limit: 100 })).items).toEqual([]);
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.clock.advance(3_000_000);
+    expect((await fixture.store.evaluations.list({}, { limit: 100 })).items).toHaveLength(45);
+    await fixture.clock.advance(1_200_000);
+    expect((await fixture.store.evaluations.list({}, { limit: 100 })).items).toEqual([]);
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 });
 
 describe('a batch of one caller', () => {
   it('does not keep another waiting: both are played side by side', async () => {
-    const scene = new ServiceScene();
-    const service = scene.service({ slots: 2 }, { places: 2 });
+    const fixture = new ServiceFixture();
+    const service = fixture.service({ slots: 2 }, { places: 2 });
     service.open();
     for (let i = 0; i < 200; i += 1) await submitted(service, submission(50, {}, `batch-${i}`), 'batch');
-    await scene.clock.advance(5 * EPISODE_MS);
+    await fixture.clock.advance(5 * EPISODE_MS);
     const loop = await submitted(service, submission(10, {}, 'loop'), 'loop');
-    await scene.clock.advance(11 * EPISODE_MS);
-    expect(await scene.find(loop)).toMatchObject({ state: 'finished' });
-    await scene.drained(service);
-    expect(scene.clock.pending).toBe(0);
+    await fixture.clock.advance(11 * EPISODE_MS);
+    expect(await fixture.find(loop)).toMatchObject({ state: 'finished' });
+    await fixture.drained(service);
+    expect(fixture.clock.pending).toBe(0);
   });
 });

@@ -12,7 +12,7 @@ const promoted: RunningFigures = { kind: 'comparison', episodes: 16, pairs: 8, c
 const verdict = { type: 'verdict', data: { candidate: 'sha256:a', verdict: 'promote', pairs: 8, difference: 1, halfWidth: 0.5 } };
 
 /** A store whose reports fail as often as is said. */
-function scene(failures: number) {
+function fixture(failures: number) {
   const clock = new ManualClock();
   const reports: Report[] = [];
   let left = failures;
@@ -37,7 +37,7 @@ function scene(failures: number) {
 
 describe('what an evaluation has to report', () => {
   it('is left to whoever concludes it, when it was not written before', async () => {
-    const { clock, reports, reporter } = scene(0);
+    const { clock, reports, reporter } = fixture(0);
     reporter.update(promoted);
     const progress = { type: 'progress', data: promoted };
     expect(await reporter.close()).toMatchObject({ running: promoted, events: [verdict, progress] });
@@ -47,7 +47,7 @@ describe('what an evaluation has to report', () => {
   });
 
   it('comes with the end when the store could not take it: no verdict is lost', async () => {
-    const { clock, reports, reporter } = scene(1);
+    const { clock, reports, reporter } = fixture(1);
     reporter.update(promoted);
     await clock.advance(1000);
     expect(reports).toEqual([]);
@@ -55,7 +55,7 @@ describe('what an evaluation has to report', () => {
   });
 
   it('is written when the evaluation is given back', async () => {
-    const { clock, reports, reporter } = scene(0);
+    const { clock, reports, reporter } = fixture(0);
     reporter.update(promoted);
     await reporter.flush();
     expect(reports).toMatchObject([{ running: promoted, events: [verdict, { type: 'progress' }] }]);

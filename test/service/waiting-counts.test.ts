@@ -3,7 +3,7 @@ import { WaitingCounts } from '../../src/service/acceptance/quota-gate.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** A store in which so many wait, and which remembers how often it was asked. */
-function scene(waiting: number) {
+function fixture(waiting: number) {
   const clock = new ManualClock();
   const store = { waiting, asked: 0 };
   const ask = (): Promise<number> => {
@@ -15,7 +15,7 @@ function scene(waiting: number) {
 
 describe('the count of waiting evaluations', () => {
   it('is asked for once a second where it is far from what is allowed, and requests are added to it', async () => {
-    const { clock, store, counts } = scene(10);
+    const { clock, store, counts } = fixture(10);
     expect(await counts.of('pipeline', 1000, 2)).toBe(10);
     expect(await counts.of('pipeline', 1000, 0)).toBe(13);
     expect(await counts.of('pipeline', 1000, 0)).toBe(14);
@@ -27,7 +27,7 @@ describe('the count of waiting evaluations', () => {
   });
 
   it('is exact from half of what is allowed on', async () => {
-    const { store, counts } = scene(499);
+    const { store, counts } = fixture(499);
     expect(await counts.of('pipeline', 1000, 0)).toBe(499);
     store.waiting = 500;
     expect(await counts.of('pipeline', 1000, 0)).toBe(500);
@@ -37,7 +37,7 @@ describe('the count of waiting evaluations', () => {
   });
 
   it('bounds what waits also while requests come that count for themselves', async () => {
-    const { store, counts } = scene(5);
+    const { store, counts } = fixture(5);
     const together = [counts.of('pipeline', 1000, 0), counts.of('pipeline', 1000, 1), counts.of('pipeline', 1000, 2)];
     expect(await Promise.all(together)).toEqual([5, 5, 5]);
     // They wait by now.
@@ -47,7 +47,7 @@ describe('the count of waiting evaluations', () => {
   });
 
   it('is each principal’s own', async () => {
-    const { store, counts } = scene(5);
+    const { store, counts } = fixture(5);
     await counts.of('pipeline', 1000, 0);
     store.waiting = 7;
     expect(await counts.of('researcher', 1000, 0)).toBe(7);

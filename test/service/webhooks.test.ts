@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kernel/errors.ts';
 import { WebhookDeliverer, type WebhookSender } from '../../src/service/upkeep/webhook-deliverer.ts';
-import { running } from '../support/store-scene.ts';
-import { ServiceScene } from '../support/service-scene.ts';
+import { running } from '../support/store-fixture.ts';
+import { ServiceFixture } from '../support/service-fixture.ts';
 
 const SECRET = 'a secret of the two';
 const URL = 'https://example.org/hook';
@@ -18,15 +18,15 @@ interface Received {
 class Receiver implements WebhookSender {
   readonly received: Received[] = [];
   readonly #statuses: (number | undefined)[];
-  readonly #scene: ServiceScene;
+  readonly #fixture: ServiceFixture;
 
-  constructor(scene: ServiceScene, ...statuses: (number | undefined)[]) {
-    this.#scene = scene;
+  constructor(fixture: ServiceFixture, ...statuses: (number | undefined)[]) {
+    this.#fixture = fixture;
     this.#statuses = statuses;
   }
 
   post(_url: string, headers: Received['headers'], body: string, signal: AbortSignal): Promise<number> {
-    this.received.push({ at: this.#scene.clock.now(), headers, body });
+    this.received.push({ at: this.#fixture.clock.now(), headers, body });
     const status = this.#statuses.length > 1 ? this.#statuses.shift() : this.#statuses[0];
     if (status !== undefined) return Promise.resolve(status);
     const { promise, reject } = Promise.withResolvers<number>();
@@ -35,68 +35,68 @@ class Receiver implements WebhookSender {
   }
 }
 
-async function ended(scene: ServiceScene, url = URL): Promise<void> {
-  const ownership = await running(scene.store);
-  await scene.store.course.conclude(ownership, { state: 'finished', webhooks: [{ url, body: { state: 'finished' } }] });
+async function ended(fixture: ServiceFixture, url = URL): Promise<void> {
+  const ownership = await running(fixture.store);
+  await fixture.store.course.conclude(ownership, { state: 'finished', webhooks: [{ url, body: { state: 'finished' } }] });
 }
 
-function deliverer(scene: ServiceScene, sender: WebhookSender): WebhookDeliverer {
-  const { clock, log, store } = scene;
+function deliverer(fixture: ServiceFixture, sender: WebhookSender): WebhookDeliverer {
+  const { clock, log, store } = fixture;
   return new WebhookDeliverer({ outbox: store.webhooks, sender, secret: () => SECRET, clock, log });
 }
 
 describe('a webhook', () => {
   it('is sent once, signed over id, time and body', async () => {
-    const scene = new ServiceScene();
-    await ended(scene);
-    const receiver = new Receiver(scene, 204);
-    const webhooks = deliverer(scene, receiver);
+    const fixture = new ServiceFixture();
+    await ended(fixture);
+    const receiver = new Receiver(fixture, 204);
+    const webhooks = deliverer(fixture, receiver);
     webhooks.open();
-    await scene.clock.advance(3_600_000);
+    await fixture.clock.advance(3_600_000);
     const [first, ...others] = receiver.received;
     expect(others).toEqual([]);
     const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } = first?.headers ?? {};
     expect(signature).toBe(`v1,${createHmac('sha256', SECRET).update(`${id}.${time}.${first?.body}`).digest('base64')}`);
     expect(Number(time)).toBe(Math.floor(Date.UTC(2026, 0, 1) / 1000));
     await webhooks.close();
-    expect(scene.clock.pending).toBe(0);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('that does not arrive is sent again and again, ever later', async () => {
-    const scene = new ServiceScene();
-    await ended(scene);
-    const receiver = new Receiver(scene, 500, 302, 404, 200);
-    const webhooks = deliverer(scene, receiver);
+    const fixture = new ServiceFixture();
+    await ended(fixture);
+    const receiver = new Receiver(fixture, 500, 302, 404, 200);
+    const webhooks = deliverer(fixture, receiver);
     webhooks.open();
-    await scene.clock.advance(3_600_000);
+    await fixture.clock.advance(3_600_000);
     expect(receiver.received.map(({ at }) => at)).toEqual([0, 5000, 15_000, 35_000]);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     await webhooks.close();
   });
 
   it('to a receiver that is gone for good is given up at once, and to one that never answers in the end', async () => {
-    const scene = new ServiceScene();
-    await ended(scene);
-    const gone = new Receiver(scene, 410);
-    const first = deliverer(scene, gone);
+    const fixture = new ServiceFixture();
+    await ended(fixture);
+    const gone = new Receiver(fixture, 410);
+    const first = deliverer(fixture, gone);
     first.open();
-    await scene.clock.advance(3_600_000);
+    await fixture.clock.advance(3_600_000);
     expect(gone.received).toHaveLength(1);
     await first.close();
-    await ended(scene);
-    const silent = new Receiver(scene, undefined);
-    const second = deliverer(scene, silent);
+    await ended(fixture);
+    const silent = new Receiver(fixture, undefined);
+    const second = deliverer(fixture, silent);
     second.open();
-    await scene.clock.advance(3 * 86_400_000);
+    await fixture.clock.advance(3 * 86_400_000);
     expect(silent.received).toHaveLength(20);
-    expect(scene.warnings.map(({ message }) => message)).toEqual(['a webhook was given up', 'a webhook was given up']);
+    expect(fixture.warnings.map(({ message }) => message)).toEqual(['a webhook was given up', 'a webhook was given up']);
     await second.close();
-    expect(scene.clock.pending).toBe(0);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('to where none may be sent is given up at once', async () => {
-    const scene = new ServiceScene();
-    await ended(scene);
+    const fixture = new ServiceFixture();
+    await ended(fixture);
     let asked = 0;
     const sender: WebhookSender = {
       post: async () => {
@@ -104,37 +104,37 @@ describe('a webhook', () => {
         throw new InputError('egress.address', 'inside.example.com has no public address');
       },
     };
-    const webhooks = deliverer(scene, sender);
+    const webhooks = deliverer(fixture, sender);
     webhooks.open();
-    await scene.clock.advance(3_600_000);
+    await fixture.clock.advance(3_600_000);
     expect(asked).toBe(1);
-    expect(scene.warnings).toMatchObject([{ message: 'a webhook was given up' }]);
+    expect(fixture.warnings).toMatchObject([{ message: 'a webhook was given up' }]);
     await webhooks.close();
   });
 
   it('that was under way when the process ended is sent by the next', async () => {
-    const scene = new ServiceScene();
-    await ended(scene);
-    const silent = new Receiver(scene, undefined);
-    const dying = deliverer(scene, silent);
+    const fixture = new ServiceFixture();
+    await ended(fixture);
+    const silent = new Receiver(fixture, undefined);
+    const dying = deliverer(fixture, silent);
     dying.open();
-    await scene.clock.advance(1000);
+    await fixture.clock.advance(1000);
     await dying.close();
     expect(silent.received).toHaveLength(1);
-    const receiver = new Receiver(scene, 200);
-    const next = deliverer(scene, receiver);
+    const receiver = new Receiver(fixture, 200);
+    const next = deliverer(fixture, receiver);
     next.open();
-    await scene.clock.advance(200_000);
+    await fixture.clock.advance(200_000);
     expect(receiver.received).toHaveLength(1);
     await next.close();
-    expect(scene.clock.pending).toBe(0);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('to a receiver that never answers holds up none for others, and has no more than some under way', async () => {
-    const scene = new ServiceScene();
-    for (let i = 0; i < 100; i += 1) await ended(scene);
-    for (let i = 0; i < 5; i += 1) await ended(scene, `https://example.org/quick/${i}`);
-    const silent = new Receiver(scene, undefined);
+    const fixture = new ServiceFixture();
+    for (let i = 0; i < 100; i += 1) await ended(fixture);
+    for (let i = 0; i < 5; i += 1) await ended(fixture, `https://example.org/quick/${i}`);
+    const silent = new Receiver(fixture, undefined);
     const quick: string[] = [];
     const sender: WebhookSender = {
       post: async (url, ...rest) => {
@@ -143,29 +143,29 @@ describe('a webhook', () => {
         return 200;
       },
     };
-    const webhooks = deliverer(scene, sender);
+    const webhooks = deliverer(fixture, sender);
     webhooks.open();
-    await scene.clock.advance(1000);
+    await fixture.clock.advance(1000);
     expect(quick).toHaveLength(5);
     expect(silent.received.length).toBeGreaterThan(0);
     expect(silent.received.length).toBeLessThanOrEqual(24);
-    await scene.clock.advance(3 * 86_400_000);
+    await fixture.clock.advance(3 * 86_400_000);
     // Twenty attempts each, and none was forgotten.
     expect(silent.received).toHaveLength(2000);
-    expect(scene.warnings).toHaveLength(100);
+    expect(fixture.warnings).toHaveLength(100);
     await webhooks.close();
-    expect(scene.clock.pending).toBe(0);
+    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is sent as soon as its evaluation is over', async () => {
-    const scene = new ServiceScene();
-    const receiver = new Receiver(scene, 200);
-    const webhooks = deliverer(scene, receiver);
+    const fixture = new ServiceFixture();
+    const receiver = new Receiver(fixture, 200);
+    const webhooks = deliverer(fixture, receiver);
     webhooks.open();
-    await scene.clock.advance(100);
-    await ended(scene);
+    await fixture.clock.advance(100);
+    await ended(fixture);
     webhooks.look();
-    await scene.clock.advance(0);
+    await fixture.clock.advance(0);
     expect(receiver.received).toHaveLength(1);
     await webhooks.close();
   });

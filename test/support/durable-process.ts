@@ -4,7 +4,7 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { parseEvaluationId, parseOwnerId } from '../../src/kernel/ids.ts';
 import { durableSuite, playStudy } from './durable-study.ts';
 import { openStore } from './store-place.ts';
-import { LEG } from './store-scene.ts';
+import { LEG } from './store-fixture.ts';
 
 /** So many episodes it plays beyond the last one: time for the kill to come at any of its moments. */
 const GRACE = 20;

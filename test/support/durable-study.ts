@@ -1,7 +1,7 @@
 import type { EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { EvaluationScene, suiteWith } from './evaluation-scene.ts';
+import { EvaluationFixture, suiteWith } from './evaluation-fixture.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from './in-memory-runner.ts';
 import { LosableSandboxes } from './losable-sandboxes.ts';
 import { settle } from './manual-clock.ts';
@@ -34,13 +34,13 @@ export async function playStudy(
     for (let turn = (Math.imul(episode.environmentSeed, 0x9e3779b1) >>> 0) % slowness; turn > 0; turn -= 1) await settle();
     return answerTo(episode) ?? lose();
   });
-  await using scene = new EvaluationScene({
+  await using fixture = new EvaluationFixture({
     program,
     clock: losable.clock,
     sandboxes,
     evaluation: { window, infrastructureRetries: 1000 },
   });
-  return await scene.evaluate(suite, options);
+  return await fixture.evaluate(suite, options);
 }
 
 /** The episode alone decides. Undefined for one that takes its sandbox with it. */

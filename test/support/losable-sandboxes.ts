@@ -1,6 +1,6 @@
 import type { Program } from './in-memory-sandbox/program.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
-import { TEMPLATE } from './evaluation-scene.ts';
+import { TEMPLATE } from './evaluation-fixture.ts';
 import { scriptedRunner, type ScriptedAnswer, type ScriptedEpisode, type ScriptedRunnerOptions } from './in-memory-runner.ts';
 
 /** As `PlayEpisode`; `lose` ends the lifetime of the episode's sandbox, so that the episode is lost with it. */
@@ -10,7 +10,7 @@ export type PlayLosable = (episode: ScriptedEpisode, lose: () => Promise<never>)
 export class LosableSandboxes {
   #endLatest = (): void => undefined;
 
-  /** For the scene of the program. An in-memory sandbox sets the timer of its lifetime just before it starts its program. */
+  /** For the fixture of the program. An in-memory sandbox sets the timer of its lifetime just before it starts its program. */
   readonly clock: Clock = {
     ...systemClock,
     after: (delayMs, callback) => {

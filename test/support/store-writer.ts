@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseEvaluationId, parseOwnerId } from '../../src/kernel/ids.ts';
-import { completedRange, LEG } from './store-scene.ts';
+import { completedRange, LEG } from './store-fixture.ts';
 import { openStore } from './store-place.ts';
 import { WRITTEN_AT_ONCE } from './store-writer-batch.ts';
 

@@ -15,7 +15,7 @@ from muster_client.wire import answer_timeout
 
 
 @dataclass
-class Scene:
+class Fixture:
     """A clock that tests turn, and chance that always draws the same."""
 
     retry: Retry = field(default_factory=lambda: Retry(first_seconds=1, longest_seconds=6, patience_seconds=60))
@@ -52,53 +52,53 @@ def broken() -> ServerUnavailable:
 
 
 def test_pauses_double_up_to_the_longest_and_are_drawn_at_random() -> None:
-    scene = Scene()
-    assert scene.play(call(scene.settings, GET), [broken(), broken(), broken(), broken(), broken(), OK]) == OK
-    assert scene.pauses == [0.5, 1, 2, 3, 3]
+    fixture = Fixture()
+    assert fixture.play(call(fixture.settings, GET), [broken(), broken(), broken(), broken(), broken(), OK]) == OK
+    assert fixture.pauses == [0.5, 1, 2, 3, 3]
 
 
 def test_a_server_that_says_when_to_come_back_is_taken_at_its_word() -> None:
-    scene = Scene()
-    scene.play(call(scene.settings, GET), [Response(503, {"retry-after": "5"}), Response(429, {"retry-after": "7"}), OK])
-    assert scene.pauses == [5, 7]
+    fixture = Fixture()
+    fixture.play(call(fixture.settings, GET), [Response(503, {"retry-after": "5"}), Response(429, {"retry-after": "7"}), OK])
+    assert fixture.pauses == [5, 7]
 
 
 def test_patience_ends_and_the_last_failure_is_raised() -> None:
-    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     with pytest.raises(ServerUnavailable, match="connection refused"):
-        scene.play(call(scene.settings, GET), [broken(), broken(), broken()])
-    assert scene.pauses == [4, 4]
+        fixture.play(call(fixture.settings, GET), [broken(), broken(), broken()])
+    assert fixture.pauses == [4, 4]
 
 
 def test_the_first_failure_is_told_while_more_is_tried(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-    scene.play(call(scene.settings, GET), [broken(), broken(), OK])
+    fixture = Fixture()
+    fixture.play(call(fixture.settings, GET), [broken(), broken(), OK])
     assert caplog.messages == ["connection refused; trying again for 60 s"]
 
 
 def test_a_pause_longer_than_patience_is_not_begun() -> None:
-    scene = Scene()
+    fixture = Fixture()
     with pytest.raises(QuotaExceeded) as caught:
-        scene.play(call(scene.settings, GET), [Response(429, {"retry-after": "3600"})])
+        fixture.play(call(fixture.settings, GET), [Response(429, {"retry-after": "3600"})])
     assert caught.value.retry_after == 3600
-    assert scene.pauses == []
+    assert fixture.pauses == []
 
 
 def test_a_date_to_come_back_at_is_as_good_as_none() -> None:
-    scene = Scene()
-    scene.play(call(scene.settings, GET), [Response(503, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), OK])
-    assert scene.pauses == [0.5]
+    fixture = Fixture()
+    fixture.play(call(fixture.settings, GET), [Response(503, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), OK])
+    assert fixture.pauses == [0.5]
 
 
 def test_each_event_makes_patience_whole_again() -> None:
     """A server that starts anew every minute is waited for all night."""
-    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     stream: list[Any] = []
     for sequence in range(1, 20):
         data = b'data: {"sequence": %d, "type": "state", "at": "2026-01-01T00:00:00Z", "data": {"state": "running"}}\n\n' % sequence
         stream += [broken(), Response(200, {}), data, broken()]
     seen: list[int] = []
-    step = resumed(items := events(scene.settings, "ev-1", 0, _no_deadline(scene)))
+    step = resumed(items := events(fixture.settings, "ev-1", 0, _no_deadline(fixture)))
     for answer in [*stream, Response(204, {})]:
         while not isinstance(step, Open | Read):
             if hasattr(step, "item"):
@@ -111,43 +111,43 @@ def test_each_event_makes_patience_whole_again() -> None:
 
 def test_a_server_that_says_that_nothing_has_happened_is_well() -> None:
     """An evaluation may wait for its turn all night, behind a proxy that cuts every stream off."""
-    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     heartbeat: list[Response | bytes | Exception] = [OK, b": still here\n\n", broken()]
-    scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [*heartbeat * 20, Response(204, {})])
-    assert scene.pauses == [4] * 20
+    fixture.play(events(fixture.settings, "ev-1", 0, _no_deadline(fixture)), [*heartbeat * 20, Response(204, {})])
+    assert fixture.pauses == [4] * 20
 
 
 def test_a_server_that_ends_every_stream_without_a_word_is_not() -> None:
-    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     with pytest.raises(ServerUnavailable, match="the stream of events ended before the evaluation did"):
-        scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [OK, b""] * 3)
+        fixture.play(events(fixture.settings, "ev-1", 0, _no_deadline(fixture)), [OK, b""] * 3)
 
 
 def test_no_pause_is_longer_than_the_time_that_is_left_to_wait() -> None:
-    scene = Scene()
-    deadline = Deadline(scene.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))
+    fixture = Fixture()
+    deadline = Deadline(fixture.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))
     with pytest.raises(Timeout, match=r"2\.5 s"):
-        scene.play(events(scene.settings, "ev-1", 0, deadline), [broken(), broken(), broken()])
-    assert scene.pauses == [0.5, 1, 1]
+        fixture.play(events(fixture.settings, "ev-1", 0, deadline), [broken(), broken(), broken()])
+    assert fixture.pauses == [0.5, 1, 1]
 
 
 def test_silence_is_not_listened_to_for_longer_than_the_time_that_is_left() -> None:
-    scene = Scene()
-    opened = resumed(events(scene.settings, "ev-1", 0, Deadline(scene.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
+    fixture = Fixture()
+    opened = resumed(events(fixture.settings, "ev-1", 0, Deadline(fixture.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
     assert isinstance(opened, Open)
     assert opened.idle_seconds == 2.5
 
 
 def test_a_server_that_reads_a_large_checkpoint_before_it_accepts_is_given_the_time() -> None:
     """Asked again after the client's own timeout, it would begin anew, and never come to an end."""
-    scene = Scene()
-    steps = submit(scene.settings, "s3://bucket/large", "cartpole", None, {})
+    fixture = Fixture()
+    steps = submit(fixture.settings, "s3://bucket/large", "cartpole", None, {})
     first = resumed(steps)
     assert isinstance(first, Work)
     exchange = resumed(steps, first.call())
     assert isinstance(exchange, Exchange)
-    assert answer_timeout(scene.settings.timeout, exchange.answer_seconds).as_dict() == {"connect": 5, "read": 900, "write": 5, "pool": 5}
+    assert answer_timeout(fixture.settings.timeout, exchange.answer_seconds).as_dict() == {"connect": 5, "read": 900, "write": 5, "pool": 5}
 
 
-def _no_deadline(scene: Scene) -> Deadline:
-    return Deadline(scene.settings, None, lambda seconds: Timeout("ev-1", seconds))
+def _no_deadline(fixture: Fixture) -> Deadline:
+    return Deadline(fixture.settings, None, lambda seconds: Timeout("ev-1", seconds))

@@ -25,7 +25,7 @@ export interface OpenedBatch {
 /** @throws InputError when the file, a suite or a pattern of it is wrong. */
 export async function openBatch(path: string): Promise<OpenedBatch> {
   const file = parseBatch(await suggestingNearest(path, () => readSuiteFile(path, 'batch')));
-  const ground = groundOf(dirname(resolve(path)));
+  const context = contextOf(dirname(resolve(path)));
   return {
     name:
       file.name ??
@@ -34,13 +34,13 @@ export async function openBatch(path: string): Promise<OpenedBatch> {
         .replace(/[^\w.-]/g, '-')
         .slice(0, 64),
     file,
-    checkpoints: await planCheckpoints(file, ground),
-    suites: await planSuites(file, ground),
-    baseline: file.baseline === undefined ? undefined : absoluteBaseline(file.baseline, ground),
+    checkpoints: await planCheckpoints(file, context),
+    suites: await planSuites(file, context),
+    baseline: file.baseline === undefined ? undefined : absoluteBaseline(file.baseline, context),
   };
 }
 
-function groundOf(directory: string): BatchContext {
+function contextOf(directory: string): BatchContext {
   return {
     match: async (pattern) => inOrder(await Array.fromAsync(glob(pattern, { cwd: directory }))),
     readSuite: (path) => readSuite(resolve(directory, path)),
@@ -54,6 +54,6 @@ function inOrder(paths: readonly string[]): readonly string[] {
   return paths.toSorted(compare);
 }
 
-function absoluteBaseline(baseline: string, ground: BatchContext): string {
-  return 'path' in nameCheckpoint(baseline) ? ground.absolute(baseline) : baseline;
+function absoluteBaseline(baseline: string, context: BatchContext): string {
+  return 'path' in nameCheckpoint(baseline) ? context.absolute(baseline) : baseline;
 }

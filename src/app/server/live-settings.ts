@@ -14,42 +14,42 @@ interface InForce {
   readonly config: Config;
 }
 
-export function liveQuotas(ground: InForce): (principal: string) => Quota {
-  return (principal) => quotaOf(ground.config.quotas, principal);
+export function liveQuotas(inForce: InForce): (principal: string) => Quota {
+  return (principal) => quotaOf(inForce.config.quotas, principal);
 }
 
 /** Whether the configuration grants a principal the use of a checkpoint. */
-export function liveGrants(ground: InForce): (principal: string, digest: Digest) => boolean {
+export function liveGrants(inForce: InForce): (principal: string, digest: Digest) => boolean {
   const current = cacheBySetting(
-    () => ground.config.server.grants,
+    () => inForce.config.server.grants,
     (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
   );
   // Names of principals have no spaces in them.
   return (principal, digest) => current().has(`${principal} ${digestHex(digest)}`) || current().has(`${principal} *`);
 }
 
-export function liveServiceConfig(ground: InForce): ServiceConfig {
+export function liveServiceConfig(inForce: InForce): ServiceConfig {
   return {
     get slots() {
-      return ground.config.server.concurrentEvaluations;
+      return inForce.config.server.concurrentEvaluations;
     },
     get ownershipMilliseconds() {
-      return ground.config.server.ownershipSeconds * 1000;
+      return inForce.config.server.ownershipSeconds * 1000;
     },
     get pollMilliseconds() {
-      return ground.config.server.pollSeconds * 1000;
+      return inForce.config.server.pollSeconds * 1000;
     },
     get reportMilliseconds() {
-      return ground.config.server.reportSeconds * 1000;
+      return inForce.config.server.reportSeconds * 1000;
     },
     get retentionMilliseconds() {
-      return ground.config.server.retentionDays * 86_400_000;
+      return inForce.config.server.retentionDays * 86_400_000;
     },
     get staleness() {
-      return ground.config.server.staleness;
+      return inForce.config.server.staleness;
     },
     get deliversWebhooks() {
-      return webhookSecret(ground) !== undefined;
+      return webhookSecret(inForce) !== undefined;
     },
   };
 }
@@ -60,9 +60,9 @@ export function webhookSecret({ config }: InForce): string | undefined {
 }
 
 /** What callers may name is decided anew for each listing and each read. */
-export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
+export function liveSource(inForce: InForce, clock: Clock): CheckpointSource {
   const current = cacheBySetting(
-    () => ground.config.sources,
+    () => inForce.config.sources,
     (sources) => sourceForCallers({ sources }, clock),
   );
   return {
@@ -71,9 +71,9 @@ export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
   };
 }
 
-export function liveWebhooks(ground: InForce, clock: Clock): Webhooks {
+export function liveWebhooks(inForce: InForce, clock: Clock): Webhooks {
   const current = cacheBySetting(
-    () => ground.config.webhooks,
+    () => inForce.config.webhooks,
     (webhooks) => webhooksOf({ webhooks }, clock),
   );
   return {
@@ -84,10 +84,10 @@ export function liveWebhooks(ground: InForce, clock: Clock): Webhooks {
 
 /** Made once for each setting. */
 function cacheBySetting<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
-  let last: { readonly setting: Setting; readonly cacheBySetting: Made } | undefined;
+  let last: { readonly setting: Setting; readonly made: Made } | undefined;
   return () => {
     const now = setting();
-    if (last?.setting !== now) last = { setting: now, cacheBySetting: make(now) };
-    return last.cacheBySetting;
+    if (last?.setting !== now) last = { setting: now, made: make(now) };
+    return last.made;
   };
 }

@@ -22,23 +22,23 @@ export interface CheckpointAccess {
 
 /** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
 export class OrderLibrary implements Library {
-  readonly #ground: Runtime;
-  readonly #door: CheckpointAccess;
+  readonly #runtime: Runtime;
+  readonly #access: CheckpointAccess;
   readonly #isOwn: boolean;
   readonly #suites = new KnownSuites();
 
   /** @param isOwn whether all that ask are this machine's own: suites that they send may bring modules of it, as those of `muster eval` do. */
-  constructor(ground: Runtime, door: CheckpointAccess, isOwn = false) {
-    this.#ground = ground;
-    this.#door = door;
+  constructor(runtime: Runtime, access: CheckpointAccess, isOwn = false) {
+    this.#runtime = runtime;
+    this.#access = access;
     this.#isOwn = isOwn;
   }
 
   async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
     const read = await this.#read(reference, stop, signal);
-    const { definition, files } = await this.#ground.keepSuite(read, signal);
+    const { definition, files } = await this.#runtime.keepSuite(read, signal);
     // The template is looked up now, while the caller can still correct it.
-    this.#ground.pools.settings(definition.template);
+    this.#runtime.pools.settings(definition.template);
     return { written: read.parsed, digest: definition.digest, files: files && toOrderedContent(files, read.directory ?? '') };
   }
 
@@ -48,17 +48,17 @@ export class OrderLibrary implements Library {
     if ('sha256' in reference)
       return { ...toOrderedContent(await this.#findUploaded(reference.sha256, principal), reference.sha256), labels };
     const { uri } = reference;
-    const stored = addPinned(this.#ground.checkpoints, this.#door.source, parsePinnedUri(uri), this.#ground.either(signal), labels);
+    const stored = addPinned(this.#runtime.checkpoints, this.#access.source, parsePinnedUri(uri), this.#runtime.either(signal), labels);
     return toOrderedContent(await stored, uri);
   }
 
   assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
-    this.#ground.policyPlace(template, checkpoints);
+    this.#runtime.policyPlace(template, checkpoints);
   }
 
   async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
     if (typeof reference === 'string') {
-      const { suites } = this.#ground.config.server;
+      const { suites } = this.#runtime.config.server;
       const path = Object.hasOwn(suites, reference) ? suites[reference] : undefined;
       if (path !== undefined) return this.#suites.read(path, stop, signal);
       const names = Object.keys(suites);
@@ -71,13 +71,13 @@ export class OrderLibrary implements Library {
     if ('files' in reference && !this.#isOwn)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
     const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
-    if (!this.#isOwn) assertInlineEntries(read.parsed, this.#ground.config.server.inlineModules);
+    if (!this.#isOwn) assertInlineEntries(read.parsed, this.#runtime.config.server.inlineModules);
     return read;
   }
 
   async #findUploaded(sha256: string, principal: string): Promise<Checkpoint> {
     const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
-    const found = isDigest(digest) ? await this.#door.findUploaded(digest, principal) : undefined;
+    const found = isDigest(digest) ? await this.#access.findUploaded(digest, principal) : undefined;
     if (found) return found;
     throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
   }

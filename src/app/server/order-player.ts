@@ -29,16 +29,16 @@ const MOST_KNOWN = 1000;
 
 type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { readonly kind: Kind }>;
 
-/** Plays orders on a ground's sandboxes. Part of the composition root. */
+/** Plays orders on a runtime's sandboxes. Part of the composition root. */
 export class OrderPlayer implements Player {
-  readonly #ground: Runtime;
+  readonly #runtime: Runtime;
   readonly #source: CheckpointSource;
   readonly #version: string;
   readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
   /** @param source of what callers may name by its URI. @param version of Muster. */
-  constructor(ground: Runtime, source: CheckpointSource, version: string) {
-    this.#ground = ground;
+  constructor(runtime: Runtime, source: CheckpointSource, version: string) {
+    this.#runtime = runtime;
     this.#source = source;
     this.#version = version;
   }
@@ -72,12 +72,12 @@ export class OrderPlayer implements Player {
     const suite = readOrderedSuite(order);
     const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
     const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
-    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
+    await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _sharing = context.sharing;
     const runs = whatRuns(suite, [checkpoint]);
-    const ground = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
-    const journal = this.#journal(course, ground, 0, checkpoint.digest);
+    const runtime = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
+    const journal = this.#journal(course, runtime, 0, checkpoint.digest);
     const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
     return await evaluate(context, request, {
       journal,
@@ -95,7 +95,7 @@ export class OrderPlayer implements Player {
     for (const content of order.candidates)
       candidates.push({ checkpoint: await this.#checkpoint(content, course.signal), uri: content.uri });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
-    await using _held = await this.#ground.hold([...checkpoints, suiteFiles]);
+    await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
     using _sharing = context.sharing;
     const request = {
@@ -120,18 +120,18 @@ export class OrderPlayer implements Player {
   #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { uri, labels } = content;
     return this.#restore(content, () =>
-      addPinned(this.#ground.checkpoints, this.#source, parsePinnedUri(uri), this.#ground.either(signal), labels),
+      addPinned(this.#runtime.checkpoints, this.#source, parsePinnedUri(uri), this.#runtime.either(signal), labels),
     );
   }
 
   #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
-    return this.#restore(content, () => this.#ground.addModules(content.uri, signal));
+    return this.#restore(content, () => this.#runtime.addModules(content.uri, signal));
   }
 
   /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
   async #restore({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
     try {
-      return await this.#ground.checkpoints.restore({ digest, kind, files, labels });
+      return await this.#runtime.checkpoints.restore({ digest, kind, files, labels });
     } catch (error) {
       if (!(error instanceof InfrastructureError) || error.code !== 'store.content-missing') throw error;
       const again = await read().catch(() => undefined);
@@ -141,7 +141,7 @@ export class OrderPlayer implements Player {
   }
 
   async #context(played: Parameters<Runtime['context']>[0], course: PlayCourse): Promise<EvaluateContext> {
-    const context = await this.#ground.context(played, course.principal, this.#ground.either(course.signal));
+    const context = await this.#runtime.context(played, course.principal, this.#runtime.either(course.signal));
     await course.turns.next();
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
@@ -162,8 +162,8 @@ export class OrderPlayer implements Player {
   /** Of what the episodes are played on. @throws InputError as `Runtime.policyPlace` does. */
   #templateDigest(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
     // What a sandbox costs, and how its files came, decides nothing that happens in it.
-    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#ground.pools.settings(name);
-    const policy = this.#ground.policyPlace(name, checkpoints);
+    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.settings(name);
+    const policy = this.#runtime.policyPlace(name, checkpoints);
     // Left out where it is as it was before there was a choice: what had been stored then is still found.
     return digestOf(canonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }

@@ -22,8 +22,8 @@ export type Reload =
 export interface ReloadParts {
   /** @throws InputError when what is written cannot be used. */
   readonly read: () => Config;
-  readonly ground: Runtime;
-  readonly desk: PoolService;
+  readonly runtime: Runtime;
+  readonly pools: PoolService;
   readonly bounds: EpisodeBounds;
   readonly webhooks: Pick<WebhookDeliverer, 'look'>;
   /** Of the configuration in force. */
@@ -34,13 +34,13 @@ export interface ReloadParts {
 const PRINCIPAL = 'configuration';
 
 /** Reads the configuration of a server anew. Nothing that is under way ends by it. Names of settings are logged, never what they say. */
-export async function reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }: ReloadParts): Promise<Reload> {
-  const { log } = ground;
+export async function reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites }: ReloadParts): Promise<Reload> {
+  const { log } = runtime;
   try {
-    const before = ground.config;
+    const before = runtime.config;
     const { config, changed, pending } = applyReload(before, read());
-    if (isResized(before.pool, config.pool)) await resizeAll(desk, config.pool);
-    ground.configure(config);
+    if (isResized(before.pool, config.pool)) await resizeAll(pools, config.pool);
+    runtime.configure(config);
     bounds.onChanged();
     webhooks.look();
     log.info({ changed }, 'the configuration was read anew');
@@ -59,6 +59,6 @@ function isResized(before: PoolSize, after: PoolSize): boolean {
 }
 
 /** A pool that an operator has scaled gets the configuration's size again, which was written later. One that drains goes on draining. */
-async function resizeAll(desk: PoolService, { min, max, warm }: PoolSize): Promise<void> {
-  for (const { name } of desk.list()) await desk.change(name, { min, max, warm }, PRINCIPAL);
+async function resizeAll(pools: PoolService, { min, max, warm }: PoolSize): Promise<void> {
+  for (const { name } of pools.list()) await pools.change(name, { min, max, warm }, PRINCIPAL);
 }

@@ -70,28 +70,28 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
-  const ground = opening.use(await Runtime.open(config, 'server'));
-  ground.pools.sweep();
-  const uploads = await openUploads(config, ground.checkpoints, systemClock);
-  const quotas = liveQuotas(ground);
+  const runtime = opening.use(await Runtime.open(config, 'server'));
+  runtime.pools.sweep();
+  const uploads = await openUploads(config, runtime.checkpoints, systemClock);
+  const quotas = liveQuotas(runtime);
   const bounds = new EpisodeBounds(quotas);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
-  const desk = new PoolService(ground.pools, store.audit, systemClock, bounds);
+  const pools = new PoolService(runtime.pools, store.audit, systemClock, bounds);
   const registry = createRegistry();
-  const webhookSite = liveWebhooks(ground, systemClock);
-  const webhooks = createDeliverer(store, ground, webhookSite);
+  const webhookSite = liveWebhooks(runtime, systemClock);
+  const webhooks = createDeliverer(store, runtime, webhookSite);
   const countEnded = createEndedCounter(registry);
-  const source = liveSource(ground, systemClock);
-  const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
-  const checkpointDesk = new CheckpointService({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
-  const library = createLibrary(ground, source, checkpointDesk, starter);
-  const service = createService({ store, ground, desk, gate, use, source, library, webhookSite }, (state) => {
+  const source = liveSource(runtime, systemClock);
+  const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(runtime), isEveryones: server.access === 'off' });
+  const checkpointService = new CheckpointService({ checkpoints: runtime.checkpoints, uploads, usage: store.usage, gate, use });
+  const library = createLibrary(runtime, source, checkpointService, starter);
+  const service = createService({ store, runtime, pools, gate, use, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
-  measure(registry, { service, desk, delivered: ground.delivered });
-  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, use, library, starter });
-  const keeper = createKeeper(store, ground, uploads);
+  measure(registry, { service, pools, delivered: runtime.delivered });
+  const app = await createApp({ store, runtime, pools, service, registry, checkpointService, use, library, starter });
+  const keeper = createKeeper(store, runtime, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
   opening.defer(() => closeServer(app));
@@ -100,9 +100,9 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   webhooks.open();
   opening.defer(() => webhooks.close());
   service.open();
-  opening.defer(() => service.drain(ground.config.server.drainSeconds * 1000));
+  opening.defer(() => service.drain(runtime.config.server.drainSeconds * 1000));
   const problemsOfSuites = (): Promise<readonly string[]> =>
-    suiteProblems(Object.keys(ground.config.server.suites), library, ground.either(undefined));
+    suiteProblems(Object.keys(runtime.config.server.suites), library, runtime.either(undefined));
   const problems = await problemsOfSuites();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
@@ -110,7 +110,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
     url,
     token: starter?.token,
     suiteProblems: problems,
-    reload: () => reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }),
+    reload: () => reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites }),
     close: () => opened.disposeAsync(),
   };
 }
@@ -119,8 +119,8 @@ function identifyOthers({ tokens }: EvaluationStore, { access, failedTokensPerMi
   return access === 'off' ? identifyLocal : identifyByToken(tokens, systemClock, toBound(failedTokensPerMinute));
 }
 
-function createLibrary(ground: Runtime, source: CheckpointSource, desk: CheckpointService, starter: Starter | undefined): OrderLibrary {
-  return new OrderLibrary(ground, { source, findUploaded: (digest, principal) => desk.find(digest, principal) }, starter !== undefined);
+function createLibrary(runtime: Runtime, source: CheckpointSource, pools: CheckpointService, starter: Starter | undefined): OrderLibrary {
+  return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
 
 function createRegistry(): Registry {
@@ -131,40 +131,40 @@ function createRegistry(): Registry {
 
 interface Parts {
   readonly store: EvaluationStore;
-  readonly ground: Runtime;
-  readonly desk: PoolService;
+  readonly runtime: Runtime;
+  readonly pools: PoolService;
 }
 
 function createApp(
   parts: Parts & {
     readonly service: EvaluationService;
     readonly registry: Registry;
-    readonly checkpointDesk: CheckpointService;
+    readonly checkpointService: CheckpointService;
     readonly use: CheckpointUse;
     readonly library: Library;
     readonly starter: Starter | undefined;
   },
 ): ReturnType<typeof createHttpServer> {
-  const { store, ground, desk, service, registry, checkpointDesk, use, library, starter } = parts;
-  const { server } = ground.config;
+  const { store, runtime, pools, service, registry, checkpointService, use, library, starter } = parts;
+  const { server } = runtime.config;
   return createHttpServer({
     service,
     use,
     clock: systemClock,
-    log: ground.log,
+    log: runtime.log,
     version: PACKAGE_VERSION,
     maxBodyBytes: server.maxBodyBytes,
     get maxWaitSeconds() {
-      return ground.config.server.maxWaitSeconds;
+      return runtime.config.server.maxWaitSeconds;
     },
     identify: starter ? starter.identify : identifyOthers(store, server),
     requestsPerMinute: toBound(server.requestsPerMinute),
     streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
-    readiness: () => checkReadiness({ service, store, stateDir: ground.config.stateDir }),
-    checkpoints: checkpointDesk,
+    readiness: () => checkReadiness({ service, store, stateDir: runtime.config.stateDir }),
+    checkpoints: checkpointService,
     more: [
       (routes) => suiteRoutes(routes, library),
-      (routes) => poolRoutes(routes, desk),
+      (routes) => poolRoutes(routes, pools),
       (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
       (routes) => figureRoutes(routes, registry),
       (routes) => tokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
@@ -182,24 +182,24 @@ interface ServiceParts extends Parts {
 }
 
 function createService(
-  { store, ground, desk, gate, use, source, library, webhookSite }: ServiceParts,
+  { store, runtime, pools, gate, use, source, library, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
   return new EvaluationService({
     store,
     gate,
     use,
-    player: new OrderPlayer(ground, source, PACKAGE_VERSION),
+    player: new OrderPlayer(runtime, source, PACKAGE_VERSION),
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,
     turns: new EventLoopTurns(),
-    log: ground.log,
+    log: runtime.log,
     newId,
-    slotsOf: (template) => desk.slotsOf(template),
+    slotsOf: (template) => pools.slotsOf(template),
     onConcluded,
-    config: liveServiceConfig(ground),
+    config: liveServiceConfig(runtime),
   });
 }
 
@@ -211,19 +211,19 @@ async function closeServer(app: Awaited<ReturnType<typeof createHttpServer>>): P
   await app.close();
 }
 
-function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Runtime, { sender }: Webhooks): WebhookDeliverer {
-  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(ground), clock: systemClock, log: ground.log });
+function createDeliverer({ webhooks: outbox }: EvaluationStore, runtime: Runtime, { sender }: Webhooks): WebhookDeliverer {
+  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(runtime), clock: systemClock, log: runtime.log });
 }
 
-function createKeeper(store: EvaluationStore, ground: Runtime, uploads: Uploads): CheckpointKeeper {
-  const { checkpoints, log } = ground;
+function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads): CheckpointKeeper {
+  const { checkpoints, log } = runtime;
   return new CheckpointKeeper({
     store,
     checkpoints,
     uploads,
     clock: systemClock,
     log,
-    maxBytes: () => toBound(ground.config.checkpoints.keptBytes),
+    maxBytes: () => toBound(runtime.config.checkpoints.keptBytes),
   });
 }
 

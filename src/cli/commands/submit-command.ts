@@ -40,7 +40,7 @@ export interface SubmitContext {
   readonly openBatch: (path: string) => Promise<OpenedBatch>;
 }
 
-export function submitCommand(ground: SubmitContext): Command {
+export function submitCommand(context: SubmitContext): Command {
   const command = new Command('submit')
     .summary('have a server evaluate checkpoints')
     .description(
@@ -69,11 +69,11 @@ export function submitCommand(ground: SubmitContext): Command {
     .action(async (suite: string | undefined, flags: SubmitFlags) => {
       const { batch, checkpoint, json } = flags;
       if (batch !== undefined && suite === undefined) {
-        const opened = await ground.openBatch(batch);
-        const client = ground.connect({ ...flags, patienceSeconds: BATCH_PATIENCE_SECONDS });
+        const opened = await context.openBatch(batch);
+        const client = context.connect({ ...flags, patienceSeconds: BATCH_PATIENCE_SECONDS });
         process.exitCode = await submitBatch(opened, { path: batch, client, json: json === true });
       } else if (suite !== undefined && checkpoint !== undefined) {
-        await submitAll(ground, { ...flags, checkpoint }, suite);
+        await submitAll(context, { ...flags, checkpoint }, suite);
       } else
         throw new InputError('flags.submit', 'expected a suite and --checkpoint, or --batch alone; "muster submit --help" has examples');
     });

@@ -1,13 +1,13 @@
 import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
 import type { RunningFigures } from '../../service/orders/running-figures.ts';
 import type { CheckpointLike } from './named-checkpoint.ts';
-import type { Asked, AskedOfComparison, AskedOfEvaluation } from './request-bodies.ts';
+import type { CommonFields, ComparisonFields, EvaluationFields } from './request-bodies.ts';
 import type { UploadProgress } from './uploads.ts';
 
 /** What callers may say of a call, beside what is evaluated. */
 
 export interface Submitting {
-  /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
+  /** CommonFields again with the same key, it is the same evaluation. A new one each time when left out. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with the progress of an upload. */
@@ -27,15 +27,15 @@ export interface Waiting {
   readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
 }
 
-export interface SubmitOptions extends AskedOfEvaluation, Submitting {
+export interface SubmitOptions extends EvaluationFields, Submitting {
   /** Makes it a comparison of the checkpoint with this one. */
   readonly baseline?: CheckpointLike | undefined;
 }
-export interface CompareOptions extends AskedOfComparison, Submitting {}
+export interface CompareOptions extends ComparisonFields, Submitting {}
 
 const WAITING: Keys<Waiting> = { timeoutSeconds: true, signal: true, onProgress: true };
 const SUBMITTING: Keys<Submitting> = { idempotencyKey: true, signal: true, onUpload: true, base: true };
-const ASKED: Keys<Asked> = { run: true, version: true, priority: true, deadline: true, labels: true, webhook: true, cache: true };
+const ASKED: Keys<CommonFields> = { run: true, version: true, priority: true, deadline: true, labels: true, webhook: true, cache: true };
 const SUBMIT: Keys<SubmitOptions & Waiting> = { ...ASKED, ...SUBMITTING, ...WAITING, stop: true, baseline: true };
 const COMPARE: Keys<CompareOptions & Waiting> = {
   ...ASKED,

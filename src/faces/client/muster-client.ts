@@ -36,7 +36,7 @@ import {
   checkpointReference,
   comparisonBody,
   evaluationBody,
-  type AskedOfEvaluation,
+  type EvaluationFields,
   type CheckpointReference,
   type NewEvaluation,
 } from './request-bodies.ts';
@@ -249,7 +249,7 @@ export class MusterClient {
 
   async #reference(
     given: CheckpointLike,
-    labels: Pick<AskedOfEvaluation, 'run' | 'version'>,
+    labels: Pick<EvaluationFields, 'run' | 'version'>,
     how: Submitting,
   ): Promise<CheckpointReference> {
     const named = nameCheckpoint(given, { run: labels.run, version: labels.version });

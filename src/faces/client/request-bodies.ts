@@ -10,7 +10,7 @@ export type NewComparison = z.input<typeof newComparisonSchema>;
 export type CheckpointReference = NewEvaluation['checkpoint'];
 
 /** What may be said of any evaluation or comparison. */
-export interface Asked {
+export interface CommonFields {
   /** The training run that the checkpoint belongs to. */
   readonly run?: string | undefined;
   /** How far the run had got: its training step. */
@@ -26,12 +26,12 @@ export interface Asked {
   readonly cache?: boolean | undefined;
 }
 
-export interface AskedOfEvaluation extends Asked {
+export interface EvaluationFields extends CommonFields {
   /** In place of the suite's stopping rule: `{ rule: 'certified', halfWidth: 5 }`, `{ rule: 'fixed', episodes: 200 }`. */
   readonly stop?: NewEvaluation['stop'] | undefined;
 }
 
-export interface AskedOfComparison extends Asked {
+export interface ComparisonFields extends CommonFields {
   /** Probability that no verdict is wrong. */
   readonly confidence?: number | undefined;
   /** Mean differences up to it do not matter. */
@@ -45,7 +45,7 @@ interface Played {
   readonly baseline: CheckpointReference | undefined;
 }
 
-export function evaluationBody(checkpoint: CheckpointReference, { suite, baseline }: Played, asked: AskedOfEvaluation): NewEvaluation {
+export function evaluationBody(checkpoint: CheckpointReference, { suite, baseline }: Played, asked: EvaluationFields): NewEvaluation {
   const { stop } = asked;
   return {
     checkpoint,
@@ -60,7 +60,7 @@ export function comparisonBody(
   baseline: CheckpointReference,
   candidates: readonly CheckpointReference[],
   suite: NewComparison['suite'],
-  asked: AskedOfComparison,
+  asked: ComparisonFields,
 ): NewComparison {
   const { confidence, margin, budgetEpisodes } = asked;
   return {
@@ -83,7 +83,13 @@ export function checkpointReference(named: NamedCheckpoint, digest: Digest | und
   return 'sha256' in named ? { sha256: named.sha256, ...labels } : labels;
 }
 
-function common({ priority, deadline, labels, webhook, cache = true }: Asked): Omit<NewComparison, 'baseline' | 'candidates' | 'suite'> {
+function common({
+  priority,
+  deadline,
+  labels,
+  webhook,
+  cache = true,
+}: CommonFields): Omit<NewComparison, 'baseline' | 'candidates' | 'suite'> {
   return {
     ...(priority === undefined ? {} : { priority }),
     ...(deadline === undefined ? {} : { deadline: deadline.toISOString() }),

@@ -25,7 +25,7 @@ export function createEndedCounter(registry: Registry): (state: FinalState) => v
 
 export interface Measured {
   readonly service: Pick<EvaluationService, 'playing'>;
-  readonly desk: PoolService;
+  readonly pools: PoolService;
   /** What sandboxes have fetched from this process so far. */
   readonly delivered: Delivered;
 }
@@ -38,19 +38,19 @@ export interface Delivered {
 }
 
 /** Figures that are looked up on request. */
-export function measure(registry: Registry, { service, desk, delivered }: Measured): void {
+export function measure(registry: Registry, { service, pools, delivered }: Measured): void {
   gauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);
   });
   gauge(registry, 'muster_sandboxes', 'Sandboxes now, by state', ['pool', 'state'], (set) => {
-    for (const { name, state } of desk.list())
+    for (const { name, state } of pools.list())
       for (const [kind, count] of Object.entries(state?.sandboxes ?? {})) set({ pool: name, state: kind }, count);
   });
   gauge(registry, 'muster_sandboxes_max', 'Sandboxes that there may be', ['pool'], (set) => {
-    for (const { name, max, draining } of desk.list()) set({ pool: name }, draining ? 0 : max);
+    for (const { name, max, draining } of pools.list()) set({ pool: name }, draining ? 0 : max);
   });
   gauge(registry, 'muster_leases_waiting', 'Places that wait for a sandbox', ['pool'], (set) => {
-    for (const { name, state } of desk.list()) set({ pool: name }, state?.waiting ?? 0);
+    for (const { name, state } of pools.list()) set({ pool: name }, state?.waiting ?? 0);
   });
   const totals = new Counter({
     name: 'muster_sandbox_events_total',
@@ -59,7 +59,7 @@ export function measure(registry: Registry, { service, desk, delivered }: Measur
     registers: [registry],
     collect() {
       this.reset();
-      for (const { name, state } of desk.list())
+      for (const { name, state } of pools.list())
         for (const [event, count] of Object.entries(state?.totals ?? {})) this.inc({ pool: name, event }, count);
     },
   });

@@ -8,8 +8,8 @@ import { causeText } from './text/wording.ts';
 type Official = Summary['official'];
 
 /** Whether there is more to say of failures than a sentence. */
-export function anyFailed({ failures, unresolved: unresolvedNote }: Official): boolean {
-  return unresolvedNote > 0 || FAILURE_CAUSES.some((cause) => failures[cause] > 0);
+export function anyFailed({ failures, unresolved }: Official): boolean {
+  return unresolved > 0 || FAILURE_CAUSES.some((cause) => failures[cause] > 0);
 }
 
 /** Which episodes failed, and what the missing ones could change at most. */
@@ -50,10 +50,10 @@ export function errorList({ errors = [], otherErrors = 0 }: Summary['run']): Mar
   )}</ul>${others}`;
 }
 
-function unresolvedNote({ unresolved: unresolvedNote, episodes, worstCase, mean, interval }: Official, source: string): Markup | undefined {
+function unresolvedNote({ unresolved, episodes, worstCase, mean, interval }: Official, source: string): Markup | undefined {
   if (episodes === 0) return undefined;
-  if (unresolvedNote === 0) return markup`<p>No episode is unresolved: none was lost for good to the infrastructure.</p>`;
-  const lost = markup`${count(unresolvedNote, `${source}.unresolved`)} of ${count(episodes)} episodes (${share(unresolvedNote / episodes)}) ${unresolvedNote === 1 ? 'is' : 'are'} unresolved: lost for good to the infrastructure.`;
+  if (unresolved === 0) return markup`<p>No episode is unresolved: none was lost for good to the infrastructure.</p>`;
+  const lost = markup`${count(unresolved, `${source}.unresolved`)} of ${count(episodes)} episodes (${share(unresolved / episodes)}) ${unresolved === 1 ? 'is' : 'are'} unresolved: lost for good to the infrastructure.`;
   if (worstCase === null) return markup`<p>${lost} Without bounds on the return, nothing is known about what they could have come to.</p>`;
   return markup`<p>${lost} With all of them at their lowest and at their highest return, the mean would be in ${ends(worstCase, spreadOf(interval, mean), `${source}.worstCase`)}.</p>`;
 }

@@ -21,7 +21,7 @@ function parseGiven(given: unknown): Given | undefined {
 }
 
 /** Where the checkpoints of the question come from this time; the member of the summary is that of its kind. */
-export type AskedCheckpoints =
+export type QuestionCheckpoints =
   | { readonly checkpoint: CheckpointFacts }
   | { readonly baseline: CheckpointFacts & { readonly recorded: false }; readonly candidates: readonly CheckpointFacts[] };
 
@@ -33,7 +33,7 @@ export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
  *
  * @param given a summary as it was stored. @returns undefined when it is no whole one that this Muster would give.
  */
-export function repeatSummary(given: unknown, asked: AskedCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
+export function repeatSummary(given: unknown, asked: QuestionCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
   const data = parseGiven(given);
   if (!data || data.partial || !isMapping(given)) return undefined;
   const { run } = data;

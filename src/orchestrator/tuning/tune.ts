@@ -103,12 +103,12 @@ interface Tried {
 async function tryWay(context: EvaluateContext, request: TuningRequest, { way, startMilliseconds, signal }: TrialTerms): Promise<Tried> {
   const { clock } = context;
   const suite = replacePlay({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
-  const ground = { ...context, maxSandboxes: way.sandboxes };
+  const trialContext = { ...context, maxSandboxes: way.sandboxes };
   const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
-  const config = { ...context.config, window: windowOf(ground, suite) };
+  const config = { ...context.config, window: windowOf(trialContext, suite) };
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
   using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlowError, AbortSignal.any([signal, trial.over]));
-  const { failure, facts } = await new EpisodeRun(ground, trial, { signal: deadline.signal }).play();
+  const { failure, facts } = await new EpisodeRun(trialContext, trial, { signal: deadline.signal }).play();
   if (signal.aborted) throw abortError(signal);
   if (failure && !(failure instanceof InputError && way.play.mode !== 'single')) throw failure;
   const estimate = facts.episodeSeconds && facts.episodeSeconds.mean > 0 ? way.sandboxes / facts.episodeSeconds.mean : null;

@@ -1,5 +1,5 @@
 import type { Digest } from '../../kernel/ids.ts';
-import type { Kept } from './retention.ts';
+import type { RetainedCheckpoint } from './retention.ts';
 import type { StoredContent } from './stored-contents.ts';
 
 /** A file that could be kept as a delta. */
@@ -26,7 +26,7 @@ export const MOST_DELTAS = 16;
  * Which files could be kept as deltas, those of the least recently used checkpoint first. The base of each is one that was used later: what is used now
  * is there as it is, and what is removed first is nothing that another needs.
  */
-export function packable(kept: readonly Kept[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
+export function packable(kept: readonly RetainedCheckpoint[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
   const byUse = [...kept].sort((a, b) => a.usedMs - b.usedMs);
   const needed = new Set(kept.filter(({ isNeeded }) => isNeeded).flatMap(({ files }) => files.map(({ digest }) => digest)));
   const seen = new Set<Digest>();

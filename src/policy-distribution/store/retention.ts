@@ -2,7 +2,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { StoredContent } from './stored-contents.ts';
 
 /** A checkpoint, as far as it matters for whether it stays. */
-export interface Kept {
+export interface RetainedCheckpoint {
   readonly digest: Digest;
   /** Of its files; several checkpoints may have one in common. */
   readonly files: readonly { readonly path: string; readonly digest: Digest; readonly size: number }[];
@@ -17,7 +17,7 @@ export interface Kept {
  * when it does not fit.
  */
 export function checkpointsToRemove(
-  kept: readonly Kept[],
+  kept: readonly RetainedCheckpoint[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'bytes' | 'base'>>,
   maxBytes: number,
 ): readonly Digest[] {

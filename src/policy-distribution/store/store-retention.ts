@@ -6,7 +6,7 @@ import type { DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { fits, isDeltaEncoded, packable, type Packable } from './packing.ts';
 import { isDamage, ignoreDamage, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
-import { contentsOf, checkpointsToRemove, type Kept } from './retention.ts';
+import { contentsOf, checkpointsToRemove, type RetainedCheckpoint } from './retention.ts';
 import { digestOfPieces } from '../files/digested-copy.ts';
 import type { StoredContent, StoredContents } from './stored-contents.ts';
 
@@ -62,7 +62,7 @@ export class StoreRetention {
     return { forgotten, removed, packed, bytes: bytes + freed };
   }
 
-  async #listKept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly Kept[]> {
+  async #listKept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly RetainedCheckpoint[]> {
     const held = await this.#parts.records.listHeld();
     return (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
       digest,
@@ -73,7 +73,7 @@ export class StoreRetention {
   }
 
   async #pack(
-    kept: readonly Kept[],
+    kept: readonly RetainedCheckpoint[],
     unusedSinceMs: number,
     signal: AbortSignal,
   ): Promise<{ readonly packed: readonly Digest[]; readonly bytes: number }> {

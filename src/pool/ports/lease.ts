@@ -32,7 +32,7 @@ function lossText(loss: LeaseLoss): string {
   }
 }
 
-/** What identifies one lease to the desk that granted it. */
+/** What identifies one lease to the issuer that granted it. */
 export interface LeaseTicket {
   readonly id: LeaseId;
   readonly sandboxId: SandboxId;
@@ -61,41 +61,41 @@ export class Lease<Occupant> implements AsyncDisposable {
   readonly occupant: Occupant;
   /** Aborted with a `LeaseLostError` when the lease is revoked; not when its holder releases or discards it. */
   readonly signal: AbortSignal;
-  readonly #desk: LeaseIssuer;
+  readonly #issuer: LeaseIssuer;
   readonly #ticket: LeaseTicket;
 
-  constructor(ticket: LeaseTicket, sandbox: Sandbox, occupant: Occupant, desk: LeaseIssuer) {
+  constructor(ticket: LeaseTicket, sandbox: Sandbox, occupant: Occupant, issuer: LeaseIssuer) {
     this.id = ticket.id;
     this.generation = ticket.generation;
     this.signal = ticket.signal;
     this.sandbox = sandbox;
     this.occupant = occupant;
-    this.#desk = desk;
+    this.#issuer = issuer;
     this.#ticket = ticket;
   }
 
   /** The lease lasts `leaseSeconds` from now. @throws LeaseLostError */
   renew(): void {
-    this.#desk.renew(this.#ticket);
+    this.#issuer.renew(this.#ticket);
   }
 
   /** Tells the pool of `count` more episodes played in the sandbox. @throws LeaseLostError */
   countEpisodes(count: number): void {
-    this.#desk.countEpisodes(this.#ticket, count);
+    this.#issuer.countEpisodes(this.#ticket, count);
   }
 
   /** How many more episodes the sandbox may play before it is replaced; 0 when the lease was lost. */
   get episodesLeft(): number {
-    return this.#desk.episodesLeft(this.#ticket);
+    return this.#issuer.episodesLeft(this.#ticket);
   }
 
   /** Gives the lease back and has the sandbox destroyed, for a reason that a person can read. Nothing happens when the lease was lost. */
   discard(reason: string): void {
-    this.#desk.discard(this.#ticket, reason);
+    this.#issuer.discard(this.#ticket, reason);
   }
 
   /** Gives the sandbox back for the next holder. Nothing happens when the lease was lost, released or discarded before. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#desk.release(this.#ticket);
+    this.#issuer.release(this.#ticket);
   }
 }

@@ -12,7 +12,7 @@ export interface QuotaGateOptions {
 }
 
 /** What a principal has been admitted for and has not received yet. */
-interface Asked {
+interface PendingRequest {
   readonly principal: string;
   readonly evaluations: number;
   /** Of an upload, that are still to come. */
@@ -27,7 +27,7 @@ interface Asked {
  */
 export class QuotaGate {
   readonly #options: QuotaGateOptions;
-  readonly #asked = new Set<Asked>();
+  readonly #asked = new Set<PendingRequest>();
   readonly #waiting: WaitingCounts;
 
   constructor(options: QuotaGateOptions) {
@@ -65,7 +65,7 @@ export class QuotaGate {
   }
 
   /** @param check gets what the principal was admitted for so far, and refuses. */
-  async #enter(wanted: Asked, check: (others: readonly Asked[]) => Promise<void>): Promise<Disposable> {
+  async #enter(wanted: PendingRequest, check: (others: readonly PendingRequest[]) => Promise<void>): Promise<Disposable> {
     const others = [...this.#asked].filter(({ principal }) => principal === wanted.principal);
     // Counted before it is known whether there is room: who asks meanwhile sees it.
     this.#asked.add(wanted);
@@ -85,7 +85,7 @@ export class QuotaGate {
 }
 
 /** Each upload once, however many streams of it there are. */
-function bytesOfOthers(others: readonly Asked[], than: Digest): number {
+function bytesOfOthers(others: readonly PendingRequest[], than: Digest): number {
   const byDigest = new Map<Digest, number>();
   for (const { digest, bytes } of others)
     if (digest !== undefined && digest !== than) byDigest.set(digest, Math.max(bytes, byDigest.get(digest) ?? 0));

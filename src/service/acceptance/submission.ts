@@ -52,7 +52,7 @@ export async function createOrder(
   const { question, labels, priority } = submission;
   const [suite, asked] = await sideBySide(
     () => library.suite(submission.suite, submission.stop, signal),
-    (either) => askedOf(question, (reference) => library.checkpoint(reference, principal, either)),
+    (either) => resolveQuestion(question, (reference) => library.checkpoint(reference, principal, either)),
     signal,
   );
   const request: EvaluationOrder = {
@@ -72,13 +72,13 @@ export async function createOrder(
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
 }
 
-type Asked =
+type OrderedQuestion =
   | { readonly kind: 'evaluation'; readonly checkpoint: OrderedContent }
   | { readonly kind: 'comparison'; readonly baseline: OrderedContent; readonly candidates: OrderedContent[]; readonly terms: Terms };
 
 type Bring = (reference: CheckpointReference) => Promise<OrderedContent>;
 
-async function askedOf(question: Submission['question'], bring: Bring): Promise<Asked> {
+async function resolveQuestion(question: Submission['question'], bring: Bring): Promise<OrderedQuestion> {
   switch (question.kind) {
     case 'evaluation':
       return { kind: 'evaluation', checkpoint: await bring(question.checkpoint) };

@@ -61,7 +61,7 @@ export class RunWatch {
   readonly #begun: BegunEvaluations;
   #record: WatchRecord;
   #failedLooks = 0;
-  #isToldMissing = false;
+  #hasReportedMissing = false;
   /** In a row. */
   #failedEvaluations = 0;
   #pointedTo: string | undefined;
@@ -133,8 +133,8 @@ export class RunWatch {
 
   /** The run has written nothing yet, or its path is wrong: said once. */
   async #reportMissing({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
-    if (!this.#isToldMissing) await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message }, signal);
-    this.#isToldMissing = true;
+    if (!this.#hasReportedMissing) await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message }, signal);
+    this.#hasReportedMissing = true;
     return [];
   }
 

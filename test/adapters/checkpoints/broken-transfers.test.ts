@@ -12,7 +12,7 @@ import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts
 import { eventually } from '../../support/eventually.ts';
 import { FaultyProxy, type Fault } from '../../support/faulty-proxy.ts';
 import type { ObjectServer } from '../../support/object-servers.ts';
-import { gcsGround, s3Ground, useTestCredentials, type Bucket, type ObjectGround } from '../../support/object-scene.ts';
+import { gcsContext, s3Context, useTestCredentials, type Bucket, type ObjectContext } from '../../support/object-fixture.ts';
 import { SkippableClock } from '../../support/skippable-clock.ts';
 
 // Real sockets, which nock would take the place of.
@@ -26,7 +26,7 @@ const NAME = 'run/policy.bin';
 const FINE: Fault = { kind: 'none' };
 
 /** A bucket behind a proxy that spoils what it is told to. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly clock = new SkippableClock();
   readonly proxy: FaultyProxy;
   readonly bucket: Bucket;
@@ -38,11 +38,11 @@ class Scene implements AsyncDisposable {
     this.source = new ObjectSource(bucket.store, this.clock);
   }
 
-  static async open(ground: ObjectGround, server: ObjectServer): Promise<Scene> {
+  static async open(context: ObjectContext, server: ObjectServer): Promise<Fixture> {
     const proxy = await FaultyProxy.before(server.url);
-    const scene = new Scene(proxy, await ground.bucket(server, proxy.url));
-    await scene.bucket.put(NAME, WEIGHTS);
-    return scene;
+    const fixture = new Fixture(proxy, await context.bucket(server, proxy.url));
+    await fixture.bucket.put(NAME, WEIGHTS);
+    return fixture;
   }
 
   async listed(): Promise<ListedFile> {
@@ -91,51 +91,51 @@ function isOfBytes({ method, url = '' }: IncomingMessage): boolean {
   );
 }
 
-describe.each([gcsGround, s3Ground])('$name', (ground) => {
-  describe.skipIf(ground.missing !== undefined)(`behind a bad connection${ground.skipped}`, () => {
+describe.each([gcsContext, s3Context])('$name', (context) => {
+  describe.skipIf(context.missing !== undefined)(`behind a bad connection${context.skipped}`, () => {
     let server: ObjectServer;
     beforeAll(async () => {
-      server = await ground.start();
+      server = await context.start();
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
     it('brings every byte once, wherever at each tenth of the way the connection breaks', async () => {
-      await using scene = await Scene.open(ground, server);
-      const file = await scene.listed();
+      await using fixture = await Fixture.open(context, server);
+      const file = await fixture.listed();
       for (let tenth = 0; tenth < 10; tenth += 1) {
         const after = (WEIGHTS.length * tenth) / 10;
-        expect((await scene.read(file, { kind: 'cut', after })).equals(WEIGHTS), `cut after ${after} bytes`).toBe(true);
-        const isResumed = scene.proxy.asked.some((line) => line.includes('bytes='));
+        expect((await fixture.read(file, { kind: 'cut', after })).equals(WEIGHTS), `cut after ${after} bytes`).toBe(true);
+        const isResumed = fixture.proxy.asked.some((line) => line.includes('bytes='));
         expect(isResumed, `gone on with by range after ${after} bytes`).toBe(tenth > 0);
       }
     });
 
     it('brings every byte once when each connection breaks after a tenth', async () => {
-      await using scene = await Scene.open(ground, server);
+      await using fixture = await Fixture.open(context, server);
       const cuts = Array.from({ length: 9 }, () => ({ kind: 'cut', after: WEIGHTS.length / 10 }) as const);
-      expect((await scene.read(await scene.listed(), ...cuts)).equals(WEIGHTS)).toBe(true);
+      expect((await fixture.read(await fixture.listed(), ...cuts)).equals(WEIGHTS)).toBe(true);
     });
 
     it('is not gone on with when another version was written meanwhile', async () => {
-      await using scene = await Scene.open(ground, server);
-      const file = await scene.listed();
-      await scene.bucket.put(NAME, WEIGHTS.toReversed());
-      await expect(scene.read(file, { kind: 'cut', after: 1000 })).rejects.toMatchObject({
+      await using fixture = await Fixture.open(context, server);
+      const file = await fixture.listed();
+      await fixture.bucket.put(NAME, WEIGHTS.toReversed());
+      await expect(fixture.read(file, { kind: 'cut', after: 1000 })).rejects.toMatchObject({
         code: 'checkpoint.changed',
         address: file.address,
       });
     });
 
     it('a flipped bit anywhere is an error that names the object, and nothing is kept', async () => {
-      await using scene = await Scene.open(ground, server);
+      await using fixture = await Fixture.open(context, server);
       await using scratch = await ScratchDirectory.make();
       const limits = { maxBytes: 1_000_000, maxFiles: 10 };
-      const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: scene.clock });
-      const uri = scene.bucket.uri(NAME);
+      const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: fixture.clock });
+      const uri = fixture.bucket.uri(NAME);
       await fc.assert(
         fc.asyncProperty(fc.nat({ max: WEIGHTS.length * 8 - 1 }), async (bit) => {
-          scene.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'flip', bit } : FINE));
-          await expect(scene.whileTimePasses(store.add(scene.source, uri, signal))).rejects.toMatchObject({
+          fixture.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'flip', bit } : FINE));
+          await expect(fixture.whileTimePasses(store.add(fixture.source, uri, signal))).rejects.toMatchObject({
             kind: 'infrastructure',
             code: 'checkpoint.read',
             message: expect.stringContaining(uri),
@@ -144,33 +144,33 @@ describe.each([gcsGround, s3Ground])('$name', (ground) => {
         { numRuns: 8, examples: [[0], [WEIGHTS.length * 8 - 1]] },
       );
       expect([...(await readdir(join(scratch.path, 'objects'))), ...(await readdir(join(scratch.path, 'incoming')))]).toEqual([]);
-      scene.proxy.spoil(() => FINE);
-      expect((await store.add(scene.source, uri, signal)).digest).toBe(digestOf(WEIGHTS));
+      fixture.proxy.spoil(() => FINE);
+      expect((await store.add(fixture.source, uri, signal)).digest).toBe(digestOf(WEIGHTS));
     });
 
     it('a connection that trickles to a halt is given up after a minute, and gone on with', async () => {
-      await using scene = await Scene.open(ground, server);
-      expect((await scene.read(await scene.listed(), { kind: 'stall', after: 100_000 })).equals(WEIGHTS)).toBe(true);
+      await using fixture = await Fixture.open(context, server);
+      expect((await fixture.read(await fixture.listed(), { kind: 'stall', after: 100_000 })).equals(WEIGHTS)).toBe(true);
     });
 
     it('that never brings anything is given up after four connections, and says so', async () => {
-      await using scene = await Scene.open(ground, server);
-      const file = await scene.listed();
-      scene.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'stall', after: 0 } : FINE));
-      const failed = scene.whileTimePasses(Array.fromAsync(scene.source.read(file, signal)));
+      await using fixture = await Fixture.open(context, server);
+      const file = await fixture.listed();
+      fixture.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'stall', after: 0 } : FINE));
+      const failed = fixture.whileTimePasses(Array.fromAsync(fixture.source.read(file, signal)));
       await expect(failed).rejects.toMatchObject({
         kind: 'infrastructure',
         code: 'checkpoint.read',
         message: expect.stringContaining(file.address),
       });
-      expect(scene.proxy.asked).toHaveLength(4);
+      expect(fixture.proxy.asked).toHaveLength(4);
     });
 
     it('a store that is busy for a while is asked again', async () => {
-      await using scene = await Scene.open(ground, server);
+      await using fixture = await Fixture.open(context, server);
       let times = 0;
-      scene.proxy.spoil(() => (++times <= 3 ? { kind: 'status', status: 503 } : FINE));
-      const listing = await scene.whileTimePasses(scene.source.list(scene.bucket.uri('run'), { signal, maxFiles: 10 }));
+      fixture.proxy.spoil(() => (++times <= 3 ? { kind: 'status', status: 503 } : FINE));
+      const listing = await fixture.whileTimePasses(fixture.source.list(fixture.bucket.uri('run'), { signal, maxFiles: 10 }));
       expect(listing.files).toMatchObject([{ path: 'policy.bin' }]);
     });
   });

@@ -10,7 +10,7 @@ import type { CheckpointSource } from '../../../src/policy-distribution/checkpoi
 import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoint-store.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import type { ObjectServer } from '../../support/object-servers.ts';
-import { gcsGround, s3Ground, useTestCredentials } from '../../support/object-scene.ts';
+import { gcsContext, s3Context, useTestCredentials } from '../../support/object-fixture.ts';
 
 // Real sockets, which nock would take the place of.
 beforeAll(() => nock.restore());
@@ -43,17 +43,17 @@ function noting(source: CheckpointSource, read: string[]): CheckpointSource {
   };
 }
 
-describe.each([gcsGround, s3Ground])('a checkpoint in $name', (ground) => {
-  describe.skipIf(ground.missing !== undefined)(`that is brought into a store${ground.skipped}`, () => {
+describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
+  describe.skipIf(context.missing !== undefined)(`that is brought into a store${context.skipped}`, () => {
     let server: ObjectServer;
     beforeAll(async () => {
-      server = await ground.start();
+      server = await context.start();
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
     it('is not read again while it is the same, and is when another one stands there, at once', async () => {
       await using scratch = await ScratchDirectory.make();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       const read: string[] = [];
       const source = noting(new ObjectSource(bucket.store, systemClock), read);
       const store = await openStore(scratch);
@@ -67,7 +67,7 @@ describe.each([gcsGround, s3Ground])('a checkpoint in $name', (ground) => {
 
     it('that the disk has no room for is kept in no part, and whole once there is room', async () => {
       await using scratch = await ScratchDirectory.make();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       await bucket.put('run/policy.bin', WEIGHTS);
       const source = new ObjectSource(bucket.store, systemClock);
       const store = await openStore(scratch);
@@ -83,7 +83,7 @@ describe.each([gcsGround, s3Ground])('a checkpoint in $name', (ground) => {
 
     it('is one object, and whole for everybody, when several Musters bring it at once, from here and there', async () => {
       await using scratch = await ScratchDirectory.make();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       await bucket.put('run/policy.bin', WEIGHTS);
       const path = await scratch.put('policy.bin', WEIGHTS);
       const source = new ObjectSource(bucket.store, systemClock);

@@ -4,23 +4,23 @@ import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-s
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { checkpointSourceContract } from '../../contract/checkpoint-source.ts';
 import type { ObjectServer } from '../../support/object-servers.ts';
-import { gcsGround, s3Ground, useTestCredentials } from '../../support/object-scene.ts';
+import { gcsContext, s3Context, useTestCredentials } from '../../support/object-fixture.ts';
 
 // Real sockets, which nock would take the place of.
 beforeAll(() => nock.restore());
 afterAll(() => nock.activate());
 useTestCredentials();
 
-describe.each([gcsGround, s3Ground])('$name', (ground) => {
-  describe.skipIf(ground.missing !== undefined)(`over real sockets${ground.skipped}`, () => {
+describe.each([gcsContext, s3Context])('$name', (context) => {
+  describe.skipIf(context.missing !== undefined)(`over real sockets${context.skipped}`, () => {
     let server: ObjectServer;
     beforeAll(async () => {
-      server = await ground.start();
+      server = await context.start();
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
-    checkpointSourceContract(ground.name, async () => {
-      const bucket = await ground.bucket(server);
+    checkpointSourceContract(context.name, async () => {
+      const bucket = await context.bucket(server);
       return {
         source: new ObjectSource(bucket.store, systemClock),
         uri: (path) => bucket.uri(path),

@@ -5,7 +5,7 @@ import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-s
 import { S3Store } from '../../../src/adapters/checkpoints/objects/s3.ts';
 import type { CheckpointListing, ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { useTestCredentials } from '../../support/object-scene.ts';
+import { useTestCredentials } from '../../support/object-fixture.ts';
 
 useTestCredentials();
 afterEach(() => nock.cleanAll());

@@ -19,7 +19,7 @@ import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoi
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import type { ObjectServer } from '../../support/object-servers.ts';
-import { gcsGround, s3Ground, useTestCredentials, type Bucket } from '../../support/object-scene.ts';
+import { gcsContext, s3Context, useTestCredentials, type Bucket } from '../../support/object-fixture.ts';
 
 // Real sockets, which nock would take the place of.
 beforeAll(() => nock.restore());
@@ -51,19 +51,19 @@ async function fetched(scratch: ScratchDirectory, bucket: Bucket, sources: objec
   return { answer: readPullAnswer(stdout, stderr), served: { ...origin.served }, content: await readFile(join(into, file.path)) };
 }
 
-describe.each([gcsGround, s3Ground])('a checkpoint from $name', (ground) => {
-  describe.skipIf(ground.missing !== undefined)(`that a sandbox fetches${ground.skipped}`, () => {
+describe.each([gcsContext, s3Context])('a checkpoint from $name', (context) => {
+  describe.skipIf(context.missing !== undefined)(`that a sandbox fetches${context.skipped}`, () => {
     let server: ObjectServer;
     beforeAll(async () => {
-      server = await ground.start();
+      server = await context.start();
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
     it('comes from its bucket, and Muster sends nothing', async () => {
       await using scratch = await ScratchDirectory.make();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       await bucket.put('run/policy v1.bin', WEIGHTS);
-      const { answer, served, content } = await fetched(scratch, bucket, ground.settings(server));
+      const { answer, served, content } = await fetched(scratch, bucket, context.settings(server));
       expect(content.equals(WEIGHTS)).toBe(true);
       expect([answer, served.bytes]).toEqual([{ received: WEIGHTS.length, deltas: 0, fromBuckets: 1 }, 0]);
     });
@@ -73,9 +73,9 @@ describe.each([gcsGround, s3Ground])('a checkpoint from $name', (ground) => {
       ['it is gone there', (bucket: Bucket) => bucket.remove('run/policy v1.bin')],
     ])('is the very one that was brought when by now %s: Muster sends it', async (_, change) => {
       await using scratch = await ScratchDirectory.make();
-      await using bucket = await ground.bucket(server);
+      await using bucket = await context.bucket(server);
       await bucket.put('run/policy v1.bin', WEIGHTS);
-      const { answer, served, content } = await fetched(scratch, bucket, ground.settings(server), () => change(bucket));
+      const { answer, served, content } = await fetched(scratch, bucket, context.settings(server), () => change(bucket));
       expect(content.equals(WEIGHTS)).toBe(true);
       expect([answer.fromBuckets, served.bytes]).toEqual([0, WEIGHTS.length]);
     });

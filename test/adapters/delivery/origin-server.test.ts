@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { OriginScene } from './origin-scene.ts';
+import { OriginFixture } from './origin-fixture.ts';
 
 nock.restore();
 
@@ -18,14 +18,14 @@ async function asked(
 
 describe('a link to a file', () => {
   it('gives the file, named by its digest, and names it in the URL for people', async () => {
-    await using scene = await OriginScene.open();
-    const file = await scene.put('actor/policy v2.safetensors', WEIGHTS);
-    const url = await scene.origin.link(file);
+    await using fixture = await OriginFixture.open();
+    const file = await fixture.put('actor/policy v2.safetensors', WEIGHTS);
+    const url = await fixture.origin.link(file);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1\/content\/[0-9a-f]{64}\/policy%20v2\.safetensors\?/);
     const { status, text, headers } = await asked(url);
     expect([status, text]).toEqual([200, WEIGHTS]);
     expect(headers.get('etag')).toBe(`"${file.digest.slice('sha256:'.length)}"`);
-    expect(scene.origin.served).toEqual({ requests: 1, bytes: WEIGHTS.length, deltaBytes: 0, deltas: 0 });
+    expect(fixture.origin.served).toEqual({ requests: 1, bytes: WEIGHTS.length, deltaBytes: 0, deltas: 0 });
   });
 
   it.each([
@@ -38,14 +38,14 @@ describe('a link to a file', () => {
     ['bytes=0-1,4-5', 200, WEIGHTS, null],
     ['lines=1-2', 200, WEIGHTS, null],
   ])('answers Range: %s with %i', async (range, status, text, contentRange) => {
-    await using scene = await OriginScene.open();
-    const answer = await asked(await scene.origin.link(await scene.put('weights', WEIGHTS)), { range });
+    await using fixture = await OriginFixture.open();
+    const answer = await asked(await fixture.origin.link(await fixture.put('weights', WEIGHTS)), { range });
     expect([answer.status, answer.text, answer.headers.get('content-range')]).toEqual([status, text, contentRange]);
   });
 
   it('sends a part only of the very file that was begun with, and nothing of one that is there already', async () => {
-    await using scene = await OriginScene.open();
-    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    await using fixture = await OriginFixture.open();
+    const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const etag = (await asked(url, {}, 'HEAD')).headers.get('etag') ?? '';
     expect((await asked(url, { range: 'bytes=1-', 'if-range': etag })).status).toBe(206);
     expect((await asked(url, { range: 'bytes=1-', 'if-range': '"another"' })).status).toBe(200);
@@ -53,19 +53,19 @@ describe('a link to a file', () => {
   });
 
   it('is good until it expires, and what was begun by then is sent to its end', async () => {
-    await using scene = await OriginScene.open();
-    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    await using fixture = await OriginFixture.open();
+    const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const begun = await fetch(url);
-    await scene.clock.advance(61_000);
+    await fixture.clock.advance(61_000);
     expect(await begun.text()).toBe(WEIGHTS);
     expect(await asked(url)).toMatchObject({ status: 403, text: 'the link has expired\n' });
   });
 
   it('is refused when it was changed, lent to another file, or signed by another Muster', async () => {
-    await using scene = await OriginScene.open();
-    await using other = await OriginScene.open();
-    const [file, secret] = [await scene.put('weights', WEIGHTS), await scene.put('secret', 'secret')];
-    const url = new URL(await scene.origin.link(file));
+    await using fixture = await OriginFixture.open();
+    await using other = await OriginFixture.open();
+    const [file, secret] = [await fixture.put('weights', WEIGHTS), await fixture.put('secret', 'secret')];
+    const url = new URL(await fixture.origin.link(file));
     const elsewhere = new URL(await other.origin.link(file));
     const changed = (change: (each: URL) => void): string => {
       const each = new URL(url);
@@ -83,33 +83,33 @@ describe('a link to a file', () => {
       changed((each) => (each.search = elsewhere.search)),
     ];
     for (const each of forged) expect(await asked(each)).toMatchObject({ status: 403 });
-    expect(scene.origin.served.bytes).toBe(0);
+    expect(fixture.origin.served.bytes).toBe(0);
   });
 
   it('gives nothing but a delta to whoever has the whole file from elsewhere', async () => {
-    await using scene = await OriginScene.open();
-    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    await using fixture = await OriginFixture.open();
+    const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const bases = { 'if-none-match': `"${'ab'.repeat(32)}"` };
     expect((await asked(url, { ...bases, 'a-im': 'muster-delta' })).status).toBe(200);
     expect((await asked(url, { ...bases, 'a-im': 'muster-delta, identity;q=0' })).status).toBe(406);
-    expect(scene.origin.served.bytes).toBe(WEIGHTS.length);
+    expect(fixture.origin.served.bytes).toBe(WEIGHTS.length);
   });
 
   it('to a file that is no longer there is 404, and other methods than GET and HEAD are refused', async () => {
-    await using scene = await OriginScene.open();
-    const file = await scene.put('weights', WEIGHTS);
-    const url = await scene.origin.link(file);
+    await using fixture = await OriginFixture.open();
+    const file = await fixture.put('weights', WEIGHTS);
+    const url = await fixture.origin.link(file);
     expect((await asked(url, {}, 'POST')).status).toBe(405);
-    scene.forget(file);
+    fixture.forget(file);
     expect((await asked(url)).status).toBe(404);
   });
 });
 
 describe('an origin', () => {
   it('sends so many files at a time, and has others come again', async () => {
-    await using scene = await OriginScene.open({ transfers: 1 });
-    const large = await scene.put('large', Buffer.alloc(32 * 2 ** 20));
-    const url = await scene.origin.link(large);
+    await using fixture = await OriginFixture.open({ transfers: 1 });
+    const large = await fixture.put('large', Buffer.alloc(32 * 2 ** 20));
+    const url = await fixture.origin.link(large);
     // Nothing of its body is read: it does not come to its end.
     const held = await fetch(url);
     const refused = await asked(url);
@@ -119,10 +119,10 @@ describe('an origin', () => {
   });
 
   it('whose port is taken says so with the remedy', async () => {
-    await using scene = await OriginScene.open();
-    const file = await scene.put('weights', WEIGHTS);
-    const port = Number(new URL(await scene.origin.link(file)).port);
-    await using second = await OriginScene.open({ port, url: `http://127.0.0.1:${port}` });
+    await using fixture = await OriginFixture.open();
+    const file = await fixture.put('weights', WEIGHTS);
+    const port = Number(new URL(await fixture.origin.link(file)).port);
+    await using second = await OriginFixture.open({ port, url: `http://127.0.0.1:${port}` });
     await expect(second.origin.link(file)).rejects.toMatchObject({
       code: 'delivery.port',
       kind: 'input',

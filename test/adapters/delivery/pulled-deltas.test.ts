@@ -11,7 +11,7 @@ import type { CheckpointFile } from '../../../src/policy-distribution/checkpoint
 import { safetensorsFile, trained, weights, type Tensors } from '../../policy-distribution/safetensors-file.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { FaultyProxy, type Fault } from '../../support/faulty-proxy.ts';
-import { OriginScene } from './origin-scene.ts';
+import { OriginFixture } from './origin-fixture.ts';
 
 nock.restore();
 
@@ -39,19 +39,19 @@ const AFTER: Tensors = {
 };
 
 /** A program that fetches with a file of the checkpoint before beside it, through a proxy that spoils what it is told to. */
-class Scene implements AsyncDisposable {
-  readonly origins: OriginScene;
+class Fixture implements AsyncDisposable {
+  readonly origins: OriginFixture;
   readonly directory: ScratchDirectory;
   readonly #proxies: FaultyProxy[] = [];
   #fetched = 0;
 
-  private constructor(origins: OriginScene, directory: ScratchDirectory) {
+  private constructor(origins: OriginFixture, directory: ScratchDirectory) {
     this.origins = origins;
     this.directory = directory;
   }
 
-  static async open(): Promise<Scene> {
-    return new Scene(await OriginScene.open(), await ScratchDirectory.make());
+  static async open(): Promise<Fixture> {
+    return new Fixture(await OriginFixture.open(), await ScratchDirectory.make());
   }
 
   async hold(content: Uint8Array): Promise<HeldFile> {
@@ -91,24 +91,24 @@ class Scene implements AsyncDisposable {
 
 describe('a file that is fetched where the one before is', () => {
   it('comes as a delta, and is the very file', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
-    const [base, file] = [await scene.hold(safetensorsFile(BEFORE)), await scene.origins.put(NAME, content)];
-    const fetched = await scene.fetch(file, [base]);
+    const [base, file] = [await fixture.hold(safetensorsFile(BEFORE)), await fixture.origins.put(NAME, content)];
+    const fetched = await fixture.fetch(file, [base]);
     expect(fetched.content.equals(content)).toBe(true);
-    expect(fetched.answer).toMatchObject({ kind: 'done', deltas: 1, received: scene.origins.origin.served.bytes });
-    expect(scene.origins.origin.served.bytes).toBeLessThan(0.4 * content.length);
+    expect(fetched.answer).toMatchObject({ kind: 'done', deltas: 1, received: fixture.origins.origin.served.bytes });
+    expect(fixture.origins.origin.served.bytes).toBeLessThan(0.4 * content.length);
   });
 
   it('of no known form comes as a delta, too', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const before = randomBytes(3_000_003);
     const after = Buffer.from(before);
     for (let i = 0; i < 100; i += 1) after[i * 30_000] = i;
     after[after.length - 1] = 1;
-    const base = await scene.hold(before);
-    const file = await scene.origins.put('network.onnx', after);
-    const fetched = await scene.fetch(file, [base]);
+    const base = await fixture.hold(before);
+    const file = await fixture.origins.put('network.onnx', after);
+    const fetched = await fixture.fetch(file, [base]);
     expect(fetched.content.equals(after)).toBe(true);
     expect(fetched.answer.deltas).toBe(1);
   });
@@ -117,42 +117,42 @@ describe('a file that is fetched where the one before is', () => {
     ['that is not what it is called', (bytes: Buffer) => bytes.fill(7, 5_000, 6_000)],
     ['of another size', (bytes: Buffer) => bytes.subarray(8)],
   ])('comes whole in the end where the base is one %s', async (_, spoil) => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
-    const [base, file] = [await scene.hold(safetensorsFile(BEFORE)), await scene.origins.put(NAME, content)];
+    const [base, file] = [await fixture.hold(safetensorsFile(BEFORE)), await fixture.origins.put(NAME, content)];
     await writeFile(base.path, spoil(safetensorsFile(BEFORE)));
-    const fetched = await scene.fetch(file, [base]);
+    const fetched = await fixture.fetch(file, [base]);
     expect(fetched.content.equals(content)).toBe(true);
     expect(fetched.answer).toMatchObject({ kind: 'done', deltas: 0 });
   });
 
   it('comes whole where the base is gone, or is none that the server has', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
-    const file = await scene.origins.put(NAME, content);
-    const base = await scene.hold(safetensorsFile(BEFORE));
-    await mkdir(path.join(scene.directory.path, 'empty'));
-    const gone = { ...base, path: path.join(scene.directory.path, 'empty/gone') };
+    const file = await fixture.origins.put(NAME, content);
+    const base = await fixture.hold(safetensorsFile(BEFORE));
+    await mkdir(path.join(fixture.directory.path, 'empty'));
+    const gone = { ...base, path: path.join(fixture.directory.path, 'empty/gone') };
     const unknown = { digest: `sha256:${'0'.repeat(64)}`, path: base.path };
     for (const held of [gone, unknown]) {
-      const fetched = await scene.fetch(file, [held]);
+      const fetched = await fixture.fetch(file, [held]);
       expect(fetched.content.equals(content)).toBe(true);
       expect(fetched.answer).toMatchObject({ kind: 'done', deltas: 0 });
     }
   });
 
   it('is the very file wherever the connection breaks under the delta, and when a bit of it flips', async () => {
-    await using scene = await Scene.open();
+    await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
-    const [base, file] = [await scene.hold(safetensorsFile(BEFORE)), await scene.origins.put(NAME, content)];
-    await scene.fetch(file, [base]);
-    const { bytes } = scene.origins.origin.served;
+    const [base, file] = [await fixture.hold(safetensorsFile(BEFORE)), await fixture.origins.put(NAME, content)];
+    await fixture.fetch(file, [base]);
+    const { bytes } = fixture.origins.origin.served;
     const places = Array.from({ length: 10 }, (_, tenth) => Math.floor((bytes * tenth) / 10));
     const cuts = places.map((after): Fault => ({ kind: 'cut', after }));
     // In a block, in the index, in what stands behind it.
     const flips = [bytes / 3, bytes - 100, bytes - 1].map((at): Fault => ({ kind: 'flip', bit: 8 * Math.floor(at) + 3 }));
     for (const fault of [...cuts, ...flips]) {
-      const { answer, content: fetched } = await scene.fetch(file, [base], await scene.proxied(fault));
+      const { answer, content: fetched } = await fixture.fetch(file, [base], await fixture.proxied(fault));
       expect([fault, answer.kind, fetched.equals(content)]).toEqual([fault, 'done', true]);
     }
   });

@@ -70,7 +70,7 @@ async function fill(database: Database): Promise<void> {
     await database.transact([
       statement(
         sql`INSERT INTO evaluations (id, principal, suite, labels, priority, request, state, created_at, events)
-            VALUES (${`ev-${i}`}, ${principal}, 'scene', '{}', 0, ${JSON.stringify(request)}, 'finished', 1, 1)`,
+            VALUES (${`ev-${i}`}, ${principal}, 'fixture', '{}', 0, ${JSON.stringify(request)}, 'finished', 1, 1)`,
       ),
     ]);
   for (const [principal, digest] of [

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
 import { PostgresServer } from '../../support/postgres-server.ts';
-import { accepted, BOB, claimed, completedRange, LEG, running, TTL } from '../../support/store-scene.ts';
+import { accepted, BOB, claimed, completedRange, LEG, running, TTL } from '../../support/store-fixture.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {

@@ -14,7 +14,7 @@ import { SqliteDatabase } from '../../../src/adapters/store/sqlite/sqlite-databa
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
-import { accepted, completedRange, LEG, running } from '../../support/store-scene.ts';
+import { accepted, completedRange, LEG, running } from '../../support/store-fixture.ts';
 
 failOnLeftoverProcesses();
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTaskDirectory } from '../../../src/adapters/tasks/task-files.ts';
 import { readTask } from '../../../src/agents/tasks/read-task.ts';
-import { caseTaskFiles, taskDirectory } from '../../support/task-scene.ts';
+import { caseTaskFiles, taskDirectory } from '../../support/task-fixture.ts';
 
 describe('a task directory on disk', () => {
   let top = '';

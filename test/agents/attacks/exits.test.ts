@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { type Attack, testAttacks } from '../../support/attack-scene.ts';
+import { type Attack, testAttacks } from '../../support/attack-fixture.ts';
 
 const WRONG = 'def sort_numbers(numbers):\n    return numbers\n';
 const SOLVED = 'def sort_numbers(numbers):\n    return sorted(numbers)\n';

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { type Attack, testAttacks } from '../../support/attack-scene.ts';
-import { SORT_TASK } from '../../support/grading-scene.ts';
+import { type Attack, testAttacks } from '../../support/attack-fixture.ts';
+import { SORT_TASK } from '../../support/grading-fixture.ts';
 
 const SOLVED = 'def sort_numbers(numbers):\n    return sorted(numbers)\n';
 const background = (loop: string): string => `(setsid sh -c '${loop}' </dev/null >/dev/null 2>&1 &)`;

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { type Attack, testAttacks } from '../../support/attack-scene.ts';
-import { type FilesByPath, SORT_TASK } from '../../support/grading-scene.ts';
+import { type Attack, testAttacks } from '../../support/attack-fixture.ts';
+import { type FilesByPath, SORT_TASK } from '../../support/grading-fixture.ts';
 
 const SOLVED = 'def sort_numbers(numbers):\n    return sorted(numbers)\n';
 const constrained = (constraint: string): FilesByPath => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkTask } from '../../../src/app/grading/task-check.ts';
-import { GradingScene, SORT_TASK } from '../../support/grading-scene.ts';
+import { GradingFixture, SORT_TASK } from '../../support/grading-fixture.ts';
 
-let scene: GradingScene;
+let fixture: GradingFixture;
 beforeAll(async () => {
-  scene = await GradingScene.open();
+  fixture = await GradingFixture.open();
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const KNOWN = {
   ...SORT_TASK,
@@ -19,7 +19,7 @@ describe('the check of a task', () => {
   it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0', async () => {
     const told: string[] = [];
     const terms = { times: 2, onVerdict: (trial: string) => told.push(trial) };
-    const found = await checkTask(scene.grader, await scene.task(KNOWN), terms, AbortSignal.timeout(120_000));
+    const found = await checkTask(fixture.grader, await fixture.task(KNOWN), terms, AbortSignal.timeout(120_000));
     expect(found).toMatchObject({ task: 'test/task', isSound: true });
     expect(found.trials.map(({ role, name, rewards, finding }) => [role, name, rewards, finding])).toEqual([
       ['oracle', 'oracle', [1, 1], 'as-expected'],
@@ -33,8 +33,8 @@ describe('the check of a task', () => {
   it('names what is wrong with one that is not', async () => {
     const weak = 'import json, os\nprint(json.dumps({"stdin": "[1, 2, 3]"}))\n';
     const muster = SORT_TASK['muster.toml']?.replace('cases = 4', 'cases = 1') ?? '';
-    const task = await scene.task({ ...KNOWN, 'tests/draw.py': weak, 'muster.toml': muster, 'solution/sort.py': 'import nothing\n' });
-    const found = await checkTask(scene.grader, task, { times: 1 }, AbortSignal.timeout(120_000));
+    const task = await fixture.task({ ...KNOWN, 'tests/draw.py': weak, 'muster.toml': muster, 'solution/sort.py': 'import nothing\n' });
+    const found = await checkTask(fixture.grader, task, { times: 1 }, AbortSignal.timeout(120_000));
     expect(found.isSound).toBe(false);
     expect(found.trials.filter(({ finding }) => finding === 'wrong').map(({ role, rewards }) => [role, rewards])).toEqual([
       ['oracle', [0]],

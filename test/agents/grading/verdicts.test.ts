@@ -3,20 +3,20 @@ import { rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withoutMeasurements } from '../../../src/agents/verification/verdict.ts';
-import { SORT_TASK, TASK, GradingScene } from '../../support/grading-scene.ts';
+import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
-let scene: GradingScene;
+let fixture: GradingFixture;
 beforeAll(async () => {
-  scene = await GradingScene.open();
+  fixture = await GradingFixture.open();
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const ANSWER = '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ]; echo $((1 - $?)) >/logs/verifier/reward.txt; echo judged; exit 7\n';
 
 describe('a task that its test.sh judges', () => {
   it('rewards what is right and nothing else, whatever status the script ends with', async () => {
-    const task = await scene.task({ ...TASK, 'tests/test.sh': ANSWER });
-    const right = await scene.verdict(task, { 'answer.txt': '42\n' });
+    const task = await fixture.task({ ...TASK, 'tests/test.sh': ANSWER });
+    const right = await fixture.verdict(task, { 'answer.txt': '42\n' });
     expect(right.verdict).toMatchObject({
       reward: 1,
       problem: null,
@@ -25,8 +25,8 @@ describe('a task that its test.sh judges', () => {
         { ending: { code: 7 }, output: 'judged\n' },
       ],
     });
-    expect((await scene.verdict(task, { 'answer.txt': '41\n' })).verdict.reward).toBe(0);
-    expect((await scene.verdict(task, {})).verdict.reward).toBe(0);
+    expect((await fixture.verdict(task, { 'answer.txt': '41\n' })).verdict.reward).toBe(0);
+    expect((await fixture.verdict(task, {})).verdict.reward).toBe(0);
   });
 
   it.each([
@@ -35,45 +35,48 @@ describe('a task that its test.sh judges', () => {
     ['', { reward: 0, problem: null }],
     ['0.25', { reward: 0.25, problem: null }],
   ])('has the verdict that a reward file of "%s" calls for', async (reward, expected) => {
-    const task = await scene.task({ ...TASK, 'tests/test.sh': `#!/bin/bash\nprintf '${reward}' >/logs/verifier/reward.txt\n` });
-    expect((await scene.verdict(task, {})).verdict).toMatchObject(expected);
+    const task = await fixture.task({ ...TASK, 'tests/test.sh': `#!/bin/bash\nprintf '${reward}' >/logs/verifier/reward.txt\n` });
+    expect((await fixture.verdict(task, {})).verdict).toMatchObject(expected);
   });
 
   it('ends a script that takes too long, and one that leaves a link for a reward', async () => {
-    const slow = await scene.task({
+    const slow = await fixture.task({
       ...TASK,
       'task.toml': TASK['task.toml']?.replace('60', '0.5') ?? '',
       'tests/test.sh': '#!/bin/bash\nsleep 60\n',
     });
-    expect((await scene.verdict(slow, {})).verdict).toMatchObject({ reward: 0, evidence: [{}, { ending: { kind: 'timeout' } }] });
-    const linked = await scene.task({ ...TASK, 'tests/test.sh': '#!/bin/bash\necho 1 >/tmp/r; ln -s /tmp/r /logs/verifier/reward.txt\n' });
-    expect((await scene.verdict(linked, {})).verdict).toMatchObject({ reward: 0, problem: null });
+    expect((await fixture.verdict(slow, {})).verdict).toMatchObject({ reward: 0, evidence: [{}, { ending: { kind: 'timeout' } }] });
+    const linked = await fixture.task({
+      ...TASK,
+      'tests/test.sh': '#!/bin/bash\necho 1 >/tmp/r; ln -s /tmp/r /logs/verifier/reward.txt\n',
+    });
+    expect((await fixture.verdict(linked, {})).verdict).toMatchObject({ reward: 0, problem: null });
   });
 });
 
 describe('a task with cases', () => {
   it('gives the solution 1 and what was there before 0, and the same verdict again with the same seed', async () => {
-    const task = await scene.task(SORT_TASK);
+    const task = await fixture.task(SORT_TASK);
     const solution = { 'sort.py': SORT_TASK['solution/sort.py'] ?? '' };
-    const first = await scene.verdict(task, solution);
+    const first = await fixture.verdict(task, solution);
     expect(first.verdict).toMatchObject({ reward: 1, gate: 1, problem: null });
     const [, executed] = first.verdict.evidence;
     expect(executed).toMatchObject({ kind: 'cases', seed: first.seed });
     const runs = executed && 'cases' in executed && executed.stage === 'execute' ? executed.cases.map((one) => one.runs.length) : [];
     expect(runs.toSorted((a, b) => a - b)).toEqual([1, 1, 1, 2]);
-    const again = await scene.verdict(task, solution, { seed: first.seed });
+    const again = await fixture.verdict(task, solution, { seed: first.seed });
     expect(withoutMeasurements(again.verdict)).toEqual(withoutMeasurements(first.verdict));
-    expect((await scene.verdict(task, {})).verdict).toMatchObject({ reward: 0, problem: null });
+    expect((await fixture.verdict(task, {})).verdict).toMatchObject({ reward: 0, problem: null });
   });
 
   it('compiles first, and gives 0 to what does not compile', async () => {
     const muster =
       '[compile]\ncommand = ["/usr/bin/gcc", "-O1", "-o", "double", "double.c"]\n[execute]\nkind = "cases"\ncommand = ["./double"]\nstored = "cases.jsonl"\n[[constraints]]\nmeasure = "binaryBytes"\nof = "double"\nmost = 1000000\n';
     const cases = '{"stdin": "21", "expected": "42\\n"}\n{"stdin": "-3", "expected": "-6\\n"}\n';
-    const task = await scene.task({ ...TASK, 'muster.toml': muster, 'tests/cases.jsonl': cases });
+    const task = await fixture.task({ ...TASK, 'muster.toml': muster, 'tests/cases.jsonl': cases });
     const source = '#include <stdio.h>\nint main(void) { int n; if (scanf("%d", &n) != 1) return 1; printf("%d\\n", 2 * n); return 0; }\n';
-    expect((await scene.verdict(task, { 'double.c': source })).verdict).toMatchObject({ reward: 1 });
-    const broken = (await scene.verdict(task, { 'double.c': source.replace('int n;', '') })).verdict;
+    expect((await fixture.verdict(task, { 'double.c': source })).verdict).toMatchObject({ reward: 1 });
+    const broken = (await fixture.verdict(task, { 'double.c': source.replace('int n;', '') })).verdict;
     expect(broken).toMatchObject({
       reward: 0,
       problem: null,
@@ -84,8 +87,8 @@ describe('a task with cases', () => {
 
   it('has no reward when generator or golden model fail, rather than a wrong one', async () => {
     for (const broken of ['tests/draw.py', 'tests/golden.py']) {
-      const task = await scene.task({ ...SORT_TASK, [broken]: 'import sys\nsys.exit("out of order")\n' });
-      const { verdict } = await scene.verdict(task, { 'sort.py': SORT_TASK['solution/sort.py'] ?? '' });
+      const task = await fixture.task({ ...SORT_TASK, [broken]: 'import sys\nsys.exit("out of order")\n' });
+      const { verdict } = await fixture.verdict(task, { 'sort.py': SORT_TASK['solution/sort.py'] ?? '' });
       expect(verdict).toMatchObject({ reward: null, problem: { detail: expect.stringContaining('out of order') } });
     }
   });
@@ -99,12 +102,12 @@ describe('a submission', () => {
     ['missing', (file: string) => rm(file), 'is missing'],
   ])('with an artifact that is %s fails', async (_, make, problem) => {
     const toml = `artifacts = ["sort.py"]\n${SORT_TASK['task.toml']}`;
-    const task = await scene.task({ ...SORT_TASK, 'task.toml': toml });
-    const directory = await scene.written({ 'sort.py': '' });
+    const task = await fixture.task({ ...SORT_TASK, 'task.toml': toml });
+    const directory = await fixture.written({ 'sort.py': '' });
     const file = path.join(directory, 'sort.py');
     if (problem.startsWith('is ') && !problem.endsWith('missing')) await rm(file);
     await make(file);
-    const { verdict } = await scene.verdict(task, directory);
+    const { verdict } = await fixture.verdict(task, directory);
     expect(verdict).toMatchObject({
       reward: 0,
       problem: null,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { verifierDigest } from '../../../src/agents/tasks/task-digest.ts';
 import { readTask } from '../../../src/agents/tasks/read-task.ts';
 import { InputError, messageOf } from '../../../src/kernel/errors.ts';
-import { caseTask, caseTaskFiles, taskDirectory } from '../../support/task-scene.ts';
+import { caseTask, caseTaskFiles, taskDirectory } from '../../support/task-fixture.ts';
 
 function refusal(changes: Readonly<Record<string, string | undefined>>): string {
   try {

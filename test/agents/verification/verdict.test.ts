@@ -6,7 +6,7 @@ import { planStages } from '../../../src/agents/verification/plan-stages.ts';
 import { componentsOf, ratioScore, rewardOf } from '../../../src/agents/verification/score.ts';
 import { verdictOf } from '../../../src/agents/verification/verdict-of.ts';
 import { verdictSchema, withoutMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
-import { caseTask, stagedVerifierOf } from '../../support/task-scene.ts';
+import { caseTask, stagedVerifierOf } from '../../support/task-fixture.ts';
 
 const DIGEST = parseDigest(`sha256:${'0'.repeat(64)}`);
 const EXITED: Ending = { kind: 'exited', code: 0 };

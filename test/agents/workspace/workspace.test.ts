@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commandOf, shell, WorkspaceScene } from '../../support/workspace-scene.ts';
+import { commandOf, shell, WorkspaceFixture } from '../../support/workspace-fixture.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 const BOUNDS = { files: 100, bytes: 2 ** 20 };
@@ -20,15 +20,15 @@ async function staticRoot(): Promise<AsyncDisposable & { readonly directory: str
   return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
 }
 
-let scene: WorkspaceScene;
+let fixture: WorkspaceFixture;
 beforeAll(async () => {
-  scene = await WorkspaceScene.open();
+  fixture = await WorkspaceFixture.open();
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('a workspace', () => {
   it('runs commands with their input, and says how each ended and what it used', async () => {
-    const { session } = await scene.workspace();
+    const { session } = await fixture.workspace();
     const echoed = await shell(session, 'cat; echo problem >&2; exit 3', {
       input: Buffer.alloc(3_000_000, 'x'),
       output: { head: 10, tail: 5, most: 2 ** 24 },
@@ -55,7 +55,7 @@ describe('a workspace', () => {
   });
 
   it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
-    const { session } = await scene.workspace();
+    const { session } = await fixture.workspace();
     const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
     expect((await shell(session, `${daemon}; sleep .2; echo done`)).stdout.head.toString()).toBe('done\n');
     const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
@@ -84,7 +84,7 @@ describe('a workspace', () => {
   });
 
   it('takes files in and gives them out, whatever lies in their way', async () => {
-    const { session } = await scene.workspace({ writable: ['/app', '/tests'] });
+    const { session } = await fixture.workspace({ writable: ['/app', '/tests'] });
     const large = Buffer.alloc(1_500_000, 'muster');
     await session.put(
       [
@@ -120,7 +120,7 @@ describe('a workspace', () => {
 
   it('needs nothing of its root file system: neither Python, nor a C library, nor a shell', async () => {
     await using root = await staticRoot();
-    const { session } = await scene.workspace({ root: root.directory, writable: ['/app'] });
+    const { session } = await fixture.workspace({ root: root.directory, writable: ['/app'] });
     const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
     expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
       end: { kind: 'exited', code: 0 },
@@ -141,7 +141,7 @@ describe('a workspace', () => {
     ['nothing', ':', 'missing'],
     ['a name that is no text', 'mkdir /app/out; touch "/app/out/$(printf \'\\377\')"', 'name'],
   ])('refuses %s where a file is to be', async (_, script, kind) => {
-    const { sandbox, session } = await scene.workspace();
+    const { sandbox, session } = await fixture.workspace();
     await shell(session, script);
     const paths = kind === 'link' && script.includes('/app/d') ? ['/app/d/passwd'] : ['/app/out'];
     expect(await session.collect(paths, BOUNDS, soon())).toMatchObject({ kind: 'refused', refusal: { kind } });

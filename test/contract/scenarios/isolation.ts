@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { parseSandboxId } from '../../../src/kernel/ids.ts';
 import type { Scenario } from '../sandbox-provider.ts';
-import { firstLine, NEVER } from '../sandbox-scene.ts';
+import { firstLine, NEVER } from '../sandbox-fixture.ts';
 
 /** Runs `act` while a host process listens; tells how many connections came. */
 async function withListener(
@@ -33,12 +33,12 @@ async function withListener(
 
 /** What a sandbox cannot see, reach or change. */
 export const isolationScenarios: Readonly<Record<string, Scenario>> = {
-  'what the template mounts in /tmp is there, and cannot be written': async (scene) => {
+  'what the template mounts in /tmp is there, and cannot be written': async (fixture) => {
     const source = await mkdtemp(path.join(tmpdir(), 'muster-mounted-'));
     try {
       await chmod(source, 0o755);
       await writeFile(path.join(source, 'level'), 'one');
-      const program = scene.commands.python(`
+      const program = fixture.commands.python(`
 def refused(path):
     try: open(path, 'w')
     except OSError: return True
@@ -49,8 +49,8 @@ print(open('/tmp/levels/all/level').read(), open('/tmp/levels/first').read(),
         { source: path.join(source, 'level'), target: '/tmp/levels/first' },
         { source, target: '/tmp/levels/all' },
       ];
-      const template = scene.template(program);
-      const sandbox = await scene.provider.create(
+      const template = fixture.template(program);
+      const sandbox = await fixture.provider.create(
         { id: parseSandboxId('s'), template: { ...template, mounts: [...template.mounts, ...mounts] } },
         NEVER,
       );
@@ -60,10 +60,10 @@ print(open('/tmp/levels/all/level').read(), open('/tmp/levels/first').read(),
     }
   },
 
-  'two sandboxes see nothing of each other': async (scene) => {
-    const { marker } = scene;
-    const first = await scene.create(
-      scene.commands.python(`
+  'two sandboxes see nothing of each other': async (fixture) => {
+    const { marker } = fixture;
+    const first = await fixture.create(
+      fixture.commands.python(`
 import socket, sys
 open('/tmp/${marker}', 'w').write('secret')
 open('/dev/shm/${marker}', 'w').write('secret')
@@ -75,7 +75,7 @@ sys.stdin.read()
 `),
     );
     expect(await firstLine(first)).toBe('ready\n');
-    const seen = await scene.python(`
+    const seen = await fixture.python(`
 import os, socket
 def reaches(family, address):
     try:
@@ -91,11 +91,11 @@ print([os.path.exists(d + '/${marker}') for d in ('/tmp', '/dev/shm')],
     await first.destroy();
   },
 
-  'the network is out of reach, the host’s loopback included': async (scene) => {
+  'the network is out of reach, the host’s loopback included': async (fixture) => {
     const connections = await withListener({ host: '127.0.0.1', port: 0 }, async (server) => {
       const address = server.address();
       const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-      const printed = await scene.python(`
+      const printed = await fixture.python(`
 import socket
 for address in (('127.0.0.1', ${port}), ('1.1.1.1', 53)):
     try:
@@ -110,12 +110,12 @@ print([name for _, name in socket.if_nameindex()])
     expect(connections).toBe(0);
   },
 
-  'the host’s abstract sockets are out of reach': async (scene) => {
-    const connections = await withListener({ path: `\0${scene.marker}` }, async () => {
-      const printed = await scene.python(`
+  'the host’s abstract sockets are out of reach': async (fixture) => {
+    const connections = await withListener({ path: `\0${fixture.marker}` }, async () => {
+      const printed = await fixture.python(`
 import socket
 try:
-    socket.socket(socket.AF_UNIX).connect('\\0${scene.marker}')
+    socket.socket(socket.AF_UNIX).connect('\\0${fixture.marker}')
     print('reached')
 except ConnectionRefusedError:
     print('refused')
@@ -125,8 +125,8 @@ except ConnectionRefusedError:
     expect(connections).toBe(0);
   },
 
-  'nothing can be written but in /tmp and /dev/shm': async (scene) => {
-    const printed = await scene.python(`
+  'nothing can be written but in /tmp and /dev/shm': async (fixture) => {
+    const printed = await fixture.python(`
 import os
 def writable(path):
     try:
@@ -153,19 +153,19 @@ print(sorted(found), [f for f in files if writable(f)], '/' in mounts, [m for m 
     expect(printed).toBe("['/dev/shm', '/tmp'] [] True []");
   },
 
-  'only what the template mounts is to be seen': async (scene) => {
-    const hidden = [...scene.ground.hiddenPaths, '/var', '/run', '/boot', '/etc/shadow', '/etc/machine-id', '/etc/ssh'];
-    const printed = await scene.python(`
+  'only what the template mounts is to be seen': async (fixture) => {
+    const hidden = [...fixture.context.hiddenPaths, '/var', '/run', '/boot', '/etc/shadow', '/etc/machine-id', '/etc/ssh'];
+    const printed = await fixture.python(`
 import os
 print([p for p in ${JSON.stringify(hidden)} if os.path.exists(p)], sorted(os.listdir('/muster')), os.listdir('/tmp'))
 `);
     expect(printed).toBe("[] ['inbox'] []");
   },
 
-  'Muster’s environment is not inherited by any process inside': async (scene) => {
-    process.env['MUSTER_CONTRACT_SECRET'] = scene.marker;
+  'Muster’s environment is not inherited by any process inside': async (fixture) => {
+    process.env['MUSTER_CONTRACT_SECRET'] = fixture.marker;
     try {
-      const printed = await scene.python(`
+      const printed = await fixture.python(`
 import os
 def environment(process):
     try: return open('/proc/%s/environ' % process).read()
@@ -179,8 +179,8 @@ print(environment('self') != '', any('MUSTER_CONTRACT' in text for text in seen)
     }
   },
 
-  'the program has no capability, no way to gain any, and is not root': async (scene) => {
-    const printed = await scene.python(`
+  'the program has no capability, no way to gain any, and is not root': async (fixture) => {
+    const printed = await fixture.python(`
 import os, subprocess
 status = dict(line.split(':', 1) for line in open('/proc/self/status'))
 print(*(status[name].strip() for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs')), os.getuid() != 0)
@@ -189,8 +189,8 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
     expect(printed).toBe(`${'0000000000000000 '.repeat(5)}1 True\nTrue`);
   },
 
-  'no file descriptor of Muster’s is inherited': async (scene) => {
-    const printed = await scene.python(`
+  'no file descriptor of Muster’s is inherited': async (fixture) => {
+    const printed = await fixture.python(`
 import os
 links = [os.readlink('/proc/self/fd/' + fd) for fd in os.listdir('/proc/self/fd') if int(fd) > 2 and os.path.exists('/proc/self/fd/' + fd)]
 print([link for link in links if link != '/dev/null' and not link.startswith('/proc/')])

@@ -4,7 +4,7 @@ import { InputError } from '../../../src/kernel/errors.ts';
 import { LIMIT_NAMES } from '../../../src/pool/ports/template.ts';
 import type { Sandbox } from '../../../src/pool/ports/sandbox.ts';
 import type { Scenario } from '../sandbox-provider.ts';
-import { exchange, firstLine, NEVER, type SandboxScene } from '../sandbox-scene.ts';
+import { exchange, firstLine, NEVER, type SandboxFixture } from '../sandbox-fixture.ts';
 
 const MEBIBYTE = 2 ** 20;
 /** Of the sandbox that is held to its processor time. */
@@ -26,9 +26,9 @@ while input() == 'spin':
     print((used() - before) / (time.monotonic() - begin), flush=True)
 `;
 
-/** Processors that one round of SPIN had on average, by who charges for them where the ground says it, and otherwise by its own account. */
-async function shareInRound({ ground, provider }: SandboxScene, sandbox: Sandbox): Promise<number> {
-  const charged = async (): Promise<number | undefined> => ground.processorSeconds?.(provider, sandbox.id);
+/** Processors that one round of SPIN had on average, by who charges for them where the context says it, and otherwise by its own account. */
+async function shareInRound({ context, provider }: SandboxFixture, sandbox: Sandbox): Promise<number> {
+  const charged = async (): Promise<number | undefined> => context.processorSeconds?.(provider, sandbox.id);
   // Looked at before it is told to begin: by the time that this process hears of the beginning, all may be over.
   const [before, begin] = [await charged(), performance.now()];
   sandbox.stdin.write('spin\n');
@@ -40,10 +40,10 @@ async function shareInRound({ ground, provider }: SandboxScene, sandbox: Sandbox
 
 /** Limits that hold for the whole process tree, and hosts that do not notice when they are reached. */
 export const limitScenarios: Readonly<Record<string, Scenario>> = {
-  'every limit is described, and a limit that cannot be enforced cannot be demanded': async (scene) => {
-    const { limits } = await scene.provider.describe(scene.template(scene.commands.exit(0)));
+  'every limit is described, and a limit that cannot be enforced cannot be demanded': async (fixture) => {
+    const { limits } = await fixture.provider.describe(fixture.template(fixture.commands.exit(0)));
     for (const limit of LIMIT_NAMES) {
-      const demand = scene.provider.describe(scene.template(scene.commands.exit(0), {}, [limit]));
+      const demand = fixture.provider.describe(fixture.template(fixture.commands.exit(0), {}, [limit]));
       if (limits[limit].scope === 'tree') await demand;
       else {
         await expect(demand).rejects.toThrow(InputError);
@@ -52,22 +52,22 @@ export const limitScenarios: Readonly<Record<string, Scenario>> = {
     }
   },
 
-  'a sandbox carries the isolation that was described': async (scene) => {
-    const template = scene.template(scene.commands.exit(0));
-    const sandbox = await scene.create(template.command);
-    expect(sandbox.isolation).toEqual(await scene.provider.describe(template));
+  'a sandbox carries the isolation that was described': async (fixture) => {
+    const template = fixture.template(fixture.commands.exit(0));
+    const sandbox = await fixture.create(template.command);
+    expect(sandbox.isolation).toEqual(await fixture.provider.describe(template));
   },
 
-  'a fork bomb is bounded, and the host unaffected': (scene) =>
-    scene.withUnaffectedNeighbour(async () => {
-      const bomb = await scene.create(
-        scene.commands.python(`
+  'a fork bomb is bounded, and the host unaffected': (fixture) =>
+    fixture.withUnaffectedNeighbour(async () => {
+      const bomb = await fixture.create(
+        fixture.commands.python(`
 import os, signal
 children = 0
 while children < 64:
     try:
         if os.fork() == 0:
-            os.execvp('sh', ['sh', '-c', 'while :; do sleep 1000 || :; done', '${scene.marker}'])
+            os.execvp('sh', ['sh', '-c', 'while :; do sleep 1000 || :; done', '${fixture.marker}'])
     except OSError:
         break
     children += 1
@@ -77,14 +77,14 @@ signal.pause()
         { processes: 16 },
       );
       expect(Number(await firstLine(bomb))).toBeLessThanOrEqual(15);
-      expect((await scene.markedProcesses()).length).toBeLessThanOrEqual(15);
+      expect((await fixture.markedProcesses()).length).toBeLessThanOrEqual(15);
       await bomb.destroy();
       // Until then it ran: being refused a process ends no sandbox.
       expect(await bomb.exit).toEqual({ kind: 'destroyed' });
     }),
 
-  'the template’s number of processes is what the program gets': async (scene) => {
-    const printed = await scene.python(
+  'the template’s number of processes is what the program gets': async (fixture) => {
+    const printed = await fixture.python(
       `
 import os, signal
 children = []
@@ -103,16 +103,16 @@ print(len(children) + 1)
     expect(printed).toBe('8');
   },
 
-  'a memory bomb is ended as out of memory, and the host unaffected': (scene) =>
-    scene.withUnaffectedNeighbour(async () => {
-      const { exit } = await scene.run(scene.commands.python('x = [bytearray(b"x") * 2**20 for _ in range(4096)]'), {
+  'a memory bomb is ended as out of memory, and the host unaffected': (fixture) =>
+    fixture.withUnaffectedNeighbour(async () => {
+      const { exit } = await fixture.run(fixture.commands.python('x = [bytearray(b"x") * 2**20 for _ in range(4096)]'), {
         memoryBytes: 64 * MEBIBYTE,
       });
       expect(exit).toEqual({ kind: 'out-of-memory' });
     }),
 
-  'the memory of the whole tree counts': (scene) =>
-    scene.withUnaffectedNeighbour(async () => {
+  'the memory of the whole tree counts': (fixture) =>
+    fixture.withUnaffectedNeighbour(async () => {
       const source = `
 import os, signal
 children = []
@@ -130,13 +130,13 @@ for child in children: os.kill(child, signal.SIGTERM)
 print(max(-os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9 for child in children))
 `;
       // Four children of 24 MiB do not fit. The kernel ends one of them; the program itself goes on.
-      expect(await scene.python(source, { memoryBytes: 72 * MEBIBYTE })).toBe('True');
+      expect(await fixture.python(source, { memoryBytes: 72 * MEBIBYTE })).toBe('True');
     }),
 
-  'a disk bomb is bounded, and the host unaffected': (scene) =>
-    scene.withUnaffectedNeighbour(async () => {
+  'a disk bomb is bounded, and the host unaffected': (fixture) =>
+    fixture.withUnaffectedNeighbour(async () => {
       const disk = 16 * MEBIBYTE;
-      const printed = await scene.python(
+      const printed = await fixture.python(
         `
 import errno, os
 block, written, errors = bytes(2**16), 0, []
@@ -158,21 +158,21 @@ print(written, *errors)
     }),
 
   // A limit so low that a busy machine alone keeps nobody below twice of it in every round.
-  'the processor time of the whole tree is limited': async (scene) => {
-    const sandbox = await scene.create(scene.commands.python(SPIN), { cpus: CPUS });
+  'the processor time of the whole tree is limited': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.python(SPIN), { cpus: CPUS });
     for (let round = 0; round < 3; round++) {
-      const share = await shareInRound(scene, sandbox);
+      const share = await shareInRound(fixture, sandbox);
       expect(share).toBeGreaterThan(0);
       expect(share).toBeLessThan(2 * CPUS);
     }
     await sandbox.destroy();
   },
 
-  'what a sandbox has used is told, while it runs and after its end': async (scene) => {
-    const neighbour = await scene.create(scene.commands.echo());
+  'what a sandbox has used is told, while it runs and after its end': async (fixture) => {
+    const neighbour = await fixture.create(fixture.commands.echo());
     // So much work as no processor does in less than 0.3 s. Not so much time: gVisor's goes on while the host withholds the processor.
-    const sandbox = await scene.create(
-      scene.commands.python(`
+    const sandbox = await fixture.create(
+      fixture.commands.python(`
 import os, signal
 for _ in range(3):
     if os.fork() == 0: signal.pause()
@@ -198,11 +198,11 @@ input()
     expect(after?.peakMemoryBytes).toBeGreaterThanOrEqual(during?.peakMemoryBytes ?? Infinity);
   },
 
-  'a template with an impossible limit is refused before anything is made': async (scene) => {
+  'a template with an impossible limit is refused before anything is made': async (fixture) => {
     for (const limits of [{ memoryBytes: 0 }, { processes: 0 }, { cpus: Number.NaN }, { diskBytes: 1 }, { lifetimeSeconds: -1 }]) {
-      await expect(scene.provider.describe(scene.template(scene.commands.exit(0), limits))).rejects.toThrow(InputError);
-      await expect(scene.create(scene.commands.exit(0), limits)).rejects.toHaveProperty('code', 'template.invalid');
+      await expect(fixture.provider.describe(fixture.template(fixture.commands.exit(0), limits))).rejects.toThrow(InputError);
+      await expect(fixture.create(fixture.commands.exit(0), limits)).rejects.toHaveProperty('code', 'template.invalid');
     }
-    expect(await scene.provider.sweep(NEVER)).toEqual([]);
+    expect(await fixture.provider.sweep(NEVER)).toEqual([]);
   },
 };

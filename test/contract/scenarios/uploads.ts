@@ -9,7 +9,7 @@ import { InfrastructureError, InputError } from '../../../src/kernel/errors.ts';
 import { extent } from '../../support/full-form.ts';
 import { heldMemory } from '../../support/held-memory.ts';
 import type { Scenario } from '../sandbox-provider.ts';
-import { firstLine, NEVER } from '../sandbox-scene.ts';
+import { firstLine, NEVER } from '../sandbox-fixture.ts';
 
 const MEBIBYTE = 2 ** 20;
 /** Of 64 KiB. */
@@ -29,18 +29,18 @@ async function* failing(): AsyncGenerator<Buffer> {
 
 /** Files that are brought in. */
 export const uploadScenarios: Readonly<Record<string, Scenario>> = {
-  'a large upload as a stream is the same inside': async (scene) => {
+  'a large upload as a stream is the same inside': async (fixture) => {
     const piece = randomBytes(65_536);
     const expected = createHash('sha256');
     for (const bytes of pieces(piece, PIECES)) expected.update(bytes);
-    const sandbox = await scene.create(scene.commands.hashFiles());
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     const inside = await sandbox.upload('big/file.bin', { kind: 'stream', stream: Readable.from(pieces(piece, PIECES)) }, NEVER);
     sandbox.stdin.write(`${inside}\n`);
     expect(await firstLine(sandbox)).toBe(`${expected.digest('hex')}\n`);
   },
 
-  'a large upload passes in bounded memory': async (scene) => {
-    const sandbox = await scene.create(scene.commands.hashFiles());
+  'a large upload passes in bounded memory': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     const before = heldMemory();
     let growth = 0;
     let count = 0;
@@ -54,11 +54,11 @@ export const uploadScenarios: Readonly<Record<string, Scenario>> = {
     expect(growth).toBeLessThan(24 * MEBIBYTE);
   },
 
-  'a host file is the same inside': async (scene) => {
+  'a host file is the same inside': async (fixture) => {
     const directory = await mkdtemp(path.join(tmpdir(), 'muster-upload-'));
     try {
       await writeFile(path.join(directory, 'host-file'), 'weights');
-      const sandbox = await scene.create(scene.commands.hashFiles());
+      const sandbox = await fixture.create(fixture.commands.hashFiles());
       const inside = await sandbox.upload('a/b', { kind: 'file', hostPath: path.join(directory, 'host-file') }, NEVER);
       sandbox.stdin.write(`${inside}\n`);
       expect(await firstLine(sandbox)).toBe(`${createHash('sha256').update('weights').digest('hex')}\n`);
@@ -67,15 +67,15 @@ export const uploadScenarios: Readonly<Record<string, Scenario>> = {
     }
   },
 
-  'a host file that does not exist is an infrastructure error that names it': async (scene) => {
-    const sandbox = await scene.create(scene.commands.hashFiles());
+  'a host file that does not exist is an infrastructure error that names it': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     const upload = sandbox.upload('a', { kind: 'file', hostPath: '/no/such/file' }, NEVER);
     await expect(upload).rejects.toThrow(InfrastructureError);
     await expect(upload).rejects.toThrow('/no/such/file');
   },
 
-  'an upload path that would leave the inbox is refused': async (scene) => {
-    const sandbox = await scene.create(scene.commands.hashFiles());
+  'an upload path that would leave the inbox is refused': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     for (const bad of ['../x', '/etc/x', 'a/../../x', 'a//b', '', 'a/', '.', 'a\0b', 'x'.repeat(300), 'x/'.repeat(1000)]) {
       const upload = sandbox.upload(bad, { kind: 'stream', stream: Readable.from(['x']) }, NEVER);
       await expect(upload).rejects.toThrow(InputError);
@@ -83,8 +83,8 @@ export const uploadScenarios: Readonly<Record<string, Scenario>> = {
     }
   },
 
-  'an upload that is aborted half-way does not appear': async (scene) => {
-    const sandbox = await scene.create(scene.commands.hashFiles());
+  'an upload that is aborted half-way does not appear': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     const abort = new AbortController();
     const endless = async function* (): AsyncGenerator<Buffer> {
       for (let i = 0; ; i += 1) {
@@ -97,20 +97,20 @@ export const uploadScenarios: Readonly<Record<string, Scenario>> = {
     expect(await firstLine(sandbox)).toBe('unreadable\n');
   },
 
-  'an upload whose source fails does not appear': async (scene) => {
-    const sandbox = await scene.create(scene.commands.hashFiles());
+  'an upload whose source fails does not appear': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.hashFiles());
     await expect(sandbox.upload('half', { kind: 'stream', stream: Readable.from(failing()) }, NEVER)).rejects.toThrow('source broke');
     sandbox.stdin.write('/muster/inbox/half\n');
     expect(await firstLine(sandbox)).toBe('unreadable\n');
   },
 
-  'an upload to a sandbox that is gone is an infrastructure error': async (scene) => {
-    const sandbox = await scene.create(scene.commands.exit(0));
+  'an upload to a sandbox that is gone is an infrastructure error': async (fixture) => {
+    const sandbox = await fixture.create(fixture.commands.exit(0));
     await sandbox.destroy();
     await expect(sandbox.upload('a', { kind: 'stream', stream: Readable.from(['x']) }, NEVER)).rejects.toThrow(InfrastructureError);
   },
 
-  'an uploaded file cannot be changed from inside': async (scene) => {
+  'an uploaded file cannot be changed from inside': async (fixture) => {
     const source = `
 import os, sys
 path = sys.stdin.readline().strip()
@@ -122,7 +122,7 @@ for act in (lambda: open(path, 'w'), lambda: os.unlink(path), lambda: os.rename(
     except OSError as error:
         print(error.errno)
 `;
-    const sandbox = await scene.create(scene.commands.python(source));
+    const sandbox = await fixture.create(fixture.commands.python(source));
     const inside = await sandbox.upload('file', { kind: 'stream', stream: Readable.from(['x']) }, NEVER);
     sandbox.stdin.end(`${inside}\n`);
     // EPERM, EACCES or EROFS: by the owner, by the mode, or because the whole inbox is read-only.

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
-import { completed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-scene.ts';
+import { completed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const cachedResults: Readonly<Record<string, Case>> = {

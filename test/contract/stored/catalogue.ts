@@ -3,7 +3,7 @@ import type { EvaluationFilter } from '../../../src/evaluation-store/evaluation-
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
-import { accepted, asked, claimed, completedRange, LEG, newId, running } from '../../support/store-scene.ts';
+import { accepted, asked, claimed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const catalogue: Readonly<Record<string, Case>> = {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { StoredEvent } from '../../../src/evaluation-store/event-log.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
-import { accepted, BOB, claimed, running, TTL } from '../../support/store-scene.ts';
+import { accepted, BOB, claimed, running, TTL } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const course: Readonly<Record<string, Case>> = {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
-import { accepted, BOB, claimed, completed, completedRange, LEG, running, TTL } from '../../support/store-scene.ts';
+import { accepted, BOB, claimed, completed, completedRange, LEG, running, TTL } from '../../support/store-fixture.ts';
 import { WRITTEN_AT_ONCE } from '../../support/store-writer-batch.ts';
 import type { Case, EvaluationStoreSubject } from '../evaluation-store.ts';
 

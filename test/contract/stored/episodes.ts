@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { episodesFrom, type EpisodeLog } from '../../../src/evaluation-store/episode-log.ts';
 import type { Outcome } from '../../../src/kernel/outcome.ts';
-import { completed, completedRange, LEG, running } from '../../support/store-scene.ts';
+import { completed, completedRange, LEG, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const episodes: Readonly<Record<string, Case>> = {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { OwnershipLostError } from '../../../src/evaluation-store/ownership.ts';
-import { accepted, ALICE, BOB, claimed, completedRange, LEG, running, SHARED_LEG, TTL } from '../../support/store-scene.ts';
+import { accepted, ALICE, BOB, claimed, completedRange, LEG, running, SHARED_LEG, TTL } from '../../support/store-fixture.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Case } from '../evaluation-store.ts';
 

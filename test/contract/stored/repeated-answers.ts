@@ -3,7 +3,7 @@ import type { GivenAnswer } from '../../../src/evaluation-store/answer-cache.ts'
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
-import { accepted, asked, BOB, claimed, completed, completedRange, LEG, newId, running } from '../../support/store-scene.ts';
+import { accepted, asked, BOB, claimed, completed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 const QUESTION = digestOf('question');

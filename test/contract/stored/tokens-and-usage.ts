@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { NewToken } from '../../../src/evaluation-store/tokens.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import { parseTokenId } from '../../../src/kernel/ids.ts';
-import { accepted, claimed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-scene.ts';
+import { accepted, claimed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 const HOUR = 3_600_000;

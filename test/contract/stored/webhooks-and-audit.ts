@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { WebhookDelivery } from '../../../src/evaluation-store/webhook-outbox.ts';
-import { running } from '../../support/store-scene.ts';
+import { running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 const MINUTE = 60_000;

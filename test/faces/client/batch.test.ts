@@ -6,8 +6,8 @@ import { isLabelPattern, labelsIn } from '../../../src/faces/client/batch/batch-
 import { planCheckpoints, planSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
 import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import { ClientScene } from '../../support/client-scene.ts';
-import { ServiceScene } from '../../support/service-scene.ts';
+import { ClientFixture } from '../../support/client-fixture.ts';
+import { ServiceFixture } from '../../support/service-fixture.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 afterAll(() => nock.disableNetConnect());
@@ -32,11 +32,11 @@ interface Ran {
   readonly told: readonly (readonly BatchItem[])[];
 }
 
-async function ran(scene: ClientScene, file: BatchFile): Promise<Ran> {
+async function ran(fixture: ClientFixture, file: BatchFile): Promise<Ran> {
   const told: (readonly BatchItem[])[] = [];
   const batch = new Batch({
-    client: scene.client(),
-    clock: scene.server.scene.clock,
+    client: fixture.client(),
+    clock: fixture.server.fixture.clock,
     signal: new AbortController().signal,
     name: 'nightly',
     file,
@@ -46,7 +46,7 @@ async function ran(scene: ClientScene, file: BatchFile): Promise<Ran> {
     onChange: (items) => void told.push([...items]),
     onUpload: () => undefined,
   });
-  await scene.during(batch.run());
+  await fixture.during(batch.run());
   return { items: batch.items, told };
 }
 
@@ -58,8 +58,8 @@ const TWO_BY_TWO = batchFile({ suites: ['5-episodes', '7-episodes'], checkpoints
 
 describe('a batch', () => {
   it('evaluates every checkpoint on every suite, and tells how they go', async () => {
-    await using scene = await ClientScene.open();
-    const { items, told } = await ran(scene, TWO_BY_TWO);
+    await using fixture = await ClientFixture.open();
+    const { items, told } = await ran(fixture, TWO_BY_TWO);
     expect(items.map(({ checkpoint, suite, kind }) => [checkpoint, suite, kind])).toEqual([
       ['mem:/late', '5-episodes', 'over'],
       ['mem:/late', '7-episodes', 'over'],
@@ -74,56 +74,56 @@ describe('a batch', () => {
   });
 
   it('run again finds what it has asked for, and evaluates what is new', async () => {
-    await using scene = await ClientScene.open();
-    const first = await ran(scene, TWO_BY_TWO);
-    const again = await ran(scene, { ...TWO_BY_TWO, suites: ['5-episodes', '7-episodes', '3-episodes'] });
+    await using fixture = await ClientFixture.open();
+    const first = await ran(fixture, TWO_BY_TWO);
+    const again = await ran(fixture, { ...TWO_BY_TWO, suites: ['5-episodes', '7-episodes', '3-episodes'] });
     expect(idsOf(again.items).filter((id) => idsOf(first.items).includes(id))).toEqual(idsOf(first.items));
     expect(new Set(idsOf(again.items)).size).toBe(6);
   });
 
   it('run again asks anew for what has failed', async () => {
-    await using scene = await ClientScene.open();
-    const { player } = scene.server.scene;
+    await using fixture = await ClientFixture.open();
+    const { player } = fixture.server.fixture;
     player.failAt = { index: 3, error: new InfrastructureError('sandbox.lost', 'gone') };
     const file = batchFile({ suites: ['2-episodes', '5-episodes'], checkpoints: ['mem://late'] });
-    const first = await ran(scene, file);
+    const first = await ran(fixture, file);
     expect(first.items).toMatchObject([{ evaluation: { state: 'finished' } }, { evaluation: { state: 'failed' } }]);
     player.failAt = undefined;
-    const again = await ran(scene, file);
+    const again = await ran(fixture, file);
     expect(again.items).toMatchObject([{ evaluation: { state: 'finished' } }, { evaluation: { state: 'finished' } }]);
     expect(idsOf(again.items)[0]).toBe(idsOf(first.items)[0]);
     expect(idsOf(again.items)[1]).not.toBe(idsOf(first.items)[1]);
   });
 
   it('asks anew when a suite that the server names says something else by now', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['5-episodes'], checkpoints: ['mem://late'] });
-    const first = await ran(scene, file);
-    scene.rewriteSuites();
-    expect(idsOf((await ran(scene, file)).items)).not.toEqual(idsOf(first.items));
+    const first = await ran(fixture, file);
+    fixture.rewriteSuites();
+    expect(idsOf((await ran(fixture, file)).items)).not.toEqual(idsOf(first.items));
   });
 
   it('goes on with the others when one checkpoint cannot be evaluated', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['5-episodes'], checkpoints: ['/nowhere/policy.bin', LATE] });
-    expect((await ran(scene, file)).items).toMatchObject([
+    expect((await ran(fixture, file)).items).toMatchObject([
       { kind: 'refused', error: { code: 'checkpoint.missing' } },
       { kind: 'over', evaluation: { state: 'finished' } },
     ]);
   });
 
   it('ends at once when a suite is not there', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['unknown'], checkpoints: ['mem://late'] });
-    await expect(ran(scene, file)).rejects.toMatchObject({ code: 'suite.not-found', reason: 'not-found' });
+    await expect(ran(fixture, file)).rejects.toMatchObject({ code: 'suite.not-found', reason: 'not-found' });
   });
 
   it('waits where more evaluations wait than the quota allows', async () => {
-    const service = new ServiceScene();
+    const service = new ServiceFixture();
     service.quotas.set('local', { waitingEvaluations: 1 });
-    await using scene = await ClientScene.open(service, { slots: 1 });
+    await using fixture = await ClientFixture.open(service, { slots: 1 });
     const file = batchFile({ suites: ['20-episodes'], checkpoints: Array.from({ length: 5 }, (_, i) => `mem://${i}`) });
-    expect((await ran(scene, file)).items).toMatchObject(Array.from({ length: 5 }, () => ({ evaluation: { state: 'finished' } })));
+    expect((await ran(fixture, file)).items).toMatchObject(Array.from({ length: 5 }, () => ({ evaluation: { state: 'finished' } })));
   });
 });
 

@@ -8,9 +8,9 @@ import { Uploader } from '../../../src/faces/client/uploads.ts';
 import { InputError } from '../../../src/kernel/errors.ts';
 import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
 import { safetensorsFile, trained, weights } from '../../policy-distribution/safetensors-file.ts';
-import { ClientScene } from '../../support/client-scene.ts';
+import { ClientFixture } from '../../support/client-fixture.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
-import { sha256 } from '../../support/upload-scene.ts';
+import { sha256 } from '../../support/upload-fixture.ts';
 
 // Real sockets are to reach the server, and to break.
 beforeAll(() => nock.restore());
@@ -31,41 +31,41 @@ async function file(name: string, numbers: Uint16Array): Promise<{ path: string;
 }
 
 /** Bytes that the client has sent to the server on its way to have the checkpoint there. */
-async function sent(scene: ClientScene, bring: (uploader: Uploader) => Promise<unknown>): Promise<number> {
-  await using proxy = await CuttingProxy.open(scene.url, []);
-  await bring(new Uploader(scene.calls(proxy.url), filesystemSource));
+async function sent(fixture: ClientFixture, bring: (uploader: Uploader) => Promise<unknown>): Promise<number> {
+  await using proxy = await CuttingProxy.open(fixture.url, []);
+  await bring(new Uploader(fixture.calls(proxy.url), filesystemSource));
   return proxy.sentBytes;
 }
 
 describe('bringing the next checkpoint of a run', () => {
   it('sends what differs from the one that this client has brought before', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.01, 2))];
-    const bytes = await sent(scene, async (uploader) => {
+    const bytes = await sent(fixture, async (uploader) => {
       await uploader.bring(first.path, { signal });
       expect(await uploader.bring(second.path, { signal })).toBe(second.digest);
     });
     expect(bytes - first.size).toBeLessThan(0.04 * second.size);
-    expect((await scene.files.checkpoints.find(second.digest))?.files).toMatchObject([{ path: 'step-2.safetensors', size: second.size }]);
+    expect((await fixture.files.checkpoints.find(second.digest))?.files).toMatchObject([{ path: 'step-2.safetensors', size: second.size }]);
   });
 
   it('sends what differs from one that is named', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.01, 2))];
-    await new Uploader(scene.calls(), filesystemSource).bring(first.path, { signal });
-    const bytes = await sent(scene, (uploader) => uploader.bring(second.path, { signal, base: first.path }));
+    await new Uploader(fixture.calls(), filesystemSource).bring(first.path, { signal });
+    const bytes = await sent(fixture, (uploader) => uploader.bring(second.path, { signal, base: first.path }));
     expect(bytes).toBeLessThan(0.04 * second.size);
-    expect(await scene.files.checkpoints.find(second.digest)).toBeDefined();
+    expect(await fixture.files.checkpoints.find(second.digest)).toBeDefined();
   });
 
   it('goes on with the delta where the connection broke', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.05, 2))];
-    await new Uploader(scene.calls(), filesystemSource).bring(first.path, { signal });
-    await using proxy = await CuttingProxy.open(scene.url, [100_000, 20_000, 100_000, 40_000]);
-    const uploader = new Uploader(scene.calls(proxy.url), filesystemSource, 50_000);
-    const parts = vi.spyOn(scene.files.uploads, 'append');
-    expect(await scene.during(uploader.bring(second.path, { signal, base: first.path }))).toBe(second.digest);
+    await new Uploader(fixture.calls(), filesystemSource).bring(first.path, { signal });
+    await using proxy = await CuttingProxy.open(fixture.url, [100_000, 20_000, 100_000, 40_000]);
+    const uploader = new Uploader(fixture.calls(proxy.url), filesystemSource, 50_000);
+    const parts = vi.spyOn(fixture.files.uploads, 'append');
+    expect(await fixture.during(uploader.bring(second.path, { signal, base: first.path }))).toBe(second.digest);
     const begun = parts.mock.calls.map(([{ content, offset }]) => [content.kind, offset]);
     expect(begun.length).toBeGreaterThan(3);
     expect(begun.filter(([, offset]) => offset === 0)).toHaveLength(1);
@@ -76,38 +76,38 @@ describe('bringing the next checkpoint of a run', () => {
     ['the server does not have what it would be told by', () => Promise.resolve(), 0.01],
     [
       'most numbers have changed',
-      (scene: ClientScene, path: string) => new Uploader(scene.calls(), filesystemSource).bring(path, { signal }),
+      (fixture: ClientFixture, path: string) => new Uploader(fixture.calls(), filesystemSource).bring(path, { signal }),
       8,
     ],
     [
       'what it would be told by is another file by now',
-      async (_scene: ClientScene, path: string, uploader: Uploader) => {
+      async (_fixture: ClientFixture, path: string, uploader: Uploader) => {
         await uploader.bring(path, { signal });
         await writeFile(path, safetensorsFile({ w: weights(NUMBERS, 9) }));
       },
       0.01,
     ],
   ])('sends the whole file when %s', async (_, prepare, share) => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, share, 2))];
-    await using proxy = await CuttingProxy.open(scene.url, []);
-    const uploader = new Uploader(scene.calls(proxy.url), filesystemSource);
-    await prepare(scene, first.path, uploader);
+    await using proxy = await CuttingProxy.open(fixture.url, []);
+    const uploader = new Uploader(fixture.calls(proxy.url), filesystemSource);
+    await prepare(fixture, first.path, uploader);
     const already = proxy.sentBytes;
     expect(await uploader.bring(second.path, { signal, ...(already === 0 && { base: first.path }) })).toBe(second.digest);
     expect(proxy.sentBytes - already).toBeGreaterThan(second.size);
-    expect(await scene.files.checkpoints.find(second.digest)).toBeDefined();
+    expect(await fixture.files.checkpoints.find(second.digest)).toBeDefined();
   });
 
   it('sends the whole file when the server cannot use the delta', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.01, 2))];
-    const uploader = new Uploader(scene.calls(), filesystemSource);
+    const uploader = new Uploader(fixture.calls(), filesystemSource);
     await uploader.bring(first.path, { signal });
     const gone = new InputError('checkpoint.base', 'it is not here any more');
-    const refused = vi.spyOn(scene.files.checkpoints, 'adoptDelta').mockRejectedValue(gone);
+    const refused = vi.spyOn(fixture.files.checkpoints, 'adoptDelta').mockRejectedValue(gone);
     expect(await uploader.bring(second.path, { signal })).toBe(second.digest);
     expect(refused).toHaveBeenCalledTimes(1);
-    expect(await scene.files.checkpoints.find(second.digest)).toBeDefined();
+    expect(await fixture.files.checkpoints.find(second.digest)).toBeDefined();
   });
 });

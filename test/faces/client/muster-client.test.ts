@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EvaluationEndedError, RefusedError, UnavailableError, WaitTimeoutError } from '../../../src/faces/client/client-errors.ts';
 import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
 import type { RunningFigures } from '../../../src/service/orders/running-figures.ts';
-import { callsOptions, clientOf, ClientScene } from '../../support/client-scene.ts';
+import { callsOptions, clientOf, ClientFixture } from '../../support/client-fixture.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
-import { ServiceScene } from '../../support/service-scene.ts';
+import { ServiceFixture } from '../../support/service-fixture.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 afterAll(() => nock.disableNetConnect());
@@ -21,39 +21,39 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
 
 describe('a client of a server', () => {
   it('brings the weights, evaluates, tells how it goes, and returns the answer', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const told: RunningFigures[] = [];
     const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void told.push(figures) };
-    const summary = await scene.during(scene.client().evaluate(CHECKPOINT, '5-episodes', options));
+    const summary = await fixture.during(fixture.client().evaluate(CHECKPOINT, '5-episodes', options));
     expect(summary).toMatchObject({ schema: 'muster.summary/1', official: { episodes: 5 } });
     expect(told.length).toBeGreaterThan(0);
-    const [listed] = await all(scene.client().list({ run: 'r' }));
+    const [listed] = await all(fixture.client().list({ run: 'r' }));
     expect(listed).toMatchObject({ state: 'finished', version: 3, checkpoints: [{ uri: expect.stringMatching(/^sha256:/) }] });
   });
 
   it('has the answer with the one request when it was asked for before', async () => {
-    const service = new ServiceScene();
+    const service = new ServiceFixture();
     service.player.repeats = true;
-    await using scene = await ClientScene.open(service);
-    const first = await scene.during(scene.client().evaluate(LATE, '5-episodes'));
+    await using fixture = await ClientFixture.open(service);
+    const first = await fixture.during(fixture.client().evaluate(LATE, '5-episodes'));
     const asked: string[] = [];
-    scene.server.app.server.on('request', ({ method, url }) => void asked.push(`${method} ${url}`));
-    const again = await scene.client().evaluate(LATE, '5-episodes');
+    fixture.server.app.server.on('request', ({ method, url }) => void asked.push(`${method} ${url}`));
+    const again = await fixture.client().evaluate(LATE, '5-episodes');
     expect(again.official).toEqual(first.official);
     expect(asked).toEqual(['POST /v1/evaluations']);
   });
 
   it('refuses an option that it does not know, before anything is sent', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const mistyped = Object({ prority: 5 });
     const refused = { code: 'library.input', message: 'options: prority: unknown key; did you mean "priority"?' };
-    await expect(scene.client().evaluate(LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
-    await expect(scene.client().compare(LATE, LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
+    await expect(fixture.client().evaluate(LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
+    await expect(fixture.client().compare(LATE, LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
   });
 
   it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     const sha256 = (await client.upload(CHECKPOINT)).replace('sha256:', '');
     const grant = { sha256, principal: 'eval-team', grantedBy: 'local' };
     expect(await client.grant(sha256, 'eval-team')).toMatchObject(grant);
@@ -64,11 +64,11 @@ describe('a client of a server', () => {
   });
 
   it('submits in one step and waits in another, and follows without missing or repeating an event', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     const { id } = await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });
     const following: Promise<readonly FollowedEvent[]> = all(client.events(id));
-    const events = await scene.during(following);
+    const events = await fixture.during(following);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
     expect(events.at(-1)).toMatchObject({ type: 'state', data: { state: 'finished' } });
     expect((await all(client.events(id, { after: 2 }))).map(({ sequence }) => sequence)).toEqual(
@@ -79,8 +79,8 @@ describe('a client of a server', () => {
   });
 
   it('asks for comparisons', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     const comparison = await client.submitComparison({ uri: '/early' }, [LATE, { uri: '/best' }], '5-episodes', { margin: 2 });
     expect(comparison).toMatchObject({ kind: 'comparison', checkpoints: [{ part: 'baseline' }, { uri: '/late' }, { uri: '/best' }] });
     const pair = await client.submit(LATE, '5-episodes', { baseline: { uri: '/early' } });
@@ -88,8 +88,8 @@ describe('a client of a server', () => {
   });
 
   it('lists across pages, and cancels; whoever waits is told what was known by then', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     for (let i = 0; i < 5; i += 1) await client.submit({ ...LATE, version: i }, '1000-episodes', { labels: { batch: 'b' } });
     const label = { name: 'batch', value: 'b' };
     const listed = await all(client.list({ label, run: 'r', state: ['waiting', 'running'] }, { pageSize: 2 }));
@@ -97,22 +97,22 @@ describe('a client of a server', () => {
     const [{ id } = { id: '' }] = listed;
     const waiting = client.wait(id).catch((error: unknown) => error);
     await client.cancel(id);
-    const ended = await scene.during(waiting);
+    const ended = await fixture.during(waiting);
     expect(ended).toBeInstanceOf(EvaluationEndedError);
     expect(ended).toMatchObject({ code: 'evaluation.cancelled', evaluation: { id, state: 'cancelled' } });
   });
 
   it('gives up a wait in time, and the evaluation goes on', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     const { id } = await client.submit(LATE, '1000-episodes');
-    await expect(scene.during(client.wait(id, { timeoutSeconds: 3 }))).rejects.toBeInstanceOf(WaitTimeoutError);
+    await expect(fixture.during(client.wait(id, { timeoutSeconds: 3 }))).rejects.toBeInstanceOf(WaitTimeoutError);
     expect((await client.get(id)).state).toBe('running');
   });
 
   it('is told by an error what the server refuses: which field, what is wrong, what was expected', async () => {
-    await using scene = await ClientScene.open();
-    const client = scene.client();
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
     await expect(client.submit(LATE, 'unknown')).rejects.toMatchObject({ kind: 'input', code: 'suite.unknown', reason: 'bad-request' });
     await expect(client.get('nothing')).rejects.toMatchObject({ code: 'evaluation.not-found', reason: 'not-found', status: 404 });
     await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });

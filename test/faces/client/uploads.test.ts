@@ -7,9 +7,9 @@ import { filesystemSource } from '../../../src/adapters/checkpoints/filesystem.t
 import { Uploader, type UploadProgress } from '../../../src/faces/client/uploads.ts';
 import { checkpointDigest } from '../../../src/policy-distribution/checkpoint.ts';
 import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
-import { ClientScene } from '../../support/client-scene.ts';
+import { ClientFixture } from '../../support/client-fixture.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
-import { sha256 } from '../../support/upload-scene.ts';
+import { sha256 } from '../../support/upload-fixture.ts';
 
 // Real sockets are to reach the server, and to break.
 beforeAll(() => nock.restore());
@@ -35,8 +35,8 @@ function digestOf(content: Uint8Array | string): Digest {
 
 describe('bringing a checkpoint to a server', () => {
   it('sends a file in parts, tells how it goes, and sends nothing again', async () => {
-    await using scene = await ClientScene.open();
-    const uploader = new Uploader(scene.calls(), filesystemSource, PART);
+    await using fixture = await ClientFixture.open();
+    const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     const path = await file('policy.bin', WEIGHTS);
     const told: UploadProgress[] = [];
     expect(await uploader.bring(path, { signal, onProgress: (progress) => told.push(progress) })).toBe(digestOf(WEIGHTS));
@@ -44,14 +44,14 @@ describe('bringing a checkpoint to a server', () => {
       'reading 3072',
       ...[0, 1000, 2000, 3000, 3072].map((bytes) => `sending ${bytes}`),
     ]);
-    expect((await scene.files.checkpoints.find(digestOf(WEIGHTS)))?.files).toMatchObject([{ path: 'policy.bin', size: 3072 }]);
+    expect((await fixture.files.checkpoints.find(digestOf(WEIGHTS)))?.files).toMatchObject([{ path: 'policy.bin', size: 3072 }]);
     told.length = 0;
     await uploader.bring(path, { signal, onProgress: (progress) => told.push(progress) });
     expect(told.map(({ phase }) => phase)).toEqual(['reading']);
   });
 
   it('sends the files of a directory, an empty one too, and then the manifest that names them', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const contents = {
       'b.bin': WEIGHTS,
       'a/config.json': Buffer.from('{}'),
@@ -59,38 +59,38 @@ describe('bringing a checkpoint to a server', () => {
       '\u{1f600}.bin': Buffer.from('astral'),
     };
     for (const [name, content] of Object.entries(contents)) await file(`policy/${name}`, content);
-    const uploader = new Uploader(scene.calls(), filesystemSource, PART);
+    const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     const digest = await uploader.bring(join(directory, 'policy'), { signal });
     const files = Object.entries(contents).map(([path, content]) => ({ path, size: content.length, digest: digestOf(content) }));
     expect(digest).toBe(checkpointDigest('directory', files));
-    expect(await scene.files.checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: { length: 4 } });
+    expect(await fixture.files.checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: { length: 4 } });
   });
 
   it.each([[[0]], [[1500]], [[300, 600, 900]], [[1160, 1200, 1300, 1400]]])(
     'goes on where connections broke: after %s bytes',
     async (cuts) => {
-      await using scene = await ClientScene.open();
-      await using proxy = await CuttingProxy.open(scene.url, cuts);
-      const uploader = new Uploader(scene.calls(proxy.url), filesystemSource, PART);
+      await using fixture = await ClientFixture.open();
+      await using proxy = await CuttingProxy.open(fixture.url, cuts);
+      const uploader = new Uploader(fixture.calls(proxy.url), filesystemSource, PART);
       const bringing = uploader.bring(await file('policy.bin', WEIGHTS), { signal });
-      expect(await scene.during(bringing)).toBe(digestOf(WEIGHTS));
-      expect(await scene.files.checkpoints.find(digestOf(WEIGHTS))).toBeDefined();
+      expect(await fixture.during(bringing)).toBe(digestOf(WEIGHTS));
+      expect(await fixture.files.checkpoints.find(digestOf(WEIGHTS))).toBeDefined();
     },
   );
 
   it('begins with what came of an upload before', async () => {
-    await using scene = await ClientScene.open();
+    await using fixture = await ClientFixture.open();
     const headers = { 'content-range': `bytes 0-1499/${WEIGHTS.length}` };
-    await scene.server.send('PUT', `/v1/checkpoints/${sha256(WEIGHTS)}?name=policy.bin`, { body: WEIGHTS.subarray(0, 1500), headers });
+    await fixture.server.send('PUT', `/v1/checkpoints/${sha256(WEIGHTS)}?name=policy.bin`, { body: WEIGHTS.subarray(0, 1500), headers });
     const sent: number[] = [];
     const onProgress = ({ phase, bytes }: UploadProgress): void => void (phase === 'sending' && sent.push(bytes));
-    await new Uploader(scene.calls(), filesystemSource, PART).bring(await file('policy.bin', WEIGHTS), { signal, onProgress });
+    await new Uploader(fixture.calls(), filesystemSource, PART).bring(await file('policy.bin', WEIGHTS), { signal, onProgress });
     expect(sent).toEqual([1500, 2000, 3000, 3072]);
   });
 
   it('names the path that is wrong, and what is wrong with the checkpoint', async () => {
-    await using scene = await ClientScene.open();
-    const uploader = new Uploader(scene.calls(), filesystemSource, PART);
+    await using fixture = await ClientFixture.open();
+    const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     await expect(uploader.bring(join(directory, 'none'), { signal })).rejects.toMatchObject({ code: 'checkpoint.missing', kind: 'input' });
     await mkdir(join(directory, 'empty'));
     await expect(uploader.bring(join(directory, 'empty'), { signal })).rejects.toMatchObject({ code: 'checkpoint.empty', kind: 'input' });

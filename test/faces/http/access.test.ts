@@ -12,9 +12,9 @@ import { suiteRoutes } from '../../../src/faces/http/routes/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
-import { ServerScene, type Answer } from '../../support/server-scene.ts';
-import { PAPER_LIBRARY, ServiceScene } from '../../support/service-scene.ts';
-import { UploadScene } from '../../support/upload-scene.ts';
+import { ServerFixture, type Answer } from '../../support/server-fixture.ts';
+import { PAPER_LIBRARY, ServiceFixture } from '../../support/service-fixture.ts';
+import { UploadFixture } from '../../support/upload-fixture.ts';
 
 const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
 const idSchema = z.looseObject({ id: z.string() });
@@ -23,8 +23,8 @@ const DAY = 86_400_000;
 const NO_POOLS = { templates: ['local'], sizeOf: () => ({ min: 0, max: 1, warm: 0 }), resize: () => undefined, stateOf: () => undefined };
 
 /** A server that takes tokens, with all the routes that there are but those of checkpoints. */
-function guarded(requestsPerMinute?: number): Promise<ServerScene> {
-  return ServerScene.open({}, ({ store, clock }) => ({
+function guarded(requestsPerMinute?: number): Promise<ServerFixture> {
+  return ServerFixture.open({}, ({ store, clock }) => ({
     identify: identifyByToken(store.tokens, clock),
     requestsPerMinute,
     more: [
@@ -37,8 +37,8 @@ function guarded(requestsPerMinute?: number): Promise<ServerScene> {
 }
 
 /** Headers of a token that was made now. */
-async function as({ scene }: ServerScene, role: Role, principal: string = role, lifetimeMs?: number): Promise<Record<string, string>> {
-  const { text } = await new TokenService(scene.store, scene.clock, 'test').issue({ principal, role, lifetimeMs });
+async function as({ fixture }: ServerFixture, role: Role, principal: string = role, lifetimeMs?: number): Promise<Record<string, string>> {
+  const { text } = await new TokenService(fixture.store, fixture.clock, 'test').issue({ principal, role, lifetimeMs });
   return { authorization: `Bearer ${text}` };
 }
 
@@ -81,7 +81,7 @@ describe('a server that takes tokens', () => {
     expect((await server.send('DELETE', `/v1/tokens/${id}`, { headers: operator })).status).toBe(200);
     expect(await server.send('GET', '/v1/evaluations', { headers })).toMatchObject(refusal(401, 'access.revoked'));
     const brief = await as(server, 'viewer', 'brief', DAY);
-    await server.scene.clock.advance(DAY);
+    await server.fixture.clock.advance(DAY);
     expect(await server.send('GET', '/v1/evaluations', { headers: brief })).toMatchObject(refusal(401, 'access.expired'));
     const audit = await server.send('GET', '/v1/audit', { headers: operator });
     expect(audit.json).toMatchObject({
@@ -118,7 +118,7 @@ describe('a server that takes tokens', () => {
     const [own, other] = [await submitted(mine), await submitted(theirs)];
     expect(await server.send('DELETE', `/v1/evaluations/${other}`, { headers: mine })).toMatchObject(refusal(403, 'access.forbidden'));
     expect(
-      (await server.scene.find((await server.service.list({}, { limit: 9 })).items[0]?.id ?? server.scene.newId())).cancelRequestedAt,
+      (await server.fixture.find((await server.service.list({}, { limit: 9 })).items[0]?.id ?? server.fixture.newId())).cancelRequestedAt,
     ).toBeUndefined();
     expect((await server.send('DELETE', `/v1/evaluations/${own}`, { headers: mine })).status).toBeLessThan(300);
     expect((await server.send('DELETE', `/v1/evaluations/${other}`, { headers: operator })).status).toBeLessThan(300);
@@ -139,9 +139,9 @@ describe('a server that takes tokens', () => {
 
   it('has a route for every call of its table, and cannot be given another', async () => {
     const seen = new Set<string>();
-    await using uploads = await UploadScene.open();
-    await using _server = await ServerScene.open({}, ({ store, use, clock }) => ({
-      checkpoints: uploads.desk({ store, use }),
+    await using uploads = await UploadFixture.open();
+    await using _server = await ServerFixture.open({}, ({ store, use, clock }) => ({
+      checkpoints: uploads.checkpointService({ store, use }),
       more: [
         (app) => suiteRoutes(app, PAPER_LIBRARY),
         (app) => grantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),
@@ -159,7 +159,7 @@ describe('a server that takes tokens', () => {
       ],
     }));
     expect([...seen]).toEqual(Object.keys(NEEDS));
-    const opening = ServerScene.open({}, { more: [(app) => app.get('/v1/secrets', () => 'all of them')] });
+    const opening = ServerFixture.open({}, { more: [(app) => app.get('/v1/secrets', () => 'all of them')] });
     await expect(opening).rejects.toThrow('GET /v1/secrets is not in the table of calls');
   });
 });
@@ -171,7 +171,7 @@ describe('a server without access control', () => {
     ['a page of another site', {}, { origin: 'https://example.com' }],
     ['a proxy', {}, { 'x-forwarded-for': '192.0.2.7' }],
   ])('takes nothing from %s', async (_what, place, headers) => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const { statusCode, body } = await server.app.inject({ method: 'GET', url: '/v1/evaluations', headers, ...place });
     expect([statusCode, body]).toEqual([403, expect.stringContaining('access.stranger')]);
     expect((await server.send('GET', '/v1/evaluations')).status).toBe(200);
@@ -201,9 +201,9 @@ describe('many requests', () => {
 
 describe('a quota', () => {
   it('of waiting evaluations refuses one more, whenever they come, and what was accepted before is found again', async () => {
-    const scene = new ServiceScene();
-    scene.quotas.set('local', { waitingEvaluations: 2 });
-    await using server = await ServerScene.open({ slots: 0 }, {}, scene);
+    const fixture = new ServiceFixture();
+    fixture.quotas.set('local', { waitingEvaluations: 2 });
+    await using server = await ServerFixture.open({ slots: 0 }, {}, fixture);
     const submit = (key: string): Promise<Answer> =>
       server.send('POST', '/v1/evaluations', { body: ASKED, headers: { 'idempotency-key': key } });
     const answers = await Promise.all(['a', 'b', 'c', 'd'].map(submit));
@@ -218,15 +218,15 @@ describe('a quota', () => {
   });
 
   it('of episodes a day refuses until midnight', async () => {
-    const scene = new ServiceScene();
-    scene.quotas.set('local', { episodesPerDay: 5 });
-    await using server = await ServerScene.open({}, {}, scene);
+    const fixture = new ServiceFixture();
+    fixture.quotas.set('local', { episodesPerDay: 5 });
+    await using server = await ServerFixture.open({}, {}, fixture);
     const submit = (): Promise<Answer> => server.send('POST', '/v1/evaluations', { body: { ...ASKED, suite: '5-episodes' } });
     expect((await submit()).status).toBe(202);
-    await scene.clock.advance(2000);
+    await fixture.clock.advance(2000);
     const refused = await submit();
     expect(refused).toMatchObject(refusal(429, 'quota.episodes-per-day'));
-    await scene.clock.advance(Number(refused.headers['retry-after']) * 1000);
+    await fixture.clock.advance(Number(refused.headers['retry-after']) * 1000);
     expect((await submit()).status).toBe(202);
   });
 });

@@ -10,8 +10,8 @@ import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Tokens } from '../../../src/evaluation-store/tokens.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ServerScene, type Answer } from '../../support/server-scene.ts';
-import { EPISODE_MS, type ServiceScene } from '../../support/service-scene.ts';
+import { ServerFixture, type Answer } from '../../support/server-fixture.ts';
+import { EPISODE_MS, type ServiceFixture } from '../../support/service-fixture.ts';
 
 const MINUTE = 60_000;
 const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
@@ -34,28 +34,28 @@ class CountedTokens implements Pick<Tokens, 'find'> {
   }
 }
 
-class TokenScene implements AsyncDisposable {
+class TokenFixture implements AsyncDisposable {
   readonly tokens: CountedTokens;
-  readonly server: ServerScene;
+  readonly server: ServerFixture;
 
-  private constructor(tokens: CountedTokens, server: ServerScene) {
+  private constructor(tokens: CountedTokens, server: ServerFixture) {
     this.tokens = tokens;
     this.server = server;
   }
 
   /** @param failuresPerMinute of one address. */
-  static async open(failuresPerMinute: number): Promise<TokenScene> {
+  static async open(failuresPerMinute: number): Promise<TokenFixture> {
     let tokens: CountedTokens | undefined;
-    const server = await ServerScene.open({}, ({ store, clock }: ServiceScene) => {
+    const server = await ServerFixture.open({}, ({ store, clock }: ServiceFixture) => {
       tokens = new CountedTokens(store.tokens);
       return { identify: identifyByToken(tokens, clock, failuresPerMinute) };
     });
     if (!tokens) throw new Error('the server asked for no options');
-    return new TokenScene(tokens, server);
+    return new TokenFixture(tokens, server);
   }
 
   async newToken(): Promise<{ readonly id: Parameters<Tokens['revoke']>[0]; readonly text: string }> {
-    const { store, clock } = this.server.scene;
+    const { store, clock } = this.server.fixture;
     const { token, text } = await new TokenService(store, clock, 'test').issue({
       principal: 'pipeline',
       role: 'viewer',
@@ -85,92 +85,92 @@ class TokenScene implements AsyncDisposable {
 
 describe('whoever guesses tokens', () => {
   it('has no more of them looked up than may be within a minute, however many come at once', async () => {
-    await using scene = await TokenScene.open(5);
-    await scene.guess(40);
-    expect(scene.tokens.lookUps).toBe(5);
-    expect(await scene.ask(mintBearerToken().text)).toEqual({ status: 429, code: 'access.too-many', retryAfter: '60' });
-    await scene.server.scene.clock.advance(MINUTE);
-    expect(await scene.ask(mintBearerToken().text)).toMatchObject({ status: 401, code: 'access.unknown' });
-    expect(scene.tokens.lookUps).toBe(6);
+    await using fixture = await TokenFixture.open(5);
+    await fixture.guess(40);
+    expect(fixture.tokens.lookUps).toBe(5);
+    expect(await fixture.ask(mintBearerToken().text)).toEqual({ status: 429, code: 'access.too-many', retryAfter: '60' });
+    await fixture.server.fixture.clock.advance(MINUTE);
+    expect(await fixture.ask(mintBearerToken().text)).toMatchObject({ status: 401, code: 'access.unknown' });
+    expect(fixture.tokens.lookUps).toBe(6);
   });
 
   it('keeps nobody out who comes from elsewhere', async () => {
-    await using scene = await TokenScene.open(5);
-    await scene.guess(40);
-    const { text } = await scene.newToken();
-    expect((await scene.ask(text, '192.0.2.2')).status).toBe(200);
+    await using fixture = await TokenFixture.open(5);
+    await fixture.guess(40);
+    const { text } = await fixture.newToken();
+    expect((await fixture.ask(text, '192.0.2.2')).status).toBe(200);
   });
 
   it('keeps nobody out of the same address whose token was good before', async () => {
-    await using scene = await TokenScene.open(5);
-    const { id, text } = await scene.newToken();
-    expect((await scene.ask(text)).status).toBe(200);
-    await scene.guess(40);
-    expect((await scene.ask(text)).status).toBe(200);
-    expect((await scene.ask((await scene.newToken()).text)).status).toBe(429);
+    await using fixture = await TokenFixture.open(5);
+    const { id, text } = await fixture.newToken();
+    expect((await fixture.ask(text)).status).toBe(200);
+    await fixture.guess(40);
+    expect((await fixture.ask(text)).status).toBe(200);
+    expect((await fixture.ask((await fixture.newToken()).text)).status).toBe(429);
     // It is looked up all the same.
-    await scene.server.scene.store.tokens.revoke(id);
-    expect(await scene.ask(text)).toMatchObject({ status: 401, code: 'access.revoked' });
-    expect(await scene.ask(text)).toMatchObject({ status: 429, code: 'access.too-many' });
+    await fixture.server.fixture.store.tokens.revoke(id);
+    expect(await fixture.ask(text)).toMatchObject({ status: 401, code: 'access.revoked' });
+    expect(await fixture.ask(text)).toMatchObject({ status: 429, code: 'access.too-many' });
   });
 
   it('is told apart from whose tokens are good, however many these are', async () => {
-    await using scene = await TokenScene.open(2);
-    for (let i = 0; i < 5; i += 1) expect((await scene.ask((await scene.newToken()).text)).status).toBe(200);
+    await using fixture = await TokenFixture.open(2);
+    for (let i = 0; i < 5; i += 1) expect((await fixture.ask((await fixture.newToken()).text)).status).toBe(200);
   });
 
   it('is not whoever asks while the store is down', async () => {
-    await using scene = await TokenScene.open(2);
-    const { text } = await scene.newToken();
-    scene.tokens.isDown = true;
-    for (let i = 0; i < 5; i += 1) expect((await scene.ask(text)).status).toBe(500);
-    scene.tokens.isDown = false;
-    expect((await scene.ask(text)).status).toBe(200);
+    await using fixture = await TokenFixture.open(2);
+    const { text } = await fixture.newToken();
+    fixture.tokens.isDown = true;
+    for (let i = 0; i < 5; i += 1) expect((await fixture.ask(text)).status).toBe(500);
+    fixture.tokens.isDown = false;
+    expect((await fixture.ask(text)).status).toBe(200);
   });
 });
 
 describe('streams', () => {
-  async function accepted(server: ServerScene): Promise<string> {
+  async function accepted(server: ServerFixture): Promise<string> {
     return idSchema.parse((await server.send('POST', '/v1/evaluations', { body: ASKED })).json).id;
   }
 
   /** Resolves once it is over. */
-  function followed(server: ServerScene, id: string): Promise<Answer> {
+  function followed(server: ServerFixture, id: string): Promise<Answer> {
     return server.send('GET', `/v1/evaluations/${id}/events`);
   }
 
   it('of one principal are as many as may be, and make room when they end', async () => {
-    await using server = await ServerScene.open({}, { streams: { ofOne: 2, ofAll: 10 } });
+    await using server = await ServerFixture.open({}, { streams: { ofOne: 2, ofAll: 10 } });
     const id = await accepted(server);
     const open = [followed(server, id), followed(server, id)];
-    await server.scene.clock.advance(1);
+    await server.fixture.clock.advance(1);
     const refused = await followed(server, id);
     expect(refused).toMatchObject({ status: 429, json: { code: 'stream.too-many' }, headers: { 'retry-after': '5' } });
     expect((await server.send('GET', `/v1/evaluations/${id}/episodes`)).status).toBe(429);
-    await server.scene.clock.advance(60 * EPISODE_MS);
+    await server.fixture.clock.advance(60 * EPISODE_MS);
     for (const { status } of await Promise.all(open)) expect(status).toBe(200);
     for (let i = 0; i < 5; i += 1) expect((await followed(server, id)).status).toBe(200);
   });
 
   it('of all together are as many as may be', async () => {
-    await using server = await ServerScene.open({}, { streams: { ofOne: 10, ofAll: 1 } });
+    await using server = await ServerFixture.open({}, { streams: { ofOne: 10, ofAll: 1 } });
     const id = await accepted(server);
     const open = followed(server, id);
-    await server.scene.clock.advance(1);
+    await server.fixture.clock.advance(1);
     expect(await followed(server, id)).toMatchObject({
       status: 503,
       json: { code: 'stream.busy' },
       headers: { 'retry-after': '5' },
     });
-    await server.scene.clock.advance(60 * EPISODE_MS);
+    await server.fixture.clock.advance(60 * EPISODE_MS);
     expect((await open).status).toBe(200);
   });
 
   it('that are refused for another reason take no room', async () => {
-    await using server = await ServerScene.open({}, { streams: { ofOne: 1, ofAll: 1 } });
+    await using server = await ServerFixture.open({}, { streams: { ofOne: 1, ofAll: 1 } });
     const id = await accepted(server);
     for (let i = 0; i < 3; i += 1) expect((await server.send('GET', `/v1/evaluations/${id}/episodes?arm=7`)).status).toBe(404);
-    await server.scene.clock.advance(60 * EPISODE_MS);
+    await server.fixture.clock.advance(60 * EPISODE_MS);
     expect((await followed(server, id)).status).toBe(200);
   });
 });
@@ -184,9 +184,9 @@ describe('room for bodies', () => {
   afterAll(() => nock.activate());
 
   /** Nobody is known before the gate is opened. */
-  async function opened(): Promise<{ readonly server: ServerScene; readonly port: number; readonly gate: Gate }> {
+  async function opened(): Promise<{ readonly server: ServerFixture; readonly port: number; readonly gate: Gate }> {
     const gate = new Gate();
-    const server = await ServerScene.open({}, { maxBodyBytes: BODY_BYTES, identify: () => gate.pass(LOCAL_CALLER) });
+    const server = await ServerFixture.open({}, { maxBodyBytes: BODY_BYTES, identify: () => gate.pass(LOCAL_CALLER) });
     const { port } = new URL(await server.app.listen({ host: '127.0.0.1', port: 0 }));
     return { server, port: Number(port), gate };
   }
@@ -231,7 +231,7 @@ class Gate {
   }
 }
 
-async function connectionsOf({ app }: ServerScene): Promise<number> {
+async function connectionsOf({ app }: ServerFixture): Promise<number> {
   return promisify(app.server.getConnections.bind(app.server))();
 }
 
@@ -244,7 +244,7 @@ describe('the body of a request', () => {
     ['values', `[${'1,'.repeat(200_000)}1]`, 'more than 200000 values'],
     ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'body: '],
   ])('of too many %s is refused before it is parsed', async (_, body, expected) => {
-    await using server = await ServerScene.open({}, { maxBodyBytes: 2 ** 20 });
+    await using server = await ServerFixture.open({}, { maxBodyBytes: 2 ** 20 });
     const parse = vi.spyOn(JSON, 'parse');
     const sent = { body: Buffer.from(body), headers: { 'content-type': 'application/json' } };
     const answer = await server.send('POST', '/v1/evaluations', sent);
@@ -254,7 +254,7 @@ describe('the body of a request', () => {
   });
 
   it('of as many levels as are taken is checked as any other, and one that would poison a prototype is refused', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const deepest = await server.send('POST', '/v1/evaluations', { body: `{"suite":${wrapped(63, '[', ']')}}` });
     expect([deepest.status, deepest.text]).toEqual([400, expect.stringContaining('body.suite')]);
     const poisoned = await server.send('POST', '/v1/evaluations', { body: '{"__proto__":{"suite":"x"}}' });

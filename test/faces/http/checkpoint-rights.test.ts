@@ -6,9 +6,9 @@ import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { encoded } from '../../policy-distribution/encoded-delta.ts';
-import { ServerScene, type Answer, type Sent } from '../../support/server-scene.ts';
-import { ServiceScene } from '../../support/service-scene.ts';
-import { sha256, UploadScene } from '../../support/upload-scene.ts';
+import { ServerFixture, type Answer, type Sent } from '../../support/server-fixture.ts';
+import { ServiceFixture } from '../../support/service-fixture.ts';
+import { sha256, UploadFixture } from '../../support/upload-fixture.ts';
 
 const WEIGHTS = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 31) % 256));
 const HERE = sha256(WEIGHTS);
@@ -16,28 +16,28 @@ const ABSENT_WEIGHTS = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 3
 const ABSENT = sha256(ABSENT_WEIGHTS);
 
 /** A server with tokens and a checkpoint store on the disk. */
-class Scene implements AsyncDisposable {
-  readonly server: ServerScene;
-  readonly files: UploadScene;
+class Fixture implements AsyncDisposable {
+  readonly server: ServerFixture;
+  readonly files: UploadFixture;
 
-  private constructor(server: ServerScene, files: UploadScene) {
+  private constructor(server: ServerFixture, files: UploadFixture) {
     this.server = server;
     this.files = files;
   }
 
-  static async open(): Promise<Scene> {
-    const scene = new ServiceScene();
-    const files = await UploadScene.open(scene.clock);
-    const checkpoints = files.desk(scene, scene.gate());
-    const identify = identifyByToken(scene.store.tokens, scene.clock);
-    const grants = new GrantService({ rights: scene.store.rights, use: scene.use, audit: scene.store.audit });
+  static async open(): Promise<Fixture> {
+    const fixture = new ServiceFixture();
+    const files = await UploadFixture.open(fixture.clock);
+    const checkpoints = files.checkpointService(fixture, fixture.gate());
+    const identify = identifyByToken(fixture.store.tokens, fixture.clock);
+    const grants = new GrantService({ rights: fixture.store.rights, use: fixture.use, audit: fixture.store.audit });
     const more = [(app: Parameters<typeof grantRoutes>[0]): void => grantRoutes(app, grants)];
-    return new Scene(await ServerScene.open({}, { checkpoints, identify, more }, scene), files);
+    return new Fixture(await ServerFixture.open({}, { checkpoints, identify, more }, fixture), files);
   }
 
   /** Sends requests as a principal. */
-  async as(principal: string, role: Role = 'submitter'): Promise<(...asked: Parameters<ServerScene['send']>) => Promise<Answer>> {
-    const { store, clock } = this.server.scene;
+  async as(principal: string, role: Role = 'submitter'): Promise<(...asked: Parameters<ServerFixture['send']>) => Promise<Answer>> {
+    const { store, clock } = this.server.fixture;
     const { text } = await new TokenService(store, clock, 'test').issue({ principal, role, lifetimeMs: undefined });
     return (method, url, sent: Sent = {}) =>
       this.server.send(method, url, { ...sent, headers: { ...sent.headers, authorization: `Bearer ${text}` } });
@@ -60,8 +60,8 @@ const PUT_FILE = `?name=policy.bin`;
 
 describe('a checkpoint that another principal has brought', () => {
   it.each(['viewer', 'submitter', 'operator'] as const)('is not there for one of the role %s who knows its digest', async (role) => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other', role)];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other', role)];
     expect((await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS })).status).toBe(201);
     expect((await owner('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(200);
     for (const query of ['', '?kind=delta', '?kind=manifest'])
@@ -72,8 +72,8 @@ describe('a checkpoint that another principal has brought', () => {
   });
 
   it('is no base for a delta, and no file for a directory, of somebody else', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
     const next = Buffer.from(WEIGHTS);
     next[7] = 0;
@@ -97,8 +97,8 @@ describe('a checkpoint that another principal has brought', () => {
   });
 
   it('is there for the other one as well once it has sent all of its bytes, and not before', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     const target = (digest: string): string => `/v1/checkpoints/${digest}${PUT_FILE}`;
     await owner('PUT', target(HERE), { body: WEIGHTS });
     const rest = { body: WEIGHTS.subarray(4999), headers: { 'content-range': 'bytes 4999-4999/5000' } };
@@ -121,11 +121,11 @@ describe('a checkpoint that another principal has brought', () => {
   });
 
   it('keeps for each the name that it was brought under: no one turns another’s file into one of another format', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}?name=policy.bin`, { body: WEIGHTS });
     await other('PUT', `/v1/checkpoints/${HERE}?name=policy.pt`, { body: WEIGHTS });
-    const { use } = scene.server.scene;
+    const { use } = fixture.server.fixture;
     const digest = parseDigest(`sha256:${HERE}`);
     expect([await use.find('owner', digest), await use.find('other', digest)]).toEqual([
       { kind: 'file', name: 'policy.bin' },
@@ -139,9 +139,9 @@ describe('the text of a directory’s manifest', () => {
   const url = `/v1/checkpoints/${sha256(MANIFEST)}`;
 
   it('that somebody sends as a file gives no right to the directory, and does not take its place', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
-    const { checkpoints } = scene.files;
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
+    const { checkpoints } = fixture.files;
     const digest = parseDigest(`sha256:${sha256(MANIFEST)}`);
     // Before the directory is there, and after.
     expect((await other('PUT', `${url}?name=manifest.txt`, { body: MANIFEST })).status).toBe(201);
@@ -153,7 +153,7 @@ describe('the text of a directory’s manifest', () => {
     expect((await other('HEAD', url)).status).toBe(404);
     expect((await owner('HEAD', url)).status).toBe(200);
     expect(await checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: [{ path: 'weights.bin' }] });
-    const isUsable = await scene.server.scene.use.usable('other', [digest]);
+    const isUsable = await fixture.server.fixture.use.usable('other', [digest]);
     expect([isUsable({ digest, kind: 'file' }), isUsable({ digest, kind: 'directory' })]).toEqual([true, false]);
   });
 });
@@ -162,8 +162,12 @@ describe('a grant', () => {
   const grants = `/v1/checkpoints/${HERE}/grants`;
 
   it('has the checkpoint be there for another principal, until it is taken back, and stands in the audit', async () => {
-    await using scene = await Scene.open();
-    const [owner, other, admin] = [await scene.as('owner'), await scene.as('eval-team', 'viewer'), await scene.as('admin', 'operator')];
+    await using fixture = await Fixture.open();
+    const [owner, other, admin] = [
+      await fixture.as('owner'),
+      await fixture.as('eval-team', 'viewer'),
+      await fixture.as('admin', 'operator'),
+    ];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
     const made = await owner('POST', grants, { body: { principal: 'eval-team' } });
     expect(made).toMatchObject({ status: 201, json: { sha256: HERE, principal: 'eval-team', grantedBy: 'owner' } });
@@ -173,7 +177,7 @@ describe('a grant', () => {
     expect(await owner('DELETE', `${grants}/eval-team`)).toMatchObject({ status: 200, json: { items: [made.json] } });
     expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
     expect((await owner('DELETE', `${grants}/eval-team`)).json).toEqual({ items: [] });
-    const { items } = await scene.server.scene.store.audit.list({ limit: 10 });
+    const { items } = await fixture.server.fixture.store.audit.list({ limit: 10 });
     const target = `sha256:${HERE}`;
     expect(items.filter(({ action }) => action.startsWith('checkpoint.'))).toMatchObject([
       { principal: 'owner', action: 'checkpoint.revoke-grant', target, details: { principal: 'eval-team', grantedBy: ['owner'] } },
@@ -183,8 +187,8 @@ describe('a grant', () => {
   });
 
   it('lets a directory be made, and a delta be told, of what was granted', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
     await owner('POST', grants, { body: { principal: 'other' } });
     const manifest = Buffer.from(`${HERE}  weights.bin\n`);
@@ -196,9 +200,9 @@ describe('a grant', () => {
   });
 
   it('is made by who brought the checkpoint and by operators, and by nobody else', async () => {
-    await using scene = await Scene.open();
-    const [owner, granted, stranger] = [await scene.as('owner'), await scene.as('granted'), await scene.as('stranger')];
-    const [viewer, admin] = [await scene.as('viewer', 'viewer'), await scene.as('admin', 'operator')];
+    await using fixture = await Fixture.open();
+    const [owner, granted, stranger] = [await fixture.as('owner'), await fixture.as('granted'), await fixture.as('stranger')];
+    const [viewer, admin] = [await fixture.as('viewer', 'viewer'), await fixture.as('admin', 'operator')];
     const body = { principal: 'friend' };
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
     await owner('POST', grants, { body: { principal: 'granted' } });
@@ -225,11 +229,11 @@ describe('a grant', () => {
   });
 
   it('by the configuration is one of a checkpoint, under the name of who brought it first', async () => {
-    await using scene = await Scene.open();
-    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await using fixture = await Fixture.open();
+    const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
     await owner('PUT', `/v1/checkpoints/${ABSENT}${PUT_FILE}`, { body: ABSENT_WEIGHTS });
-    const { granted, use } = scene.server.scene;
+    const { granted, use } = fixture.server.fixture;
     granted.add(`other sha256:${HERE}`);
     const found = [HERE, ABSENT].map(async (hex) => (await other('HEAD', `/v1/checkpoints/${hex}`)).status);
     expect(await Promise.all(found)).toEqual([200, 404]);

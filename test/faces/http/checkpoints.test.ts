@@ -7,9 +7,9 @@ import { TokenService } from '../../../src/service/access/token-service.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { encoded } from '../../policy-distribution/encoded-delta.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ServerScene } from '../../support/server-scene.ts';
-import { ServiceScene } from '../../support/service-scene.ts';
-import { sha256, UploadScene } from '../../support/upload-scene.ts';
+import { ServerFixture } from '../../support/server-fixture.ts';
+import { ServiceFixture } from '../../support/service-fixture.ts';
+import { sha256, UploadFixture } from '../../support/upload-fixture.ts';
 
 // Plain sockets are its business, too, and these are to reach the server.
 beforeAll(() => nock.restore());
@@ -19,30 +19,30 @@ const DIGEST = sha256(WEIGHTS);
 const TARGET = `/v1/checkpoints/${DIGEST}?name=policy.bin`;
 
 interface Opened extends AsyncDisposable {
-  readonly server: ServerScene;
-  readonly scene: ServiceScene;
-  readonly files: UploadScene;
+  readonly server: ServerFixture;
+  readonly fixture: ServiceFixture;
+  readonly files: UploadFixture;
 }
 
 async function opened({ takesTokens = false } = {}): Promise<Opened> {
-  const scene = new ServiceScene();
-  const files = await UploadScene.open(scene.clock);
-  const desk = files.desk(scene, scene.gate());
-  const identify = takesTokens ? { identify: identifyByToken(scene.store.tokens, scene.clock) } : {};
-  const server = await ServerScene.open({}, { checkpoints: desk, ...identify }, scene);
+  const fixture = new ServiceFixture();
+  const files = await UploadFixture.open(fixture.clock);
+  const checkpointService = files.checkpointService(fixture, fixture.gate());
+  const identify = takesTokens ? { identify: identifyByToken(fixture.store.tokens, fixture.clock) } : {};
+  const server = await ServerFixture.open({}, { checkpoints: checkpointService, ...identify }, fixture);
   return {
     server,
-    scene,
+    fixture,
     files,
     [Symbol.asyncDispose]: async () => {
       await files[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
-      expect(scene.clock.pending, 'timers that were left').toBe(0);
+      expect(fixture.clock.pending, 'timers that were left').toBe(0);
     },
   };
 }
 
-async function connected({ app }: ServerScene): Promise<Socket> {
+async function connected({ app }: ServerFixture): Promise<Socket> {
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const socket = connect(Number(port), '127.0.0.1');
   await once(socket, 'connect');
@@ -56,7 +56,7 @@ function part(first: number, last: number): { body: Buffer; headers: Record<stri
 describe('bringing a checkpoint', () => {
   it('in one request: it is there, verified, and charged to who brought it', async () => {
     await using all = await opened();
-    const { server, scene, files } = all;
+    const { server, fixture, files } = all;
     const missing = await server.send('HEAD', TARGET.split('?')[0] ?? '');
     expect([missing.status, missing.headers['upload-offset']]).toEqual([404, '0']);
     const answer = await server.send('PUT', TARGET, { body: WEIGHTS });
@@ -65,7 +65,7 @@ describe('bringing a checkpoint', () => {
       json: { sha256: DIGEST, kind: 'file', bytes: 5000, files: [{ path: 'policy.bin', size: 5000, sha256: DIGEST }] },
     });
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).status).toBe(200);
-    expect(await scene.store.usage.checkpointBytes('local')).toBe(5000);
+    expect(await fixture.store.usage.checkpointBytes('local')).toBe(5000);
     expect((await files.checkpoints.find(parseDigest(`sha256:${DIGEST}`)))?.files[0]?.path).toBe('policy.bin');
   });
 
@@ -83,7 +83,7 @@ describe('bringing a checkpoint', () => {
 
   it('as a delta of one that is there: the whole file is charged, and what it is told by has to be there', async () => {
     await using all = await opened();
-    const { server, scene } = all;
+    const { server, fixture } = all;
     const next = Buffer.from(WEIGHTS);
     next[7] = 0;
     const body = await encoded('policy.bin', next, WEIGHTS);
@@ -92,7 +92,7 @@ describe('bringing a checkpoint', () => {
     await server.send('PUT', TARGET, { body: WEIGHTS });
     expect(await server.send('PUT', target, { body })).toMatchObject({ status: 201, json: { sha256: sha256(next), bytes: next.length } });
     expect((await server.send('HEAD', target.split('?')[0] ?? '')).status).toBe(200);
-    expect(await scene.store.usage.checkpointBytes('local')).toBe(2 * WEIGHTS.length);
+    expect(await fixture.store.usage.checkpointBytes('local')).toBe(2 * WEIGHTS.length);
   });
 
   it('of no bytes, and without saying of what type it is', async () => {
@@ -105,11 +105,11 @@ describe('bringing a checkpoint', () => {
 
   it('that is not what its name says: it is refused, and nothing of it is left', async () => {
     await using all = await opened();
-    const { server, scene, files } = all;
+    const { server, fixture, files } = all;
     const answer = await server.send('PUT', TARGET, { body: Buffer.concat([WEIGHTS.subarray(0, 4999), Buffer.from([0])]) });
     expect(answer).toMatchObject({ status: 422, json: { code: 'checkpoint.digest' } });
     expect(await files.uploads.pendingBytes('local')).toBe(0);
-    expect(await scene.store.usage.checkpointBytes('local')).toBe(0);
+    expect(await fixture.store.usage.checkpointBytes('local')).toBe(0);
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).status).toBe(404);
   });
 
@@ -126,7 +126,7 @@ describe('bringing a checkpoint', () => {
 
   it('of a directory: its files, then its manifest, which says what is missing', async () => {
     await using all = await opened();
-    const { server, scene } = all;
+    const { server, fixture } = all;
     const [weights, code] = [Buffer.from('weights'), Buffer.from('def act(): ...')];
     const manifest = `${sha256(code)}  code/policy.py\n${sha256(weights)}  weights.bin\n`;
     const url = `/v1/checkpoints/${sha256(manifest)}?kind=manifest`;
@@ -138,13 +138,13 @@ describe('bringing a checkpoint', () => {
       status: 201,
       json: { kind: 'directory', bytes: weights.length + code.length, files: [{ path: 'code/policy.py' }, { path: 'weights.bin' }] },
     });
-    expect(await scene.store.usage.checkpointBytes('local')).toBe(weights.length + code.length);
+    expect(await fixture.store.usage.checkpointBytes('local')).toBe(weights.length + code.length);
   });
 
   it('beyond the quota is refused before its bytes are read, also when it comes in many requests at once', async () => {
     await using all = await opened();
-    const { server, scene } = all;
-    scene.quotas.set('local', { checkpointBytes: 7000 });
+    const { server, fixture } = all;
+    fixture.quotas.set('local', { checkpointBytes: 7000 });
     const contents = ['a', 'b', 'c'].map((letter) => Buffer.from(letter.repeat(3000)));
     const answers = await Promise.all(contents.map((body) => server.send('PUT', `/v1/checkpoints/${sha256(body)}?name=x.bin`, { body })));
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 429]);
@@ -156,8 +156,8 @@ describe('bringing a checkpoint', () => {
 
   it('takes the role of a submitter, and nobody sees what another has sent in part', async () => {
     await using all = await opened({ takesTokens: true });
-    const { server, scene } = all;
-    const office = new TokenService(scene.store, scene.clock, 'test');
+    const { server, fixture } = all;
+    const office = new TokenService(fixture.store, fixture.clock, 'test');
     const [submitter = '', other = '', viewer = ''] = await Promise.all(
       (['submitter', 'submitter', 'viewer'] as const).map(async (role, i) => {
         const { text } = await office.issue({ principal: `${role}-${i}`, role, lifetimeMs: undefined });
@@ -189,15 +189,15 @@ describe('an upload whose connection breaks', () => {
     socket.destroy();
     await once(socket, 'close');
     expect((await server.send('PUT', TARGET, part(2345, 4999))).status).toBe(201);
-    expect(server.scene.warnings).toEqual([]);
+    expect(server.fixture.warnings).toEqual([]);
   });
 });
 
 describe('an upload that is sent again while the broken connection seems to last', () => {
   it('supersedes it, and its bytes count once against the quota', async () => {
     await using all = await opened();
-    const { server, scene } = all;
-    scene.quotas.set('local', { checkpointBytes: 5000 });
+    const { server, fixture } = all;
+    fixture.quotas.set('local', { checkpointBytes: 5000 });
     const socket = await connected(server);
     const head = `PUT ${TARGET} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000\r\n\r\n`;
     socket.write(Buffer.concat([Buffer.from(head), WEIGHTS.subarray(0, 100)]));
@@ -263,14 +263,14 @@ describe('a large upload that is refused', () => {
 describe('a body that comes ever so slowly', () => {
   it('is given up after a minute, unless it is an upload', async () => {
     await using all = await opened();
-    const { server, scene } = all;
+    const { server, fixture } = all;
     const socket = await connected(server);
-    const idle = scene.clock.pending;
+    const idle = fixture.clock.pending;
     socket.write('POST /v1/evaluations HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
-    await eventually('the request has begun', () => scene.clock.pending === idle + 1);
+    await eventually('the request has begun', () => fixture.clock.pending === idle + 1);
     const closed = once(socket, 'close');
-    await scene.clock.advance(60_000);
+    await fixture.clock.advance(60_000);
     await closed;
-    expect(scene.warnings).toEqual([]);
+    expect(fixture.warnings).toEqual([]);
   });
 });

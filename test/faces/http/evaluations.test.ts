@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { parseEvaluationId } from '../../../src/kernel/ids.ts';
-import { EPISODE_MS } from '../../support/service-scene.ts';
-import { ServerScene } from '../../support/server-scene.ts';
+import { EPISODE_MS } from '../../support/service-fixture.ts';
+import { ServerFixture } from '../../support/server-fixture.ts';
 
 /** The scripted library takes any name for a suite. */
 const ASKED = { suite: '5-episodes', checkpoint: { uri: '/late' } };
 const idSchema = z.looseObject({ id: z.string() });
 
-async function accepted(server: ServerScene, body: object = ASKED): Promise<string> {
+async function accepted(server: ServerFixture, body: object = ASKED): Promise<string> {
   const { json, status } = await server.send('POST', '/v1/evaluations', { body });
   expect(status).toBe(202);
   return idSchema.parse(json).id;
@@ -16,7 +16,7 @@ async function accepted(server: ServerScene, body: object = ASKED): Promise<stri
 
 describe('asking for an evaluation', () => {
   it('is accepted at once, with its id and where to follow it', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', {
       body: { ...ASKED, checkpoint: { uri: '/late', run: 'r', version: 7 }, priority: 3, labels: { team: 'a' } },
     });
@@ -38,7 +38,7 @@ describe('asking for an evaluation', () => {
   });
 
   it('waits for the answer, when it comes in time', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const answering = server.send('POST', '/v1/evaluations?wait=10', { body: ASKED });
     expect(await server.within(20 * EPISODE_MS, answering)).toMatchObject({
       status: 200,
@@ -47,7 +47,7 @@ describe('asking for an evaluation', () => {
   });
 
   it('waits no longer than it was asked to', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const answering = server.send('POST', '/v1/evaluations?wait=1', { body: { ...ASKED, suite: '100-episodes' } });
     expect(await server.within(3000, answering)).toMatchObject({ status: 202, json: { state: 'running' } });
     expect(await server.send('POST', '/v1/evaluations?wait=61', { body: ASKED })).toMatchObject({
@@ -57,7 +57,7 @@ describe('asking for an evaluation', () => {
   });
 
   it('again with the same key is the same evaluation, and with another body it is refused', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const headers = { 'idempotency-key': 'update-7' };
     const first = await server.send('POST', '/v1/evaluations', { body: ASKED, headers });
     const again = await server.send('POST', '/v1/evaluations', { body: ASKED, headers });
@@ -67,7 +67,7 @@ describe('asking for an evaluation', () => {
   });
 
   it('with a baseline is a comparison, and so is asking for one', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const short = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, baseline: { uri: '/champion' } } });
     const long = await server.send('POST', '/v1/comparisons', {
       body: { suite: '5-episodes', baseline: { uri: '/champion' }, candidates: [{ uri: '/late' }, { uri: '/later' }], margin: 1 },
@@ -101,7 +101,7 @@ describe('asking for an evaluation', () => {
     ],
     ['a webhook that is none', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
   ])('with %s is refused, and the answer names the field, and what was expected', async (_what, body, field, expected) => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', { body });
     expect(answer.status).toBe(400);
     expect(answer.headers['content-type']).toContain('application/problem+json');
@@ -113,7 +113,7 @@ describe('asking for an evaluation', () => {
   });
 
   it('with a webhook is refused where none can be signed', async () => {
-    await using server = await ServerScene.open({ deliversWebhooks: false });
+    await using server = await ServerFixture.open({ deliversWebhooks: false });
     const body = { ...ASKED, webhook: { url: 'https://example.org/hook' } };
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code: 'webhook.disabled' } });
   });
@@ -124,13 +124,13 @@ describe('asking for an evaluation', () => {
     ['a loopback address in other clothes', 'https://[::ffff:7f00:1]/hook', 'egress.address'],
     ['anybody on the way', 'http://example.org/hook', 'egress.scheme'],
   ])('with a webhook to %s is refused', async (_what, url, code) => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const body = { ...ASKED, webhook: { url } };
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code } });
   });
 
   it('with a suite that does not exist is refused with what there is', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, suite: 'unknown' } });
     expect(answer).toMatchObject({ status: 422, json: { code: 'suite.unknown', title: 'Unprocessable Content' } });
   });
@@ -140,13 +140,13 @@ describe('asking for an evaluation', () => {
     ['is empty', '', 400, 'request.body'],
     ['is larger than allowed', JSON.stringify({ suite: 'a'.repeat(70_000) }), 413, 'request.too-large'],
   ])('with a body that %s is refused', async (_what, body, status, code) => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status, json: { code } });
   });
 
   it('is refused for a while when the server is about to end', async () => {
-    await using server = await ServerScene.open();
-    await server.scene.drained(server.service);
+    await using server = await ServerFixture.open();
+    await server.fixture.drained(server.service);
     const answer = await server.send('POST', '/v1/evaluations', { body: ASKED });
     expect(answer).toMatchObject({ status: 503, json: { code: 'service.draining' } });
     expect(answer.headers['retry-after']).toBe('5');
@@ -155,9 +155,9 @@ describe('asking for an evaluation', () => {
 
 describe('looking at evaluations', () => {
   it('finds one with its answer, and says when there is none', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const id = await accepted(server);
-    await server.scene.clock.advance(10 * EPISODE_MS);
+    await server.fixture.clock.advance(10 * EPISODE_MS);
     const { json } = await server.send('GET', `/v1/evaluations/${id}`);
     expect(json).toMatchObject({ state: 'finished', summary: { official: { episodes: 5 } } });
     expect(await server.send('GET', '/v1/evaluations/nothing')).toMatchObject({ status: 404, json: { code: 'evaluation.not-found' } });
@@ -165,16 +165,16 @@ describe('looking at evaluations', () => {
   });
 
   it('gives the official result as it was stored, byte for byte', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const id = await accepted(server);
-    await server.scene.clock.advance(10 * EPISODE_MS);
-    const stored = await server.scene.find(parseEvaluationId(id));
+    await server.fixture.clock.advance(10 * EPISODE_MS);
+    const stored = await server.fixture.find(parseEvaluationId(id));
     const { text } = await server.send('GET', `/v1/evaluations/${id}`);
     expect(text).toContain(JSON.stringify(stored.summary));
   });
 
   it('goes through a list page by page, and by what it is filtered for', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const ids: string[] = [];
     for (let version = 0; version < 7; version += 1) {
       ids.unshift(
@@ -184,7 +184,7 @@ describe('looking at evaluations', () => {
           labels: { a: `${version}` },
         }),
       );
-      await server.scene.clock.advance(1);
+      await server.fixture.clock.advance(1);
     }
     const pageSchema = z.object({ items: z.array(idSchema), next: z.string().nullable() });
     const seen: string[] = [];
@@ -208,9 +208,9 @@ describe('looking at evaluations', () => {
   });
 
   it('calls one off, and keeps what there was', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const id = await accepted(server, { ...ASKED, suite: '50-episodes' });
-    await server.scene.clock.advance(3 * EPISODE_MS);
+    await server.fixture.clock.advance(3 * EPISODE_MS);
     expect((await server.send('DELETE', `/v1/evaluations/${id}`)).status).toBe(202);
     expect(await server.send('DELETE', `/v1/evaluations/${id}`)).toMatchObject({
       status: 200,
@@ -222,10 +222,10 @@ describe('looking at evaluations', () => {
 
 describe('following an evaluation', () => {
   it('sends events until it is over, and from any of them on', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const id = await accepted(server);
     const following = server.send('GET', `/v1/evaluations/${id}/events`);
-    await server.scene.clock.advance(10 * EPISODE_MS);
+    await server.fixture.clock.advance(10 * EPISODE_MS);
     const { text, headers } = await following;
     expect(headers['content-type']).toContain('text/event-stream');
     const ids = [...text.matchAll(/^id: (\d+)$/gm)].map(([, sequence]) => Number(sequence));
@@ -239,31 +239,31 @@ describe('following an evaluation', () => {
   });
 
   it('hears something now and then, though nothing happens', async () => {
-    await using server = await ServerScene.open({ slots: 1 });
+    await using server = await ServerFixture.open({ slots: 1 });
     await accepted(server, { ...ASKED, suite: '1000-episodes' });
     const id = await accepted(server, { ...ASKED, checkpoint: { uri: '/other' } });
     const following = server.send('GET', `/v1/evaluations/${id}/events`);
-    await server.scene.clock.advance(40_000);
+    await server.fixture.clock.advance(40_000);
     await server.send('DELETE', `/v1/evaluations/${id}`);
-    await server.scene.clock.advance(2000);
+    await server.fixture.clock.advance(2000);
     const { text } = await following;
     expect(text.match(/^: still here$/gm)).toHaveLength(2);
   });
 
   it('ends when the server does', async () => {
-    const server = await ServerScene.open();
+    const server = await ServerFixture.open();
     const id = await accepted(server, { ...ASKED, suite: '1000-episodes' });
     const following = server.send('GET', `/v1/evaluations/${id}/events`);
-    await server.scene.clock.advance(100);
+    await server.fixture.clock.advance(100);
     await server[Symbol.asyncDispose]();
     expect((await following).text).toContain('"state":"running"');
-    expect(server.scene.clock.pending).toBe(0);
+    expect(server.fixture.clock.pending).toBe(0);
   });
 });
 
 describe('the documents of the server', () => {
   it('are an OpenAPI document that refers to nothing it does not have, and a page that needs no other server', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     const { json, text } = await server.send('GET', '/openapi.json');
     expect(json).toMatchObject({ openapi: '3.1.0', paths: { '/v1/evaluations': { post: {}, get: {} }, '/v1/comparisons': { post: {} } } });
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
@@ -276,7 +276,7 @@ describe('the documents of the server', () => {
   });
 
   it('say what is missing where there is nothing', async () => {
-    await using server = await ServerScene.open();
+    await using server = await ServerFixture.open();
     expect(await server.send('GET', '/v2/evaluations')).toMatchObject({ status: 404, json: { code: 'request.not-found' } });
     const other = await server.send('PATCH', '/v1/evaluations/nothing');
     expect(other).toMatchObject({ status: 405, headers: { allow: 'DELETE, GET, HEAD' }, json: { code: 'request.method' } });
@@ -284,7 +284,7 @@ describe('the documents of the server', () => {
 
   it('say whether work should be sent here', async () => {
     const reasons = [{ code: 'store.unavailable', detail: 'the database does not answer' }];
-    await using server = await ServerScene.open({}, { readiness: async () => reasons });
+    await using server = await ServerFixture.open({}, { readiness: async () => reasons });
     expect(await server.send('GET', '/readyz')).toMatchObject({ status: 503, json: { ready: false, reasons } });
     expect(await server.send('GET', '/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } });
   });

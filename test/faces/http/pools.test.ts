@@ -5,8 +5,8 @@ import { createEndedCounter, figureRoutes, measure } from '../../../src/faces/ht
 import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { PoolService, type ManagedPools } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
-import { ServerScene } from '../../support/server-scene.ts';
-import { ServiceScene } from '../../support/service-scene.ts';
+import { ServerFixture } from '../../support/server-fixture.ts';
+import { ServiceFixture } from '../../support/service-fixture.ts';
 
 /** Pools that nobody plays on, but for their sizes. */
 class PaperPools implements ManagedPools {
@@ -29,14 +29,14 @@ class PaperPools implements ManagedPools {
   }
 }
 
-async function opened(): Promise<{ server: ServerScene; desk: PoolService; fleet: PaperPools; store: ServiceScene['store'] }> {
-  const { store, clock } = new ServiceScene();
+async function opened(): Promise<{ server: ServerFixture; pools: PoolService; fleet: PaperPools; store: ServiceFixture['store'] }> {
+  const { store, clock } = new ServiceFixture();
   const fleet = new PaperPools();
-  const desk = new PoolService(fleet, store.audit, clock);
+  const pools = new PoolService(fleet, store.audit, clock);
   const registry = new Registry();
-  const server = await ServerScene.open({}, { more: [(app) => poolRoutes(app, desk), (app) => figureRoutes(app, registry)] });
-  measure(registry, { service: server.service, desk, delivered: { bytes: 1040, deltaBytes: 40 } });
-  return { server, desk, fleet, store };
+  const server = await ServerFixture.open({}, { more: [(app) => poolRoutes(app, pools), (app) => figureRoutes(app, registry)] });
+  measure(registry, { service: server.service, pools, delivered: { bytes: 1040, deltaBytes: 40 } });
+  return { server, pools, fleet, store };
 }
 
 describe('the pools of a server', () => {
@@ -62,9 +62,9 @@ describe('the pools of a server', () => {
   });
 
   it('have all changes that come at the same moment, each of which the audit knows by what it changed', async () => {
-    const { server, desk, fleet, store } = await opened();
+    const { server, pools, fleet, store } = await opened();
     await using _server = server;
-    await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => desk.change('local', change, 'operator')));
+    await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => pools.change('local', change, 'operator')));
     expect(fleet.sizeOf('local')).toEqual({ min: 1, max: 16, warm: 2 });
     const { items } = await store.audit.list({ limit: 10 });
     const details = items.map((item) => item.details);
@@ -76,9 +76,9 @@ describe('the pools of a server', () => {
   });
 
   it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
-    const { server, desk, fleet } = await opened();
+    const { server, pools, fleet } = await opened();
     await using _server = server;
-    using share = desk.slotsOf('local').join({ principal: 'alice', priority: 0 });
+    using share = pools.slotsOf('local').join({ principal: 'alice', priority: 0 });
     const { signal } = new AbortController();
     const held = await share.take(signal);
     expect(await server.send('PATCH', '/v1/pools/local', { body: { draining: true } })).toMatchObject({

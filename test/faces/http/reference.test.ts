@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { plainlyNamed } from '../../../src/faces/http/schemas/schema-names.ts';
-import { ServerScene } from '../../support/server-scene.ts';
-import { UploadScene } from '../../support/upload-scene.ts';
+import { ServerFixture } from '../../support/server-fixture.ts';
+import { UploadFixture } from '../../support/upload-fixture.ts';
 
 const reference = (name: string): object => ({ $ref: `#/components/schemas/${name}` });
 
@@ -28,8 +28,8 @@ describe('the schemas of the reference', () => {
   });
 
   it('say how a checkpoint is named, and what a field that is wrong should have been', async () => {
-    await using files = await UploadScene.open();
-    await using server = await ServerScene.open({}, (scene) => ({ checkpoints: files.desk(scene, scene.gate()) }));
+    await using files = await UploadFixture.open();
+    await using server = await ServerFixture.open({}, (fixture) => ({ checkpoints: files.checkpointService(fixture, fixture.gate()) }));
     const document = z
       .looseObject({ components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }), paths: z.record(z.string(), z.unknown()) })
       .parse((await server.send('GET', '/openapi.json')).json);

@@ -8,8 +8,8 @@ import { defineSuite, inlineSuite, parseSuite } from '../../../src/orchestrator/
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import type { EvaluationOrder } from '../../../src/service/orders/evaluation-order.ts';
 import { evaluation as summaryDocument } from '../report/documents.ts';
-import { ServerScene } from '../../support/server-scene.ts';
-import { accepted, claimed, LEG } from '../../support/store-scene.ts';
+import { ServerFixture } from '../../support/server-fixture.ts';
+import { accepted, claimed, LEG } from '../../support/store-fixture.ts';
 
 /** What a program printed: never to be seen by those who may not read what it could read. */
 const SECRET = 'the bytes of the checkpoint';
@@ -17,7 +17,7 @@ const STATIC = 'it was interrupted: the figures are those of the episodes that c
 const [MINE, YOURS] = [digestOf('mine'), digestOf('yours')];
 
 const SUITE = parseSuite(
-  inlineSuite({ name: 'scene', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),
+  inlineSuite({ name: 'fixture', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),
 );
 
 function content(digest: Digest): Extract<EvaluationOrder, { kind: 'evaluation' }>['checkpoint'] {
@@ -37,7 +37,7 @@ const ORDER = {
 } satisfies EvaluationOrder;
 
 /** A failed comparison of the principal `owner`, all of whose texts have the secret in them. */
-async function failed({ scene: { store } }: ServerScene, summary: object | undefined): Promise<EvaluationId> {
+async function failed({ fixture: { store } }: ServerFixture, summary: object | undefined): Promise<EvaluationId> {
   await store.rights.bring([MINE, YOURS].map((digest) => ({ principal: 'owner', digest, kind: 'file', name: 'policy.pt' })));
   const { id } = await accepted(store, { principal: 'owner', request: ORDER });
   const owned = await claimed(store, id);
@@ -62,13 +62,13 @@ function remarked(): object {
 
 type Get = (path: string) => Promise<{ readonly text: string; readonly json: unknown }>;
 
-async function opened(): Promise<ServerScene> {
-  return ServerScene.open({ slots: 0 }, ({ store, clock }) => ({ identify: identifyByToken(store.tokens, clock) }));
+async function opened(): Promise<ServerFixture> {
+  return ServerFixture.open({ slots: 0 }, ({ store, clock }) => ({ identify: identifyByToken(store.tokens, clock) }));
 }
 
-async function as(server: ServerScene, principal: string, role: Role): Promise<Get> {
-  const { scene } = server;
-  const { text } = await new TokenService(scene.store, scene.clock, 'test').issue({ principal, role, lifetimeMs: undefined });
+async function as(server: ServerFixture, principal: string, role: Role): Promise<Get> {
+  const { fixture } = server;
+  const { text } = await new TokenService(fixture.store, fixture.clock, 'test').issue({ principal, role, lifetimeMs: undefined });
   return (path) => server.send('GET', path, { headers: { authorization: `Bearer ${text}` } });
 }
 
@@ -86,7 +86,7 @@ describe('what a program printed', () => {
   ])('is read by %s (%s), who may read what the program could read', async (principal, role) => {
     await using server = await opened();
     const id = await failed(server, remarked());
-    for (const digest of [MINE, YOURS]) await server.scene.store.rights.grant({ digest, principal: 'auditor', grantedBy: 'owner' });
+    for (const digest of [MINE, YOURS]) await server.fixture.store.rights.grant({ digest, principal: 'auditor', grantedBy: 'owner' });
     const get = await as(server, principal, role);
     expect((await get(`/v1/evaluations/${id}`)).json).toMatchObject({
       withheld: false,
@@ -107,7 +107,7 @@ describe('what a program printed', () => {
     await using server = await opened();
     const id = await failed(server, remarked());
     // Of one of the two checkpoints alone.
-    await server.scene.store.rights.grant({ digest: MINE, principal: 'half', grantedBy: 'owner' });
+    await server.fixture.store.rights.grant({ digest: MINE, principal: 'half', grantedBy: 'owner' });
     const get = await as(server, principal, role);
     for (const way of ways(id)) expect((await get(way)).text).not.toContain(SECRET);
     const { official } = summaryDocument();

@@ -285,7 +285,7 @@ function computed(colour: string): string {
   return `rgb(${[1, 3, 5].map((start) => Number.parseInt(colour.slice(start, start + 2), 16)).join(', ')})`;
 }
 
-/** Of the ground and of the text. */
+/** Of the background and of the text. */
 function coloursOf(page: Page): Promise<string[]> {
   return page.locator('body').evaluate((body): string[] => {
     const { backgroundColor, color } = body.ownerDocument.defaultView.getComputedStyle(body);

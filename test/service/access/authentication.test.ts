@@ -11,13 +11,13 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const DAY = 86_400_000;
 
-interface Scene {
+interface Fixture {
   readonly clock: ManualClock;
   readonly store: EvaluationStore;
   readonly office: TokenService;
 }
 
-function scene(): Scene {
+function fixture(): Fixture {
   const clock = new ManualClock();
   const store = inMemoryEvaluationStore(new Memory(clock));
   return { clock, store, office: new TokenService(store, clock, 'admin') };
@@ -54,7 +54,7 @@ describe('a bearer token', () => {
 
 describe('a caller', () => {
   it('is who the token was made for, with its role', async () => {
-    const { clock, store, office } = scene();
+    const { clock, store, office } = fixture();
     const { text, token } = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: undefined });
     const expected = { kind: 'caller', caller: { principal: 'pipeline', role: 'submitter', token: token.id } };
     expect(await authenticate(store.tokens, clock, `Bearer ${text}`)).toEqual(expected);
@@ -62,7 +62,7 @@ describe('a caller', () => {
   });
 
   it('is nobody without a token, with something else, and with a token of elsewhere', async () => {
-    const { clock, store } = scene();
+    const { clock, store } = fixture();
     expect(await authenticate(store.tokens, clock, undefined)).toEqual(refused('missing'));
     for (const header of ['', 'Bearer', 'Bearer x', 'Basic dXNlcjpwYXNz', mintBearerToken().text])
       expect(await authenticate(store.tokens, clock, header)).toEqual(refused('malformed'));
@@ -70,7 +70,7 @@ describe('a caller', () => {
   });
 
   it('is nobody with the id of one token and the secret of another, whatever became of the first', async () => {
-    const { clock, store, office } = scene();
+    const { clock, store, office } = fixture();
     const { token, text } = await office.issue({ principal: 'pipeline', role: 'operator', lifetimeMs: undefined });
     const forged = `Bearer muster_${token.id}_${readBearerToken(mintBearerToken().text)?.secret}`;
     expect(await authenticate(store.tokens, clock, forged)).toEqual(refused('unknown'));
@@ -80,7 +80,7 @@ describe('a caller', () => {
   });
 
   it('is refused from the moment on at which its token expires', async () => {
-    const { clock, store, office } = scene();
+    const { clock, store, office } = fixture();
     const { text } = await office.issue({ principal: 'pipeline', role: 'viewer', lifetimeMs: 90 * DAY });
     await clock.advance(90 * DAY - 1);
     expect(await authenticate(store.tokens, clock, `Bearer ${text}`)).toMatchObject({ kind: 'caller' });
@@ -96,7 +96,7 @@ describe('a caller', () => {
 
 describe('the token office', () => {
   it('lists tokens without what they are recognised by, the latest first', async () => {
-    const { clock, office } = scene();
+    const { clock, office } = fixture();
     const first = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: DAY });
     await clock.advance(1);
     const second = await office.issue({ principal: 'sre', role: 'operator', lifetimeMs: undefined });
@@ -109,7 +109,7 @@ describe('the token office', () => {
   });
 
   it('leaves in the audit who made and took back which token, and no secret', async () => {
-    const { store, office } = scene();
+    const { store, office } = fixture();
     const { token, text } = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: undefined });
     await office.revoke(token.id);
     const { items } = await store.audit.list({ limit: 10 });
@@ -121,7 +121,7 @@ describe('the token office', () => {
   });
 
   it('refuses names that are none, and tokens that are not there', async () => {
-    const { office } = scene();
+    const { office } = fixture();
     for (const principal of ['', 'Upper', '-x', 'a b', 'x'.repeat(64)])
       await expect(office.issue({ principal, role: 'viewer', lifetimeMs: undefined })).rejects.toMatchObject({ code: 'token.principal' });
     await expect(office.revoke(parseTokenId('nowhere'))).rejects.toMatchObject({ kind: 'input', code: 'token.unknown' });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { createFullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/planning/token-bucket.ts';
-import { SimulatedMachine, type MachineGround } from './machine.ts';
+import { SimulatedMachine, type MachineContext } from './machine.ts';
 import { Refusal } from './wire.ts';
 
 /** What an account may do. */
@@ -48,15 +48,15 @@ export class Account {
   readonly #clock: Clock;
   /** Added to every time that is told: the service's clock is nobody else's. */
   readonly #skewMs: number;
-  readonly #ground: MachineGround;
+  readonly #context: MachineContext;
   readonly #entries = new Map<string, Entry>();
   #bucket;
   #count = 0;
 
-  constructor(plan: Plan, clock: Clock, ground: MachineGround, templates: readonly string[], skewMs = 0) {
+  constructor(plan: Plan, clock: Clock, context: MachineContext, templates: readonly string[], skewMs = 0) {
     this.#plan = plan;
     this.#clock = clock;
-    this.#ground = ground;
+    this.#context = context;
     this.templates = templates;
     this.#skewMs = skewMs;
     this.#bucket = createFullBucket(this.#rate, clock.now());
@@ -81,7 +81,7 @@ export class Account {
     this.#checkLength(seconds);
     this.#admit();
     const id = `i${String((this.#count += 1)).padStart(8, '0')}`;
-    const machine = new SimulatedMachine(id, this.#ground, reaches.length > 0);
+    const machine = new SimulatedMachine(id, this.#context, reaches.length > 0);
     const startedAt = this.#date();
     const entry: Entry = { id, templateId, metadata, state: 'running', startedAt, endsAt: startedAt, machine, timer: NO_TIMER, reaches };
     this.#entries.set(id, entry);

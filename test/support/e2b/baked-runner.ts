@@ -1,7 +1,7 @@
 import { loadConfig } from '../../../src/app/configuration.ts';
 import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
-import { PROJECT } from './e2b-ground.ts';
+import { PROJECT } from './e2b-context.ts';
 
 /** What the E2B template of deploy/e2b has baked in: Muster's runner, and a Python with what it needs. */
 export interface BakedRunner {

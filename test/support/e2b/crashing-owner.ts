@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provider.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../../src/kernel/ids.ts';
-import { MACHINE, PROJECT } from './e2b-ground.ts';
+import { MACHINE, PROJECT } from './e2b-context.ts';
 import { E2bPart } from '../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 /** A Muster of its own process, for tests that kill it: creates sandboxes, tells their ids on a line of stdout, and waits for its end. */

@@ -12,7 +12,7 @@ import type { RealDaemons } from './real-daemons.ts';
 import { RpcRefusal } from './wire.ts';
 
 /** What every simulated machine is made of. */
-export interface MachineGround {
+export interface MachineContext {
   readonly provider: SandboxProvider;
   readonly directory: string;
   /** What the E2B template has baked in. */
@@ -58,18 +58,18 @@ const LINGER = '"$@"; code=$?; while set -- /proc/[0-9]*; [ $# -gt 2 ]; do sleep
 export class SimulatedMachine {
   readonly id: string;
   readonly processes = new Map<number, MachineProcess>();
-  readonly #ground: MachineGround;
+  readonly #context: MachineContext;
   readonly #files: string;
   readonly #hasNetwork: boolean;
   #isOver = false;
   #started = 0;
   #pids = FIRST_PID;
 
-  constructor(id: string, ground: MachineGround, hasNetwork = false) {
+  constructor(id: string, context: MachineContext, hasNetwork = false) {
     this.#hasNetwork = hasNetwork;
     this.id = id;
-    this.#ground = ground;
-    this.#files = path.join(ground.directory, id);
+    this.#context = context;
+    this.#files = path.join(context.directory, id);
   }
 
   get isOver(): boolean {
@@ -93,14 +93,14 @@ export class SimulatedMachine {
   async #startAsRoot({ cmd, args = [], envs = {} }: ProcessConfig): Promise<RunningCommand> {
     const files = this.#hostPath('/muster');
     await mkdir(files, { recursive: true });
-    const { baked } = this.#ground;
+    const { baked } = this.#context;
     return startRootCommand({ command: [cmd, ...args], environment: envs, files, target: '/muster', baked, hasNetwork: this.#hasNetwork });
   }
 
   async #startProgram(config: ProcessConfig): Promise<Sandbox> {
     const number = (this.#started += 1);
-    const { provider, limits } = this.#ground;
-    const mounts = [...this.#ground.baked, ...(await this.#uploadedDirectories())];
+    const { provider, limits } = this.#context;
+    const mounts = [...this.#context.baked, ...(await this.#uploadedDirectories())];
     const command = ['/bin/bash', '-c', LINGER, '--', config.cmd, ...(config.args ?? [])];
     const template = { name: 'e2b', command, environment: config.envs ?? {}, mounts, network: 'none', limits, demands: [] } as const;
     return await provider.create({ id: parseSandboxId(`${this.id}-${number}`), template }, NEVER);
@@ -161,7 +161,7 @@ export class SimulatedMachine {
   /** All of it ends at once. */
   async end(): Promise<void> {
     this.#isOver = true;
-    await this.#ground.daemons?.end(this.id);
+    await this.#context.daemons?.end(this.id);
     await Promise.all([...this.processes.values()].map(({ sandbox }) => sandbox.destroy()));
     await rm(this.#files, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -169,7 +169,7 @@ export class SimulatedMachine {
   /** Directories such as /muster/runner that were written before the program began. */
   async #uploadedDirectories(): Promise<readonly Mount[]> {
     const names = await readdir(this.#hostPath('/muster')).catch(() => []);
-    const others = new Set(['/muster/inbox', '/muster/incomplete', ...this.#ground.baked.map(({ target }) => target)]);
+    const others = new Set(['/muster/inbox', '/muster/incomplete', ...this.#context.baked.map(({ target }) => target)]);
     const directories = names.map((name) => `/muster/${name}`).filter((directory) => !others.has(directory));
     return directories.map((target) => ({ source: this.#hostPath(target), target }));
   }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
-import { PROJECT } from './e2b-ground.ts';
+import { PROJECT } from './e2b-context.ts';
 import type { InjectedFault } from './faults.ts';
 
 /**

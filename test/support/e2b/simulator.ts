@@ -84,14 +84,14 @@ export class E2bSimulator implements AsyncDisposable {
     );
     this.#provider = options.provider ?? createBubblewrapProvider({ stateDir, owner, clock: systemClock });
     const limits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 512 * 2 ** 20, lifetimeSeconds: 86_400 };
-    const ground = {
+    const context = {
       provider: this.#provider,
       directory: path.join(directory, 'files'),
       baked: options.baked ?? [],
       limits,
       daemons: options.daemons,
     };
-    this.account = new Account(options.plan ?? UNLIMITED, options.clock ?? systemClock, ground, [SIMULATED_TEMPLATE], options.skewMs);
+    this.account = new Account(options.plan ?? UNLIMITED, options.clock ?? systemClock, context, [SIMULATED_TEMPLATE], options.skewMs);
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response));
   }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../../src/kernel/ids.ts';
-import { podTemplate } from './kubernetes-ground.ts';
+import { podTemplate } from './kubernetes-context.ts';
 import { PodPart } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 /** A Muster of its own process, for tests that kill it: makes pods, tells of them on a line of stdout, and waits for its end. */

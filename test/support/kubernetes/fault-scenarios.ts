@@ -3,64 +3,64 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { extent } from '../full-form.ts';
 import { failOnLeftoverProcesses } from '../no-leftovers.ts';
 import { evaluateOnPods, type Ending } from './faulty-evaluation.ts';
-import type { Asked, Fault, FaultPlan } from './faults.ts';
-import type { KubernetesGround } from './kubernetes-ground.ts';
+import type { SimulatedRequest, Fault, FaultPlan } from './faults.ts';
+import type { KubernetesContext } from './kubernetes-context.ts';
 
 const RUNS = extent({ short: 4, full: 200, variable: 'MUSTER_FAULT_RUNS' });
 
 /** A fault by itself: what goes wrong, which request meets it, and how. */
-export type Alone = readonly [title: string, matches: (asked: Asked) => boolean, fault: Fault];
+export type Alone = readonly [title: string, matches: (asked: SimulatedRequest) => boolean, fault: Fault];
 
 export interface FaultSubject {
-  readonly open: () => Promise<KubernetesGround>;
+  readonly open: () => Promise<KubernetesContext>;
   readonly alone: readonly Alone[];
   /** What one random mixture does to requests. */
-  readonly mixture: (run: number, ground: KubernetesGround) => FaultPlan;
+  readonly mixture: (run: number, context: KubernetesContext) => FaultPlan;
 }
 
 /** What the tests of one group share. */
-export interface FaultyGround {
-  readonly ground: KubernetesGround;
+export interface FaultyContext {
+  readonly context: KubernetesContext;
   /** How the evaluation ends when nothing goes wrong. */
   readonly undisturbed: Ending;
 }
 
 /** Holds that faults alone change nothing in an evaluation's result, and that mixtures of them change nothing or leave none. */
-export function faultScenarios({ open, alone, mixture }: FaultSubject): () => FaultyGround {
+export function faultScenarios({ open, alone, mixture }: FaultSubject): () => FaultyContext {
   failOnLeftoverProcesses();
-  let shared: FaultyGround;
+  let shared: FaultyContext;
   beforeAll(async () => {
-    const ground = await open();
-    shared = { ground, undisturbed: await evaluateOnPods(ground) };
+    const context = await open();
+    shared = { context, undisturbed: await evaluateOnPods(context) };
   });
-  afterAll(() => shared.ground[Symbol.asyncDispose]());
+  afterAll(() => shared.context[Symbol.asyncDispose]());
 
   it.each(alone)('ends with the same official result when %s', async (_title, matches, fault) => {
-    const { ground, undisturbed } = shared;
-    ground.simulator.faults.plan(() => undefined);
-    ground.simulator.faults.once(matches, fault);
-    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
-    expect(ground.simulator.faults.struck).toEqual([fault]);
-    await ground.simulator.pods.settled();
-    expect(await ground.traces()).toEqual([]);
+    const { context, undisturbed } = shared;
+    context.simulator.faults.plan(() => undefined);
+    context.simulator.faults.once(matches, fault);
+    expect(await evaluateOnPods(context)).toEqual(undisturbed);
+    expect(context.simulator.faults.struck).toEqual([fault]);
+    await context.simulator.pods.settled();
+    expect(await context.traces()).toEqual([]);
   });
 
   it(
     `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
     { timeout: 180_000 + RUNS * 20_000 },
     async () => {
-      const { ground, undisturbed } = shared;
+      const { context, undisturbed } = shared;
       const endings: Ending[] = [];
       let struck = 0;
       for (let run = 0; run < RUNS; run += 1) {
-        ground.simulator.faults.plan(mixture(run, ground));
-        endings.push(await evaluateOnPods(ground));
-        struck += ground.simulator.faults.struck.length;
-        ground.simulator.faults.plan(() => undefined);
-        await ground.sweep();
+        context.simulator.faults.plan(mixture(run, context));
+        endings.push(await evaluateOnPods(context));
+        struck += context.simulator.faults.struck.length;
+        context.simulator.faults.plan(() => undefined);
+        await context.sweep();
         // A node cleans up behind a record that was taken away.
-        await ground.simulator.pods.settled();
-        expect(await ground.traces(), `run ${run}`).toEqual([]);
+        await context.simulator.pods.settled();
+        expect(await context.traces(), `run ${run}`).toEqual([]);
       }
       expect(struck).toBeGreaterThan(RUNS);
       const official = endings.filter(({ kind }) => kind === 'official');

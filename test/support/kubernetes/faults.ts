@@ -1,7 +1,7 @@
 import type { Disaster } from './simulated-pods.ts';
 
 /** What is asked of the simulated API server. */
-export interface Asked {
+export interface SimulatedRequest {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
@@ -38,7 +38,7 @@ export type InjectedFault = Fault & {
 };
 
 /** Chooses what goes wrong with a request; undefined: nothing. */
-export type FaultPlan = (asked: Asked) => Fault | undefined;
+export type FaultPlan = (asked: SimulatedRequest) => Fault | undefined;
 
 /** The faults of one simulator, to be changed at any time. */
 export class Faults {
@@ -58,14 +58,14 @@ export class Faults {
   }
 
   /** For all requests that match, until it has struck one of them. */
-  once(matches: (asked: Asked) => boolean, fault: Fault): void {
+  once(matches: (asked: SimulatedRequest) => boolean, fault: Fault): void {
     const before = this.#plan;
     const single = { ...fault };
     this.#single.add(single);
     this.#plan = (asked) => (matches(asked) && !this.#struck.includes(single) ? single : before(asked));
   }
 
-  of(asked: Asked): InjectedFault | undefined {
+  of(asked: SimulatedRequest): InjectedFault | undefined {
     const fault = this.#plan(asked);
     return fault && { ...fault, strike: this.#strikeOf(fault) };
   }

@@ -8,9 +8,9 @@ import type { SuiteDefinition } from '../../../src/orchestrator/suite/suite-defi
 import type { Summary } from '../../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../../src/policy-distribution/stored-checkpoint.ts';
 import type { PoolConfig } from '../../../src/pool/planning/pool-config.ts';
-import { EvaluationScene, suiteWith, TEMPLATE } from '../evaluation-scene.ts';
+import { EvaluationFixture, suiteWith, TEMPLATE } from '../evaluation-fixture.ts';
 import { HurriedClock } from '../hurried-clock.ts';
-import type { KubernetesGround } from './kubernetes-ground.ts';
+import type { KubernetesContext } from './kubernetes-context.ts';
 import { PodPart } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 const EPISODES = 120;
@@ -32,25 +32,25 @@ export interface PodEvaluation {
   readonly clock?: Clock;
   readonly pool?: Partial<PoolConfig>;
   /** The evaluation begins after it. */
-  readonly whenStarted?: (scene: EvaluationScene) => Promise<void>;
+  readonly whenStarted?: (fixture: EvaluationFixture) => Promise<void>;
 }
 
-/** One evaluation on the pods of a ground, from an empty pool to a closed provider. */
-export async function evaluateOnPods(ground: KubernetesGround, options: PodEvaluation = {}): Promise<Ending> {
+/** One evaluation on the pods of a context, from an empty pool to a closed provider. */
+export async function evaluateOnPods(context: KubernetesContext, options: PodEvaluation = {}): Promise<Ending> {
   const { sandboxes = 3, episodes = EPISODES, clock = new HurriedClock(HURRY), whenStarted } = options;
-  const provider = createKubernetesProvider({ owner: ground.newOwner(), clock, log: (message) => void ground.log.push(message) });
+  const provider = createKubernetesProvider({ owner: context.newOwner(), clock, log: (message) => void context.log.push(message) });
   const template = {
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 28 },
-    providerPart: new PodPart(ground.pod),
+    providerPart: new PodPart(context.pod),
   };
   const pool = { maxCreationFailures: 1000, readySeconds: 600, heartbeatSeconds: 600, ...options.pool };
   try {
-    await using scene = new EvaluationScene({ provider, template, clock, sandboxes, pool, evaluation: PATIENT });
-    await scene.started();
-    await whenStarted?.(scene);
-    const summary: Summary = await scene.evaluate(suiteOf(episodes), {}, checkpointIn(ground.stateDir));
+    await using fixture = new EvaluationFixture({ provider, template, clock, sandboxes, pool, evaluation: PATIENT });
+    await fixture.started();
+    await whenStarted?.(fixture);
+    const summary: Summary = await fixture.evaluate(suiteOf(episodes), {}, checkpointIn(context.stateDir));
     return { kind: 'official', official: JSON.stringify(summary.official) };
   } catch (error) {
     if (error instanceof InfrastructureError) return { kind: 'infrastructure', code: error.code };

@@ -9,7 +9,7 @@ import { ADMIN, assertMayDo, mayDo, type Identity } from './access.ts';
 import { notFound, objectSchema, Refusal, matchesLabels, type KubeObject } from './api-objects.ts';
 import { parseApiPath, type ApiPath } from './api-path.ts';
 import { ExecEndpoint } from './exec-endpoint.ts';
-import { Faults, type Asked, type Fault, type InjectedFault } from './faults.ts';
+import { Faults, type SimulatedRequest, type Fault, type InjectedFault } from './faults.ts';
 import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
 import { CACHE_NAMESPACE, CACHE_PODS, SimulatedNodeCaches } from './simulated-node-caches.ts';
@@ -176,7 +176,7 @@ export class KubernetesSimulator implements AsyncDisposable {
       if (url.pathname === AGENT_SANDBOX_API && this.agentSandbox.isInstalled) return send(response, 200, discovery());
       if (!path || this.#isUnknown(path)) return send(response, 404, '404 page not found');
       const isWatch = url.searchParams.get('watch') === 'true';
-      const asked: Asked = {
+      const asked: SimulatedRequest = {
         method: request.method ?? 'GET',
         path: url.pathname,
         kind: isWatch ? 'watch' : 'call',
@@ -201,7 +201,7 @@ export class KubernetesSimulator implements AsyncDisposable {
     return AGENT_SANDBOX_RESOURCES.has(resource) && !this.agentSandbox.isInstalled;
   }
 
-  #answer(asked: Asked, path: ApiPath, identity: Identity, body: string, type: string): object {
+  #answer(asked: SimulatedRequest, path: ApiPath, identity: Identity, body: string, type: string): object {
     const { resource, name, namespace } = path;
     if (resource === 'selfsubjectaccessreviews') return review(identity, body);
     if (namespace === CACHE_NAMESPACE && resource === PODS && asked.method === 'GET')
@@ -271,7 +271,7 @@ export class KubernetesSimulator implements AsyncDisposable {
       const path = parseApiPath(url.pathname);
       if (path?.subresource !== 'exec' || path.name === undefined) throw new Refusal(404, 'NotFound', 'nothing to upgrade here');
       const { name } = path;
-      const asked: Asked = { method: 'GET', path: url.pathname, kind: 'exec', query: url.searchParams };
+      const asked: SimulatedRequest = { method: 'GET', path: url.pathname, kind: 'exec', query: url.searchParams };
       this.#count(asked, path);
       const fault = this.faults.of(asked);
       if (fault?.kind === 'status' && fault.strike()) throw faultStatus(fault);
@@ -314,13 +314,13 @@ export class KubernetesSimulator implements AsyncDisposable {
     return identity;
   }
 
-  #count({ method, kind }: Asked, { resource }: ApiPath): void {
+  #count({ method, kind }: SimulatedRequest, { resource }: ApiPath): void {
     const key = `${kind === 'call' ? method : kind.toUpperCase()} ${resource}`;
     this.requests.set(key, (this.requests.get(key) ?? 0) + 1);
   }
 }
 
-function verbOf({ method, kind }: Asked, { name }: ApiPath): string {
+function verbOf({ method, kind }: SimulatedRequest, { name }: ApiPath): string {
   switch (method) {
     case 'GET':
       return kind === 'watch' ? 'watch' : name === undefined ? 'list' : 'get';

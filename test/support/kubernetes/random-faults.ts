@@ -1,5 +1,5 @@
 import type { Disaster } from './simulated-pods.ts';
-import type { Asked, Fault, FaultPlan } from './faults.ts';
+import type { SimulatedRequest, Fault, FaultPlan } from './faults.ts';
 
 const CALL_FAULTS: readonly Fault[] = [
   { kind: 'status', code: 429, retryAfterSeconds: 1 },
@@ -32,7 +32,7 @@ const DISASTERS: readonly Disaster[] = ['evicted', 'preempted', 'container-kille
 
 /** What one request meets, if the dice say so. Refusals that nobody would repeat are not among it: those end an evaluation, as they should. */
 export function randomFaults(random: () => number, share: number): FaultPlan {
-  return ({ kind, method, path }: Asked) => {
+  return ({ kind, method, path }: SimulatedRequest) => {
     if (random() >= share) return undefined;
     const faults = kind === 'call' ? CALL_FAULTS : kind === 'watch' ? WATCH_FAULTS : EXEC_FAULTS;
     const fault = pick(faults, random);

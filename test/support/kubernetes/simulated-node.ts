@@ -102,8 +102,8 @@ export class SimulatedNode implements AsyncDisposable {
     await cgroups?.open();
     const covered = await coverDescriptors();
     const directory = ownerDirectory(stateDir, owner);
-    const ground = { directory, etc: etcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
-    return new SimulatedNode(stateDir, owner, await runtime.open(ground), cgroups, covered, systemArguments(await systemView()));
+    const context = { directory, etc: etcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
+    return new SimulatedNode(stateDir, owner, await runtime.open(context), cgroups, covered, systemArguments(await systemView()));
   }
 
   /** Where the control groups of pods are, beneath each of these. */

@@ -57,13 +57,13 @@ export class BubblewrapRuntime implements LocalRuntime {
     return (await this.#probe()).layout;
   }
 
-  async open(ground: LocalHost): Promise<OpenRuntime> {
+  async open(context: LocalHost): Promise<OpenRuntime> {
     const { bwrapPath = 'bwrap', clock, log = () => {} } = this.#settings;
     const [capabilities, bwrap = bwrapPath, view] = await Promise.all([this.#probe(), findProgram(bwrapPath), systemView()]);
     const { memory, processes } = capabilities.limits;
     const rlimits = { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' };
     const ownUser = (await isNeeded()) ? await openOwnUser() : undefined;
-    return new OpenBubblewrap({ ...ground, capabilities, bwrap, system: systemArguments(view), rlimits, ownUser }, clock, log);
+    return new OpenBubblewrap({ ...context, capabilities, bwrap, system: systemArguments(view), rlimits, ownUser }, clock, log);
   }
 
   #probe(): Promise<Capabilities> {
@@ -83,27 +83,27 @@ interface BubblewrapContext extends LocalHost {
 }
 
 class OpenBubblewrap implements OpenRuntime {
-  readonly #ground: BubblewrapContext;
+  readonly #context: BubblewrapContext;
   readonly #clock: Clock;
   readonly #wardens: Wardens;
 
-  constructor(ground: BubblewrapContext, clock: Clock, log: (message: string) => void) {
-    this.#ground = ground;
+  constructor(context: BubblewrapContext, clock: Clock, log: (message: string) => void) {
+    this.#context = context;
     this.#clock = clock;
-    this.#wardens = new Wardens({ ...ground, clock }, log);
+    this.#wardens = new Wardens({ ...context, clock }, log);
   }
 
   makesCgroup(template: SandboxTemplate): boolean {
-    return isForked(template, this.#ground.capabilities);
+    return isForked(template, this.#context.capabilities);
   }
 
   hostProcesses(template: SandboxTemplate): number {
-    return template.limits.processes + (isForked(template, this.#ground.capabilities) ? 0 : BUBBLEWRAP_PROCESSES);
+    return template.limits.processes + (isForked(template, this.#context.capabilities) ? 0 : BUBBLEWRAP_PROCESSES);
   }
 
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
-    if (isForked(template, this.#ground.capabilities)) return this.#wardens.fork(site, template, signal);
-    await using namespace = await this.#ground.ownUser?.plain();
+    if (isForked(template, this.#context.capabilities)) return this.#wardens.fork(site, template, signal);
+    await using namespace = await this.#context.ownUser?.plain();
     const launched = await launch(await this.#plan(site, template, namespace));
     const program = new LaunchedProgram('bubblewrap', launched, new BubblewrapProcesses(site.directory, this.#clock));
     await program.begin(site.cgroup !== undefined, signal);
@@ -111,9 +111,9 @@ class OpenBubblewrap implements OpenRuntime {
   }
 
   async startPair({ environment, policy }: PairedSites, template: ApartTemplate, signal: AbortSignal): Promise<StartedPair> {
-    if (isForked(template, this.#ground.capabilities)) return this.#wardens.forkPair({ environment, policy }, template, signal);
-    await using one = await this.#ground.ownUser?.plain();
-    await using other = await this.#ground.ownUser?.plain();
+    if (isForked(template, this.#context.capabilities)) return this.#wardens.forkPair({ environment, policy }, template, signal);
+    await using one = await this.#context.ownUser?.plain();
+    await using other = await this.#context.ownUser?.plain();
     const policyTemplate = { ...template, command: template.policy.command };
     const launched = await launchJoined(await this.#plan(environment, template, one), await this.#plan(policy, policyTemplate, other));
     const program = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
@@ -136,19 +136,19 @@ class OpenBubblewrap implements OpenRuntime {
     principal: string,
     signal: AbortSignal,
   ): Promise<Sharing | undefined> {
-    return isForked(template, this.#ground.capabilities) ? this.#wardens.share(template, content, principal, signal) : undefined;
+    return isForked(template, this.#context.capabilities) ? this.#wardens.share(template, content, principal, signal) : undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#wardens[Symbol.asyncDispose]();
-    await this.#ground.ownUser?.[Symbol.asyncDispose]();
+    await this.#context.ownUser?.[Symbol.asyncDispose]();
   }
 
   /** @param namespace the sandbox's user namespace, where it does not make one itself. */
   async #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Promise<Launch> {
-    const { bwrap, etc, filter, covered, rlimits, ownUser } = this.#ground;
+    const { bwrap, etc, filter, covered, rlimits, ownUser } = this.#context;
     const root = template.workspace?.root;
-    const system = root === undefined ? this.#ground.system : systemArguments(await rootView(root));
+    const system = root === undefined ? this.#context.system : systemArguments(await rootView(root));
     return {
       bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
       unlisted: environmentArguments(template.environment),

@@ -63,7 +63,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #files: CgroupFiles;
   readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
   readonly #creations = new Creations();
-  #ground: Promise<Runtime> | undefined;
+  #opened: Promise<Runtime> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(runtime: LocalRuntime, { stateDir, owner, clock, cgroupFiles = kernelCgroupFiles }: LocalOptions) {
@@ -110,11 +110,11 @@ export class LocalProvider implements SandboxProvider {
   }
 
   #prepare(): Promise<Runtime> {
-    this.#ground ??= this.#open().catch((error: unknown) => {
-      this.#ground = undefined;
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#opened = undefined;
       throw creationError(error, this.#directory);
     });
-    return this.#ground;
+    return this.#opened;
   }
 
   async #open(): Promise<Runtime> {
@@ -146,7 +146,7 @@ export class LocalProvider implements SandboxProvider {
 
   async #create({ id, template, audience }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(template);
-    const ground = await this.#prepare();
+    const opened = await this.#prepare();
     const sites: Site[] = [];
     const open = async (name: SandboxId): Promise<Site> => {
       const site = await this.#site(name, audience);
@@ -155,9 +155,9 @@ export class LocalProvider implements SandboxProvider {
     };
     try {
       const site = await open(id);
-      if (!isApart(template)) return await this.#build(site, template, isolation, ground, signal);
+      if (!isApart(template)) return await this.#build(site, template, isolation, opened, signal);
       const policy = await open(policyIdOf(id));
-      return await this.#buildPair({ environment: site, policy }, template, isolation, ground, signal);
+      return await this.#buildPair({ environment: site, policy }, template, isolation, opened, signal);
     } catch (error) {
       const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
       await Promise.all(sites.map((site) => this.#abandon(site)));
@@ -174,10 +174,10 @@ export class LocalProvider implements SandboxProvider {
     return { id, audience, directory, inbox: new Inbox(directory) };
   }
 
-  async #build(site: Site, template: SandboxTemplate, isolation: Isolation, ground: Runtime, signal: AbortSignal): Promise<Sandbox> {
-    await equip(site, template, ground);
+  async #build(site: Site, template: SandboxTemplate, isolation: Isolation, opened: Runtime, signal: AbortSignal): Promise<Sandbox> {
+    await equip(site, template, opened);
     if (signal.aborted) throw abortError(signal);
-    return this.#sandbox(site, template, isolation, await ground.runtime.start(placeOf(site), template, signal));
+    return this.#sandbox(site, template, isolation, await opened.runtime.start(placeOf(site), template, signal));
   }
 
   /** Two sandboxes to this machine, one to who uses it. */
@@ -185,14 +185,14 @@ export class LocalProvider implements SandboxProvider {
     { environment, policy }: { readonly environment: Site; readonly policy: Site },
     template: ApartTemplate,
     isolation: Isolation,
-    ground: Runtime,
+    opened: Runtime,
     signal: AbortSignal,
   ): Promise<Sandbox> {
-    if (!ground.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
-    await equip(environment, template, ground);
-    await equip(policy, template, ground);
+    if (!opened.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
+    await equip(environment, template, opened);
+    await equip(policy, template, opened);
     if (signal.aborted) throw abortError(signal);
-    const started = await ground.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
+    const started = await opened.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
     return new PairedSandbox(
       this.#sandbox(environment, template, isolation, started.environment),
       this.#sandbox(policy, template, isolation, started.policy),
@@ -231,13 +231,13 @@ export class LocalProvider implements SandboxProvider {
 
   async #close(): Promise<void> {
     await this.#creations.close();
-    const ground = await this.#ground?.catch(() => undefined);
+    const opened = await this.#opened?.catch(() => undefined);
     const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
     // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
-    const ends = await Promise.allSettled([ground?.runtime[Symbol.asyncDispose](), ...destructions]);
+    const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), ...destructions]);
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw creationError(failure.reason, this.#directory);
-    if (ground) await this.#clear(ground.cgroups, ground.covered);
+    if (opened) await this.#clear(opened.cgroups, opened.covered);
   }
 
   /** The record goes last, so that a sweep finds what could not be removed. */

@@ -26,7 +26,7 @@ export interface LocalRuntime {
   /** Where control groups can be made; undefined where sandboxes do without. */
   cgroupLayout(): Promise<CgroupLayout | undefined>;
   /** Called before the first sandbox is made, and again by the next when it has failed. A failure leaves nothing open. */
-  open(ground: LocalHost): Promise<OpenRuntime>;
+  open(host: LocalHost): Promise<OpenRuntime>;
 }
 
 /** What all sandboxes of one provider stand on. */

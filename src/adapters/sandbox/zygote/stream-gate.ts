@@ -8,7 +8,7 @@ const SOCKET = '_warden.sock';
 /** A token in hexadecimal, a space, the name of the stream. */
 const GREETING_MAX_BYTES = 64 + 8;
 /** Connections that have not said yet what they are. Honest ones say it in the same moment. */
-const STRANGERS_MAX = 8192;
+const MAX_UNIDENTIFIED = 8192;
 
 const streamSchema = z.enum(['stdin', 'stdout', 'stderr']);
 export type StreamName = z.infer<typeof streamSchema>;
@@ -31,22 +31,22 @@ export class StreamGate implements AsyncDisposable {
   readonly #server: Server;
   readonly #directory: FileHandle;
   readonly #expected = new Map<string, (name: StreamName, socket: Socket) => void>();
-  readonly #strangers = new Set<Socket>();
+  readonly #unidentified = new Set<Socket>();
 
-  readonly #strangersMax: number;
+  readonly #maxUnidentified: number;
 
-  private constructor(server: Server, directory: FileHandle, strangersMax: number) {
+  private constructor(server: Server, directory: FileHandle, maxUnidentified: number) {
     this.#server = server;
     this.#directory = directory;
-    this.#strangersMax = strangersMax;
+    this.#maxUnidentified = maxUnidentified;
     server.on('connection', (socket) => this.#ask(socket));
   }
 
   /**
    * @param directory of the owner; no other user may look into it.
-   * @param strangersMax how many connections may be silent at a time.
+   * @param maxUnidentified how many connections may be silent at a time.
    */
-  static async open(directory: string, strangersMax = STRANGERS_MAX): Promise<StreamGate> {
+  static async open(directory: string, maxUnidentified = MAX_UNIDENTIFIED): Promise<StreamGate> {
     // The path of a socket may have 107 bytes at most, and the owner's directory may lie deep.
     const handle = await open(directory, 'r');
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: false });
@@ -59,7 +59,7 @@ export class StreamGate implements AsyncDisposable {
       await handle.close();
       throw error;
     }
-    return new StreamGate(server, handle, strangersMax);
+    return new StreamGate(server, handle, maxUnidentified);
   }
 
   expect(): Admission {
@@ -84,7 +84,7 @@ export class StreamGate implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#strangers) socket.destroy();
+    for (const socket of this.#unidentified) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
     await this.#directory.close();
   }
@@ -92,9 +92,9 @@ export class StreamGate implements AsyncDisposable {
   /** The greeting is taken off the stream; what follows it is the program's. */
   #ask(socket: Socket): void {
     this.#makeRoom();
-    this.#strangers.add(socket);
+    this.#unidentified.add(socket);
     socket.on('error', () => {});
-    const forget = (): void => void this.#strangers.delete(socket);
+    const forget = (): void => void this.#unidentified.delete(socket);
     // One that only ends its side would otherwise stay half open for ever.
     const leave = (): void => void socket.destroy();
     socket.once('close', forget);
@@ -119,9 +119,9 @@ export class StreamGate implements AsyncDisposable {
 
   /** Who has waited longest gives way: honest ones have gone on long before. */
   #makeRoom(): void {
-    if (this.#strangers.size < this.#strangersMax) return;
-    for (const oldest of this.#strangers) {
-      this.#strangers.delete(oldest);
+    if (this.#unidentified.size < this.#maxUnidentified) return;
+    for (const oldest of this.#unidentified) {
+      this.#unidentified.delete(oldest);
       oldest.destroy();
       return;
     }

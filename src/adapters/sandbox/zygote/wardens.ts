@@ -62,7 +62,7 @@ const IMAGES = '_images';
 
 /** The wardens of one provider: one for each template, started when it is first needed, and again after it has died. */
 export class Wardens implements AsyncDisposable {
-  readonly #ground: WardenContext;
+  readonly #context: WardenContext;
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
   readonly #wardens = new Map<string, Entry>();
@@ -70,10 +70,10 @@ export class Wardens implements AsyncDisposable {
   #imagesMade = 0;
 
   /** @param log gets problems that fail nothing. */
-  constructor(ground: WardenContext, log: (message: string) => void) {
-    this.#ground = ground;
+  constructor(context: WardenContext, log: (message: string) => void) {
+    this.#context = context;
     this.#log = log;
-    this.#opened = openPlaces(ground.directory, log);
+    this.#opened = openPlaces(context.directory, log);
     this.#opened.catch(() => {});
   }
 
@@ -166,9 +166,9 @@ export class Wardens implements AsyncDisposable {
   }
 
   async #start(template: ForkableTemplate): Promise<Warden> {
-    const { bwrap, system, etc, directory, covered, ownUser } = this.#ground;
+    const { bwrap, system, etc, directory, covered, ownUser } = this.#context;
     const { gate, inbox } = await this.#opened;
-    const hierarchies = this.#ground.cgroups?.limitFiles(template.limits) ?? [];
+    const hierarchies = this.#context.cgroups?.limitFiles(template.limits) ?? [];
     const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
       const { python, program } = template.zygote;
@@ -185,7 +185,7 @@ export class Wardens implements AsyncDisposable {
         descriptors,
       );
       process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, hierarchies) })}\n`);
-      return new Warden(process, gate, this.#ground.clock);
+      return new Warden(process, gate, this.#context.clock);
     } finally {
       for (const group of groups) await group.close();
     }
@@ -193,7 +193,7 @@ export class Wardens implements AsyncDisposable {
 
   #settings({ zygote, limits, network, mounts }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
     const { tmpBytes, sharedBytes } = writableSizes(limits);
-    const { rlimits } = this.#ground;
+    const { rlimits } = this.#context;
     return {
       imports: zygote.imports,
       limits: {
@@ -206,7 +206,7 @@ export class Wardens implements AsyncDisposable {
       },
       mounts_within: mountsWithin(mounts),
       uid: INSIDE_UID,
-      own_user: this.#ground.ownUser !== undefined,
+      own_user: this.#context.ownUser !== undefined,
       host_network: network === 'host',
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
       cgroups: hierarchies.map(({ files }, i) => ({

@@ -29,8 +29,8 @@ export interface PlannedSuite {
 }
 
 /** The checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
-export async function planCheckpoints({ checkpoints }: BatchFile, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
-  const planned = (await Promise.all(checkpoints.map((each) => expandCheckpoint(each, ground)))).flat();
+export async function planCheckpoints({ checkpoints }: BatchFile, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+  const planned = (await Promise.all(checkpoints.map((each) => expandCheckpoint(each, context)))).flat();
   const titles = planned.map(({ title }) => title);
   const twice = titles.find((title, i) => titles.indexOf(title) !== i);
   if (twice === undefined) return planned;
@@ -38,22 +38,22 @@ export async function planCheckpoints({ checkpoints }: BatchFile, ground: BatchC
 }
 
 /** @throws InputError as `readSuite` does. */
-export function planSuites({ suites }: BatchFile, ground: BatchContext): Promise<readonly PlannedSuite[]> {
+export function planSuites({ suites }: BatchFile, context: BatchContext): Promise<readonly PlannedSuite[]> {
   return Promise.all(
-    suites.map(async (title) => ({ title, suite: /\.(ya?ml|json)$/.test(title) ? await ground.readSuite(title) : title })),
+    suites.map(async (title) => ({ title, suite: /\.(ya?ml|json)$/.test(title) ? await context.readSuite(title) : title })),
   );
 }
 
-async function expandCheckpoint(written: BatchCheckpoint, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
-  if (typeof written !== 'string') return 'files' in written ? fromFiles(written, ground) : [{ title: titleOf(written), named: written }];
+async function expandCheckpoint(written: BatchCheckpoint, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+  if (typeof written !== 'string') return 'files' in written ? fromFiles(written, context) : [{ title: titleOf(written), named: written }];
   const named = nameCheckpoint(written);
-  return 'path' in named ? fromFiles({ files: written }, ground) : [{ title: written, named }];
+  return 'path' in named ? fromFiles({ files: written }, context) : [{ title: written, named }];
 }
 
 type Files = Extract<BatchCheckpoint, { readonly files: string }>;
 
-async function fromFiles({ files, labelled, ...own }: Files, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
-  const paths = await ground.match(files);
+async function fromFiles({ files, labelled, ...own }: Files, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+  const paths = await context.match(files);
   if (paths.length === 0)
     throw new InputError(
       'batch.no-match',
@@ -61,7 +61,7 @@ async function fromFiles({ files, labelled, ...own }: Files, ground: BatchContex
     );
   return paths.map((title) => {
     const labels = labelled === undefined ? {} : labelsIn(title, labelled);
-    return { title, named: { ...labels, ...own, path: ground.absolute(title) } };
+    return { title, named: { ...labels, ...own, path: context.absolute(title) } };
   });
 }
 

@@ -35,18 +35,18 @@ export function isUpload(route: string): boolean {
 }
 
 /** Bringing checkpoints, and asking whether they are here. In a scope of its own: its bodies are not parsed. */
-export async function checkpointRoutes(scope: FastifyInstance, desk: CheckpointService): Promise<void> {
+export async function checkpointRoutes(scope: FastifyInstance, checkpoints: CheckpointService): Promise<void> {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   scope.addHook('onSend', async ({ raw, headers }, reply) => {
     const isLeft = raw.readableDidRead || Number(headers['content-length'] ?? 0) > DRAINED_BYTES;
     if (reply.statusCode >= 400 && !raw.complete && isLeft) reply.header('connection', 'close');
   });
-  headRoute(scope, desk);
-  putRoute(scope, desk);
+  headRoute(scope, checkpoints);
+  putRoute(scope, checkpoints);
 }
 
-function headRoute(scope: FastifyInstance, desk: CheckpointService): void {
+function headRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
   scope.withTypeProvider<ZodTypeProvider>().head(
     ROUTE,
     {
@@ -63,15 +63,15 @@ function headRoute(scope: FastifyInstance, desk: CheckpointService): void {
     async (request, reply) => {
       const digest = parseDigest(`sha256:${request.params.sha256}`);
       const { principal } = requireCaller(request.caller);
-      if (await desk.find(digest, principal)) return reply.code(200).send(undefined);
-      const receiveUpload = await desk.countReceived(digest, principal, request.query.kind);
-      reply.header(UPLOAD_OFFSET, String(receiveUpload));
-      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${receiveUpload} bytes of it have come`);
+      if (await checkpoints.find(digest, principal)) return reply.code(200).send(undefined);
+      const received = await checkpoints.countReceived(digest, principal, request.query.kind);
+      reply.header(UPLOAD_OFFSET, String(received));
+      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
     },
   );
 }
 
-function putRoute(scope: FastifyInstance, desk: CheckpointService): void {
+function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
   scope.withTypeProvider<ZodTypeProvider>().put(
     ROUTE,
     {
@@ -103,9 +103,9 @@ function putRoute(scope: FastifyInstance, desk: CheckpointService): void {
         size,
         bytes: bytesOf(request, length),
       };
-      const uploaded = await receiveUpload(request, () => desk.receive(part, createGoneSignal(reply)));
+      const uploaded = await receiveUpload(request, () => checkpoints.receive(part, createGoneSignal(reply)));
       if (uploaded.kind === 'stored') return reply.code(201).send(checkpointResource(uploaded.checkpoint));
-      return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ receiveUpload: uploaded.received });
+      return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ received: uploaded.received });
     },
   );
 }

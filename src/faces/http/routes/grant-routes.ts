@@ -12,7 +12,7 @@ import { PROBLEMS } from '../problems/problem-responses.ts';
 const ROUTE = '/v1/checkpoints/:sha256/grants';
 
 /** Letting other principals use a checkpoint. */
-export function grantRoutes(instance: FastifyInstance, desk: GrantService): void {
+export function grantRoutes(instance: FastifyInstance, grants: GrantService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     ROUTE,
@@ -25,7 +25,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
         response: { 200: grantListSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => ({ items: (await desk.list(digestOf(params), requireCaller(caller))).map(grantResource) }),
+    async ({ params, caller }) => ({ items: (await grants.list(digestOf(params), requireCaller(caller))).map(grantResource) }),
   );
   app.post(
     ROUTE,
@@ -40,7 +40,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
       },
     },
     async ({ params, body, caller }, reply) => {
-      const grant = await desk.grant(digestOf(params), body.principal, requireCaller(caller));
+      const grant = await grants.grant(digestOf(params), body.principal, requireCaller(caller));
       return reply.code(201).send(grantResource(grant));
     },
   );
@@ -56,7 +56,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
       },
     },
     async ({ params, caller }) => {
-      const revoked = await desk.revoke(digestOf(params), params.principal, requireCaller(caller));
+      const revoked = await grants.revoke(digestOf(params), params.principal, requireCaller(caller));
       return { items: revoked.map(grantResource) };
     },
   );

@@ -8,7 +8,7 @@ import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from '../sche
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
 /** Looking at pools, and scaling them. */
-export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
+export function poolRoutes(instance: FastifyInstance, pools: PoolService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/pools',
@@ -19,7 +19,7 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
         response: { 200: poolListSchema, ...PROBLEMS },
       },
     },
-    ({ caller }) => ({ items: desk.list().map((report) => withholdErrors(requireCaller(caller), poolResource(report))) }),
+    ({ caller }) => ({ items: pools.list().map((report) => withholdErrors(requireCaller(caller), poolResource(report))) }),
   );
   app.patch(
     '/v1/pools/:name',
@@ -32,7 +32,7 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
         response: { 200: poolSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, requireCaller(caller).principal)),
+    async ({ params, body, caller }) => poolResource(await pools.change(params.name, body, requireCaller(caller).principal)),
   );
 }
 

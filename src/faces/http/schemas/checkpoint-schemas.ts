@@ -55,5 +55,5 @@ export const checkpointSchema = z
   .describe('a checkpoint that is here, verified');
 
 export const partialUploadSchema = z.strictObject({
-  receiveUpload: z.int().describe('bytes that have come: where the next part begins. In the header Upload-Offset, too'),
+  received: z.int().describe('bytes that have come: where the next part begins. In the header Upload-Offset, too'),
 });

@@ -9,10 +9,10 @@ import type { EvaluationRunConfig } from '../../../../src/orchestrator/run/evalu
 import type { StoredCheckpoint } from '../../../../src/policy-distribution/stored-checkpoint.ts';
 import type { PoolConfig } from '../../../../src/pool/planning/pool-config.ts';
 import type { PoolState } from '../../../../src/pool/members/pool-state.ts';
-import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';
+import { MACHINE, PROJECT } from '../../../support/e2b/e2b-context.ts';
 import { E2bSimulator, type SimulatorOptions } from '../../../support/e2b/simulator.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { EvaluationScene, type SceneOptions, suiteWith, TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { EvaluationFixture, type FixtureOptions, suiteWith, TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../../../support/in-memory-runner.ts';
 import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
@@ -74,28 +74,28 @@ export async function evaluateAtE2b({
 }
 
 async function evaluate(
-  options: SceneOptions,
+  options: FixtureOptions,
   simulator: E2bSimulator,
   episodes: number,
   whenReady: (() => void) | undefined,
 ): Promise<Pick<E2bRun, 'official' | 'error' | 'pool'>> {
   const { clock } = options;
   const provider = createE2bProvider({
-    owner: parseOwnerId('scene'),
+    owner: parseOwnerId('fixture'),
     clock,
     account: simulator.credentials,
     projectDirectory: PROJECT,
     log: () => {},
   });
-  await using scene = new EvaluationScene({ ...options, provider, template: { ...TEMPLATE, providerPart: new E2bPart(MACHINE) } });
+  await using fixture = new EvaluationFixture({ ...options, provider, template: { ...TEMPLATE, providerPart: new E2bPart(MACHINE) } });
   const { sandboxes = 0 } = options;
   try {
-    if (whenReady) await eventually('all sandboxes are ready', () => scene.poolState().sandboxes.idle === sandboxes);
+    if (whenReady) await eventually('all sandboxes are ready', () => fixture.poolState().sandboxes.idle === sandboxes);
     whenReady?.();
-    const summary = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes } }), {}, CHECKPOINT);
-    return { official: digestOf(JSON.stringify(summary.official)), pool: scene.poolState() };
+    const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'fixed', episodes } }), {}, CHECKPOINT);
+    return { official: digestOf(JSON.stringify(summary.official)), pool: fixture.poolState() };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind !== 'infrastructure') throw error;
-    return { error: error.code, pool: scene.poolState() };
+    return { error: error.code, pool: fixture.poolState() };
   }
 }

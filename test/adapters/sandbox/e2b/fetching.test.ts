@@ -6,25 +6,25 @@ import type { FetchOrder } from '../../../../src/kernel/fetching.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
 import { bakedRunner } from '../../../support/e2b/baked-runner.ts';
-import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';
+import { MACHINE, PROJECT } from '../../../support/e2b/e2b-context.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
 import { E2bSimulator } from '../../../support/e2b/simulator.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
-import { OriginScene } from '../../delivery/origin-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
+import { OriginFixture } from '../../delivery/origin-fixture.ts';
 import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 useRealSockets();
 const { python, mounts } = await bakedRunner();
 
 /** An account at the simulator whose sandboxes say what the files are that they are given. */
-class Scene implements AsyncDisposable {
+class Fixture implements AsyncDisposable {
   readonly simulator: E2bSimulator;
-  readonly origins: OriginScene;
+  readonly origins: OriginFixture;
   readonly #provider: SandboxProvider;
 
-  private constructor(simulator: E2bSimulator, origins: OriginScene) {
+  private constructor(simulator: E2bSimulator, origins: OriginFixture) {
     this.simulator = simulator;
     this.origins = origins;
     this.#provider = createE2bProvider({
@@ -37,8 +37,8 @@ class Scene implements AsyncDisposable {
     });
   }
 
-  static async open(): Promise<Scene> {
-    return new Scene(await E2bSimulator.open({ baked: mounts }), await OriginScene.open());
+  static async open(): Promise<Fixture> {
+    return new Fixture(await E2bSimulator.open({ baked: mounts }), await OriginFixture.open());
   }
 
   sandbox(): Promise<Sandbox> {
@@ -69,28 +69,28 @@ async function digestInside({ stdin, stdout }: Sandbox, path: string): Promise<s
 
 describe('an E2B sandbox that fetches', () => {
   it('has the very bytes where its program reads them, and may connect to that host alone', async () => {
-    await using scene = await Scene.open();
-    const { file, order } = await scene.checkpoint();
-    const sandbox = await scene.sandbox();
+    await using fixture = await Fixture.open();
+    const { file, order } = await fixture.checkpoint();
+    const sandbox = await fixture.sandbox();
     const directory = await sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     expect(await digestInside(sandbox, `${directory}/actor/policy.safetensors`)).toBe(file.digest);
-    expect(scene.simulator.account.reached).toEqual([['127.0.0.1']]);
+    expect(fixture.simulator.account.reached).toEqual([['127.0.0.1']]);
   });
 
   it('whose link has expired has nothing, and says which file and why', async () => {
-    await using scene = await Scene.open();
-    const { file, order } = await scene.checkpoint();
-    const sandbox = await scene.sandbox();
-    await scene.origins.clock.advance(3_600_000);
+    await using fixture = await Fixture.open();
+    const { file, order } = await fixture.checkpoint();
+    const sandbox = await fixture.sandbox();
+    await fixture.origins.clock.advance(3_600_000);
     const refused = sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     await expect(refused).rejects.toMatchObject({ code: 'sandbox.fetch', kind: 'infrastructure' });
     await expect(refused).rejects.toThrow(`actor/policy.safetensors (${file.digest}): the server answered 403 the link has expired`);
   });
 
   it('and is destroyed meanwhile says that it is gone', async () => {
-    await using scene = await Scene.open();
-    const { order } = await scene.checkpoint();
-    const sandbox = await scene.sandbox();
+    await using fixture = await Fixture.open();
+    const { order } = await fixture.checkpoint();
+    const sandbox = await fixture.sandbox();
     const under = sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     under?.catch(() => undefined);
     await sandbox.destroy();

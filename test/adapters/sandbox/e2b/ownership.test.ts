@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isForgotten, isGone, labels, readLabel } from '../../../../src/adapters/sandbox/e2b/ownership.ts';
 import { identifyThisProcess } from '../../../../src/adapters/sandbox/local/owner-record.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 
 const [owner, id] = [parseOwnerId('owner'), parseSandboxId('s1')];
 const self = await identifyThisProcess();

@@ -2,35 +2,35 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { shellCommands } from '../../../contract/sandbox-commands.ts';
-import { exchange, firstLine } from '../../../contract/sandbox-scene.ts';
-import { E2bGround } from '../../../support/e2b/e2b-ground.ts';
+import { exchange, firstLine } from '../../../contract/sandbox-fixture.ts';
+import { E2bContext } from '../../../support/e2b/e2b-context.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
 import { SkippableClock } from '../../../support/skippable-clock.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 
 useRealSockets();
 const commands = shellCommands('python3');
 const NEVER = new AbortController().signal;
 
-let ground: E2bGround;
+let context: E2bContext;
 let provider: SandboxProvider;
 beforeEach(async () => {
-  ground = await E2bGround.open([]);
-  provider = ground.provider();
+  context = await E2bContext.open([]);
+  provider = context.provider();
 });
 afterEach(async () => {
   await provider[Symbol.asyncDispose]();
-  expect(await ground.traces()).toEqual([]);
-  expect(ground.clock.pending).toBe(0);
-  await ground[Symbol.asyncDispose]();
+  expect(await context.traces()).toEqual([]);
+  expect(context.clock.pending).toBe(0);
+  await context[Symbol.asyncDispose]();
 });
 
 function create(command: readonly string[] = commands.echo()): Promise<Sandbox> {
-  return provider.create({ id: parseSandboxId('sleeper'), template: { ...TEMPLATE, command, ...ground.additions } }, NEVER);
+  return provider.create({ id: parseSandboxId('sleeper'), template: { ...TEMPLATE, command, ...context.additions } }, NEVER);
 }
 
-const states = (): readonly string[] => ground.simulator.account.tenants.map(({ state }) => state);
+const states = (): readonly string[] => context.simulator.account.tenants.map(({ state }) => state);
 
 test('a sandbox that was laid to rest is paused, and the next input finds its program where it was', async () => {
   const sandbox = await create();
@@ -63,13 +63,13 @@ test('an upload wakes it', async () => {
 test('a paused sandbox is not extended, does not end by itself, and is extended again when it is awake', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
-  ground.clock.skip(1_000_000);
-  expect(ground.simulator.faults.requests.extend).toBeUndefined();
+  context.clock.skip(1_000_000);
+  expect(context.simulator.faults.requests.extend).toBeUndefined();
   await exchange(sandbox, 'awake\n');
-  ground.clock.skip(150_000);
-  await eventually('it is extended', () => ground.simulator.faults.requests.extend !== undefined);
+  context.clock.skip(150_000);
+  await eventually('it is extended', () => context.simulator.faults.requests.extend !== undefined);
   await exchange(sandbox, 'still there\n');
-  expect(ground.simulator.faults.requests.extend).toBe(1);
+  expect(context.simulator.faults.requests.extend).toBe(1);
 });
 
 test('a paused sandbox can be destroyed as it is', async () => {
@@ -77,13 +77,13 @@ test('a paused sandbox can be destroyed as it is', async () => {
   await sandbox.capabilities?.rest?.();
   await sandbox.destroy();
   expect(await sandbox.exit).toEqual({ kind: 'destroyed' });
-  expect(await ground.traces()).toEqual([]);
+  expect(await context.traces()).toEqual([]);
 });
 
 test('a sandbox that is taken away while it sleeps is lost when somebody needs it', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
-  await ground.killFromOutside(provider, sandbox.id);
+  await context.killFromOutside(provider, sandbox.id);
   sandbox.stdin.write('anybody?\n');
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
 });
@@ -92,7 +92,7 @@ test('a sandbox that was forgotten while it was paused is swept from wherever, o
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
   const later = new SkippableClock();
-  const stranger = ground.provider(later);
+  const stranger = context.provider(later);
   later.skip(TEMPLATE.limits.lifetimeSeconds * 1000);
   expect(await stranger.sweep(NEVER), 'clocks may differ by an hour').toEqual([]);
   later.skip(3_700_000);

@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import { exchange } from '../../../contract/sandbox-scene.ts';
-import { E2bGround } from '../../../support/e2b/e2b-ground.ts';
+import { exchange } from '../../../contract/sandbox-fixture.ts';
+import { E2bContext } from '../../../support/e2b/e2b-context.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 
 useRealSockets();
 
 test('a program is heard as long as a command runs beside it, and its connection stands', async () => {
   // The first start is the program's own.
-  await using ground = await E2bGround.open([], { faults: [{ route: 'start', nth: 3, kind: 'failing' }] });
-  await using provider = ground.provider();
+  await using context = await E2bContext.open([], { faults: [{ route: 'start', nth: 3, kind: 'failing' }] });
+  await using provider = context.provider();
   const sandbox = await provider.create(
-    { id: parseSandboxId('far'), template: { ...TEMPLATE, command: ['cat'], ...ground.additions } },
+    { id: parseSandboxId('far'), template: { ...TEMPLATE, command: ['cat'], ...context.additions } },
     new AbortController().signal,
   );
   await exchange(sandbox, 'here\n');
   expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
   expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
   expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
-  await ground.killFromOutside(provider, sandbox.id);
+  await context.killFromOutside(provider, sandbox.id);
   expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
 });

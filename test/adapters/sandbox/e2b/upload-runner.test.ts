@@ -5,7 +5,7 @@ import { Sandbox } from 'e2b';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { uploadRunner } from '../../../../src/adapters/sandbox/e2b/upload-runner.ts';
 import { messageOf } from '../../../../src/kernel/errors.ts';
-import { E2bGround, PROJECT } from '../../../support/e2b/e2b-ground.ts';
+import { E2bContext, PROJECT } from '../../../support/e2b/e2b-context.ts';
 import type { Fault } from '../../../support/e2b/faults.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
 import { SIMULATED_TEMPLATE } from '../../../support/e2b/simulator.ts';
@@ -25,18 +25,18 @@ const note = (error: unknown): void => void uncaught.push(error);
 beforeEach(() => void process.on('unhandledRejection', note));
 afterEach(() => void process.off('unhandledRejection', note));
 
-async function withSandbox(faults: readonly Fault[], act: (remote: Sandbox, ground: E2bGround) => Promise<void>): Promise<void> {
-  await using ground = await E2bGround.open([], { faults });
-  const remote = await Sandbox.create(SIMULATED_TEMPLATE, { ...ground.simulator.credentials, timeoutMs: LIFE_MS });
-  await act(remote, ground);
+async function withSandbox(faults: readonly Fault[], act: (remote: Sandbox, context: E2bContext) => Promise<void>): Promise<void> {
+  await using context = await E2bContext.open([], { faults });
+  const remote = await Sandbox.create(SIMULATED_TEMPLATE, { ...context.simulator.credentials, timeoutMs: LIFE_MS });
+  await act(remote, context);
   expect(uncaught).toEqual([]);
 }
 
 test('every file of the runner is in the sandbox, as it is here', async () => {
   const directory = path.join(PROJECT, 'runner');
   const files = (await readdir(directory, { recursive: true })).filter((file) => file.endsWith('.py'));
-  await withSandbox([], async (remote, ground) => {
-    await uploadRunner(remote, PLACE, ground.clock, NEVER);
+  await withSandbox([], async (remote, context) => {
+    await uploadRunner(remote, PLACE, context.clock, NEVER);
     const listed = await remote.commands.run('cd /muster/runner && find . -type f | sort | xargs cat', { user: 'root' });
     const contents = await Promise.all(
       files
@@ -51,12 +51,12 @@ test('every file of the runner is in the sandbox, as it is here', async () => {
 });
 
 test('an upload that is called off in its first moments ends with the reason, and nothing else goes wrong', async () => {
-  await withSandbox([], async (remote, ground) => {
+  await withSandbox([], async (remote, context) => {
     const requests = vi.spyOn(remote.files, 'write');
     for (let turns = 0; turns < TURNS; turns += 3) {
       const calling = new AbortController();
       requests.mockClear();
-      const upload = uploadRunner(remote, PLACE, ground.clock, calling.signal).then(() => 'done', messageOf);
+      const upload = uploadRunner(remote, PLACE, context.clock, calling.signal).then(() => 'done', messageOf);
       while (requests.mock.calls.length === 0) await turn();
       for (let i = 0; i < turns; i += 1) await turn();
       calling.abort(new Error('called off'));
@@ -70,16 +70,16 @@ test('a connection that breaks before or after the file has come is made again',
     { route: 'upload', nth: 1, kind: 'dropped' },
     { route: 'upload', nth: 2, kind: 'answer-dropped' },
   ];
-  await withSandbox(faults, async (remote, ground) => {
+  await withSandbox(faults, async (remote, context) => {
     await uploadRunner(remote, PLACE, new HurriedClock(100), NEVER);
-    expect(ground.simulator.faults.requests.upload).toBe(3);
+    expect(context.simulator.faults.requests.upload).toBe(3);
   });
 });
 
 test('a template without the interpreter is told of at once', async () => {
-  await withSandbox([], async (remote, ground) => {
-    const upload = uploadRunner(remote, { ...PLACE, python: '/no/such/python' }, ground.clock, NEVER);
+  await withSandbox([], async (remote, context) => {
+    const upload = uploadRunner(remote, { ...PLACE, python: '/no/such/python' }, context.clock, NEVER);
     await expect(upload).rejects.toMatchObject({ code: 'e2b.runner', message: expect.stringContaining('/no/such/python') });
-    expect(ground.simulator.faults.requests.upload).toBe(1);
+    expect(context.simulator.faults.requests.upload).toBe(1);
   });
 });

@@ -3,18 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../aggregation/seeded-random.ts';
 import { faultScenarios, type Alone } from '../../../support/kubernetes/fault-scenarios.ts';
 import { evaluateOnPods, TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
-import type { Asked } from '../../../support/kubernetes/faults.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import type { SimulatedRequest } from '../../../support/kubernetes/faults.ts';
+import { KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
 import { randomFaults } from '../../../support/kubernetes/random-faults.ts';
 
 nock.restore();
 
 const SEED = 20_261_122;
 
-const isCreation = ({ method, path, kind }: Asked): boolean => kind === 'call' && method === 'POST' && path.endsWith('/sandboxclaims');
-const isDeletion = ({ method, path }: Asked): boolean => method === 'DELETE' && path.includes('/sandboxclaims');
-const isWatch = ({ kind, path }: Asked): boolean => kind === 'watch' && path.endsWith('/sandboxclaims');
-const isLook = ({ kind, method, path }: Asked): boolean => kind === 'call' && method === 'GET' && path.includes('/pods/');
+const isCreation = ({ method, path, kind }: SimulatedRequest): boolean =>
+  kind === 'call' && method === 'POST' && path.endsWith('/sandboxclaims');
+const isDeletion = ({ method, path }: SimulatedRequest): boolean => method === 'DELETE' && path.includes('/sandboxclaims');
+const isWatch = ({ kind, path }: SimulatedRequest): boolean => kind === 'watch' && path.endsWith('/sandboxclaims');
+const isLook = ({ kind, method, path }: SimulatedRequest): boolean => kind === 'call' && method === 'GET' && path.includes('/pods/');
 
 const ALONE: readonly Alone[] = [
   ['a claim is answered with 429', isCreation, { kind: 'status', code: 429, retryAfterSeconds: 1 }],
@@ -31,28 +32,28 @@ const ALONE: readonly Alone[] = [
 
 describe('an evaluation on claimed pods, whatever goes wrong', () => {
   const shared = faultScenarios({
-    open: () => KubernetesGround.open(TINY_RUNNERS, {}, { replicas: 2 }),
+    open: () => KubernetesContext.open(TINY_RUNNERS, {}, { replicas: 2 }),
     alone: ALONE,
     mixture: (run) => randomFaults(seededRandom(SEED + run), 0.1),
   });
 
   it('has the official result of pods that Muster makes', async () => {
-    await using made = await KubernetesGround.open(TINY_RUNNERS);
+    await using made = await KubernetesContext.open(TINY_RUNNERS);
     const { undisturbed } = shared();
     expect(await evaluateOnPods(made)).toEqual(undisturbed);
     expect(undisturbed.kind).toBe('official');
   });
 
   it('ends with the same official result when a Sandbox is deleted in mid-evaluation', async () => {
-    const { ground, undisturbed } = shared();
-    const { faults } = ground.simulator;
+    const { context, undisturbed } = shared();
+    const { faults } = context.simulator;
     faults.plan(() => undefined);
     faults.once(({ kind }) => kind === 'exec', { kind: 'disaster', disaster: 'sandbox-deleted', after: 2 });
-    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    expect(await evaluateOnPods(context)).toEqual(undisturbed);
     expect(faults.struck).toMatchObject([{ disaster: 'sandbox-deleted' }]);
     faults.plan(() => undefined);
     // What was taken away goes with nobody waiting for it.
-    await ground.simulator.pods.settled();
-    expect(await ground.traces()).toEqual([]);
+    await context.simulator.pods.settled();
+    expect(await context.traces()).toEqual([]);
   });
 });

@@ -11,12 +11,12 @@ import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { PodPart, type ClaimSettings } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
-import { firstLine, NEVER } from '../../../contract/sandbox-scene.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { firstLine, NEVER } from '../../../contract/sandbox-fixture.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { objectSchema } from '../../../support/kubernetes/api-objects.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
-import { IMAGE, KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { IMAGE, KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
 import { CLAIMS, SANDBOXES, TEMPLATES, WARM_POOL, WARM_POOLS } from '../../../support/kubernetes/agent-sandbox-objects.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { CLAIM_RULES, POOL_RULES } from './roles.ts';
@@ -29,28 +29,28 @@ const LIMITS = { memoryBytes: 2 ** 30, processes: 16, cpus: 1, diskBytes: 2 ** 2
 
 describe('sandboxes that are claimed from agent-sandbox', () => {
   failOnLeftoverProcesses();
-  let ground: KubernetesGround;
+  let context: KubernetesContext;
   let provider: SandboxProvider;
   /** The cluster's clock, ahead of this machine's. */
   let aheadMs: number;
 
   const open = async (claims: ClaimSettings): Promise<void> => {
-    ground = await KubernetesGround.open(TINY_RUNNERS, { now: () => new Date(Date.now() + aheadMs) }, claims);
-    provider = ground.provider();
+    context = await KubernetesContext.open(TINY_RUNNERS, { now: () => new Date(Date.now() + aheadMs) }, claims);
+    provider = context.provider();
   };
   beforeEach(() => {
     aheadMs = 0;
   });
   afterEach(async () => {
     await provider[Symbol.asyncDispose]();
-    await ground[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
 
   const template = (changes: Partial<SandboxTemplate> = {}): SandboxTemplate => ({
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: LIMITS,
-    providerPart: new PodPart(ground.pod),
+    providerPart: new PodPart(context.pod),
     ...changes,
   });
   const make = (): Promise<Sandbox> => provider.create({ id: ID, template: template() }, NEVER);
@@ -64,9 +64,9 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       () => undefined,
       (error: unknown) => error,
     );
-  const names = (resource: string): readonly string[] => ground.simulator.names(resource);
+  const names = (resource: string): readonly string[] => context.simulator.names(resource);
   const warmPods = (): readonly string[] =>
-    ground.simulator.store.all('pods').flatMap(({ metadata }) => (metadata.labels?.[WARM_POOL] ? [metadata.name] : []));
+    context.simulator.store.all('pods').flatMap(({ metadata }) => (metadata.labels?.[WARM_POOL] ? [metadata.name] : []));
 
   describe('of a warm pool that an operator has made', () => {
     beforeEach(() => open({ warmPool: 'muster' }));
@@ -76,36 +76,36 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       const text = edit(readFileSync(OPERATORS, 'utf8').replaceAll('muster-runner:0.1.0', IMAGE).replace('replicas: 8', 'replicas: 2'));
       for (const document of parseAllDocuments(text)) {
         const object = objectSchema.parse(document.toJS());
-        ground.simulator.agentSandbox.create(object.kind === 'SandboxTemplate' ? TEMPLATES : WARM_POOLS, object);
+        context.simulator.agentSandbox.create(object.kind === 'SandboxTemplate' ? TEMPLATES : WARM_POOLS, object);
       }
     };
     it('are told of while the API server refuses their pods, and given up in time', async () => {
-      ground.simulator.store.remove('priorityclasses', 'muster-sandbox');
+      context.simulator.store.remove('priorityclasses', 'muster-sandbox');
       operate();
       const failed = failure();
       await eventually('the obstacle is known', () => (provider.obstacles?.(template())[0]?.detail ?? '').includes('PriorityClass'));
       expect(provider.obstacles?.(template())).toMatchObject([{ kind: 'unclaimed', sandboxes: 1 }]);
-      ground.clock.skip(60_000);
+      context.clock.skip(60_000);
       expect(await failed).toMatchObject({ code: 'sandbox.unclaimed', message: expect.stringContaining('no PriorityClass with name') });
-      expect(await ground.traces()).toEqual([]);
+      expect(await context.traces()).toEqual([]);
     });
 
     it('are warm pods, need no more than the Role of deploy/, and leave the pool as it was', async () => {
-      ground.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: CLAIM_RULES });
+      context.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: CLAIM_RULES });
       operate();
       await eventually('the pool is warm', () => warmPods().length === 2);
       const warm = warmPods();
       await provider.describe(template());
       const sandbox = await make();
-      expect(warm).toContain(ground.podOf(provider.owner, ID));
+      expect(warm).toContain(context.podOf(provider.owner, ID));
       expect(await firstLine(sandbox)).toContain('"ready"');
       await sandbox.upload('weights', { kind: 'file', hostPath: import.meta.filename }, NEVER);
       await eventually('the pool is filled up', () => warmPods().length === 2);
       await sandbox.destroy();
       expect(await provider.sweep(NEVER)).toEqual([]);
       await provider[Symbol.asyncDispose]();
-      expect(ground.log).toEqual([]);
-      expect(await ground.traces()).toEqual([]);
+      expect(context.log).toEqual([]);
+      expect(await context.traces()).toEqual([]);
       expect(names(WARM_POOLS)).toEqual(['muster']);
     });
 
@@ -113,15 +113,15 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       operate((text) => text.replace('replicas: 2', 'replicas: 0'));
       const sandbox = await make();
       expect(await firstLine(sandbox)).toContain('"ready"');
-      expect(ground.podOf(provider.owner, ID)).toBe(podName(provider.owner, ID));
+      expect(context.podOf(provider.owner, ID)).toBe(podName(provider.owner, ID));
       await sandbox.destroy();
-      expect(await ground.traces()).toEqual([]);
+      expect(await context.traces()).toEqual([]);
     });
 
     it('are refused before any is claimed when there is no such pool, or it names no template', async () => {
       expect(await refusal()).toMatchObject({ code: 'kubernetes.no-warm-pool', message: expect.stringContaining('"muster"') });
       operate();
-      ground.simulator.store.remove(TEMPLATES, 'muster');
+      context.simulator.store.remove(TEMPLATES, 'muster');
       expect(await refusal()).toMatchObject({ code: 'kubernetes.no-sandbox-template', kind: 'input' });
     });
 
@@ -181,23 +181,23 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       operate();
       await provider.describe(template());
       await (await make()).destroy();
-      ground.simulator.agentSandbox.delete(WARM_POOLS, 'muster', true);
+      context.simulator.agentSandbox.delete(WARM_POOLS, 'muster', true);
       await eventually('the pool is gone', () => names(WARM_POOLS).length === 0);
       expect(await failure()).toMatchObject({ code: 'kubernetes.no-warm-pool', kind: 'input' });
-      expect(await ground.traces()).toEqual([]);
+      expect(await context.traces()).toEqual([]);
     });
 
     it('are told of while nobody answers their claims, and given up in time', async () => {
       operate();
       await eventually('the pool is warm', () => warmPods().length === 2);
       await eventually('the controller has looked at the template', () => names('networkpolicies').includes('muster-network-policy'));
-      ground.simulator.agentSandbox.isRunning = false;
+      context.simulator.agentSandbox.isRunning = false;
       const failed = failure();
       await eventually('the obstacle is known', () => provider.obstacles?.(template()).length === 1);
       expect(provider.obstacles?.(template())).toEqual([{ kind: 'unclaimed', sandboxes: 1, detail: 'its controller has not spoken yet' }]);
-      ground.clock.skip(60_000);
+      context.clock.skip(60_000);
       expect(await failed).toMatchObject({ code: 'sandbox.unclaimed', message: expect.stringContaining('does agent-sandbox') });
-      expect(await ground.traces()).toEqual([]);
+      expect(await context.traces()).toEqual([]);
     });
 
     it('are lost when their Sandbox is deleted beneath them, or their claim', async () => {
@@ -205,11 +205,11 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       for (const resource of [SANDBOXES, CLAIMS]) {
         const sandbox = await make();
         await firstLine(sandbox);
-        const name = resource === CLAIMS ? podName(provider.owner, ID) : ground.podOf(provider.owner, ID);
-        ground.simulator.agentSandbox.delete(resource, name, false);
+        const name = resource === CLAIMS ? podName(provider.owner, ID) : context.podOf(provider.owner, ID);
+        context.simulator.agentSandbox.delete(resource, name, false);
         expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('deleted') });
         await sandbox.destroy();
-        expect(await ground.traces()).toEqual([]);
+        expect(await context.traces()).toEqual([]);
       }
     });
   });
@@ -218,22 +218,22 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
     beforeEach(() => open({ replicas: 1 }));
 
     it('need the Role for it besides, and leave neither pool nor template', async () => {
-      ground.simulator.identities.set('admin-token', { user: 'muster', rules: CLAIM_RULES });
+      context.simulator.identities.set('admin-token', { user: 'muster', rules: CLAIM_RULES });
       expect(await refusal()).toMatchObject({
         code: 'kubernetes.forbidden',
         message: expect.stringContaining('resources: ["sandboxwarmpools"], verbs: ["create"]'),
       });
-      ground.simulator.identities.set('admin-token', { user: 'muster', rules: [...CLAIM_RULES, ...POOL_RULES] });
+      context.simulator.identities.set('admin-token', { user: 'muster', rules: [...CLAIM_RULES, ...POOL_RULES] });
       await provider.describe(template());
       await (await make()).destroy();
       expect(names(WARM_POOLS)).toHaveLength(1);
       await provider[Symbol.asyncDispose]();
-      expect(ground.log).toEqual([]);
+      expect(context.log).toEqual([]);
       expect([CLAIMS, WARM_POOLS, TEMPLATES, SANDBOXES, 'pods', 'leases'].flatMap(names)).toEqual([]);
     });
 
     it('are swept with their pool when their Muster was killed', async () => {
-      const swept = await ground.crashedOwner([['perl', '/opt/runners/tiny-runner.pl']]);
+      const swept = await context.crashedOwner([['perl', '/opt/runners/tiny-runner.pl']]);
       expect(names(WARM_POOLS)).toHaveLength(1);
       expect(await provider.sweep(NEVER)).toEqual(swept);
       expect([CLAIMS, WARM_POOLS, TEMPLATES, SANDBOXES, 'pods'].flatMap(names)).toEqual([]);
@@ -246,20 +246,20 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       'end by themselves once their lifetime has passed and nobody sweeps, though the cluster’s clock is two hours %s',
       async (_where, skew) => {
         aheadMs = skew;
-        await ground.crashedOwner([['perl', '/opt/runners/tiny-runner.pl']]);
+        await context.crashedOwner([['perl', '/opt/runners/tiny-runner.pl']]);
         // A lifetime of ten minutes, and what a claim and a pod may wait before it.
         aheadMs = skew + 1_100_000;
-        ground.simulator.agentSandbox.look();
+        context.simulator.agentSandbox.look();
         await eventually('the controllers have looked', () => names(CLAIMS).length === 1);
         aheadMs = skew + 1_400_000;
-        ground.simulator.agentSandbox.look();
-        await eventually('the claim and its pod are gone', async () => (await ground.traces()).length === 0);
-        expect(await ground.sweep()).toEqual([]);
+        context.simulator.agentSandbox.look();
+        await eventually('the claim and its pod are gone', async () => (await context.traces()).length === 0);
+        expect(await context.sweep()).toEqual([]);
       },
     );
 
     it('are refused on a cluster that does not have agent-sandbox, where a sweep finds nothing to do', async () => {
-      ground.simulator.agentSandbox.isInstalled = false;
+      context.simulator.agentSandbox.isInstalled = false;
       expect(await refusal()).toMatchObject({
         code: 'kubernetes.no-agent-sandbox',
         message: expect.stringContaining('extensions.agents.x-k8s.io/v1beta1'),
@@ -268,20 +268,20 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
     });
 
     it('are not waited for when no controller looks at the new pool', async () => {
-      ground.simulator.agentSandbox.isRunning = false;
+      context.simulator.agentSandbox.isRunning = false;
       const failed = failure();
-      await eventually('the controller is waited for', () => (ground.simulator.requests.get('GET sandboxtemplates') ?? 0) > 2);
-      ground.clock.skip(30_000);
+      await eventually('the controller is waited for', () => (context.simulator.requests.get('GET sandboxtemplates') ?? 0) > 2);
+      context.clock.skip(30_000);
       expect(await failed).toMatchObject({ code: 'kubernetes.no-controller', kind: 'infrastructure' });
     });
 
     it('cost three requests each', async () => {
       await (await make()).destroy();
-      const before = new Map(ground.simulator.requests);
+      const before = new Map(context.simulator.requests);
       const sandbox = await provider.create({ id: parseSandboxId('s2'), template: template() }, NEVER);
       await sandbox.destroy();
       // The owner's lease is renewed by the clock, whatever is made.
-      const spent = [...ground.simulator.requests].flatMap(([kind, count]) =>
+      const spent = [...context.simulator.requests].flatMap(([kind, count]) =>
         count > (before.get(kind) ?? 0) && kind !== 'PATCH leases' ? [`${kind} ${count - (before.get(kind) ?? 0)}`] : [],
       );
       expect(spent.sort()).toEqual(['DELETE sandboxclaims 1', 'EXEC pods 1', 'GET pods 1', 'POST sandboxclaims 1']);
@@ -298,9 +298,9 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
         metadata,
         spec: { warmPoolRef: { name: 'none' } },
       };
-      ground.simulator.store.create(CLAIMS, objectSchema.parse(claim));
+      context.simulator.store.create(CLAIMS, objectSchema.parse(claim));
     }
-    using cluster = new Cluster(ground.pod, ground.clock);
+    using cluster = new Cluster(context.pod, context.clock);
     const { items } = await new AgentSandbox(cluster).list(CLAIMS, (object) => parseClaim(object).metadata.name, 'many=yes', NEVER);
     expect(new Set(items).size).toBe(501);
   });

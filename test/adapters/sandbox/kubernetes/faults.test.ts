@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../aggregation/seeded-random.ts';
 import { faultScenarios, type Alone } from '../../../support/kubernetes/fault-scenarios.ts';
 import { evaluateOnPods, TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
-import type { Asked } from '../../../support/kubernetes/faults.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import type { SimulatedRequest } from '../../../support/kubernetes/faults.ts';
+import { KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
 import { randomDisaster, randomFaults } from '../../../support/kubernetes/random-faults.ts';
 import type { Disaster } from '../../../support/kubernetes/simulated-pods.ts';
 
@@ -12,11 +12,11 @@ nock.restore();
 
 const SEED = 20_261_121;
 
-const isCreation = ({ method, path, kind }: Asked): boolean => kind === 'call' && method === 'POST' && path.endsWith('/pods');
-const isDeletion = ({ method, path }: Asked): boolean => method === 'DELETE' && path.includes('/pods');
-const isWatch = ({ kind }: Asked): boolean => kind === 'watch';
-const isExec = ({ kind }: Asked): boolean => kind === 'exec';
-const isRunner = ({ kind, query }: Asked): boolean =>
+const isCreation = ({ method, path, kind }: SimulatedRequest): boolean => kind === 'call' && method === 'POST' && path.endsWith('/pods');
+const isDeletion = ({ method, path }: SimulatedRequest): boolean => method === 'DELETE' && path.includes('/pods');
+const isWatch = ({ kind }: SimulatedRequest): boolean => kind === 'watch';
+const isExec = ({ kind }: SimulatedRequest): boolean => kind === 'exec';
+const isRunner = ({ kind, query }: SimulatedRequest): boolean =>
   kind === 'exec' && query.getAll('command').some((word) => word.includes('tiny-runner'));
 /** By then a runner is ready, and mostly plays. */
 const MESSAGES = 2;
@@ -41,7 +41,7 @@ const ALONE: readonly Alone[] = [
 
 describe('an evaluation on pods, whatever goes wrong', () => {
   const shared = faultScenarios({
-    open: () => KubernetesGround.open(TINY_RUNNERS),
+    open: () => KubernetesContext.open(TINY_RUNNERS),
     alone: ALONE,
     mixture: (run) => {
       const random = seededRandom(SEED + run);
@@ -56,16 +56,16 @@ describe('an evaluation on pods, whatever goes wrong', () => {
   it.each<Disaster>(['evicted', 'preempted', 'node-lost', 'container-killed', 'deleted'])(
     'ends with the same official result when a pod is %s in mid-evaluation',
     async (disaster) => {
-      const { ground, undisturbed } = shared();
-      const { faults } = ground.simulator;
+      const { context, undisturbed } = shared();
+      const { faults } = context.simulator;
       faults.plan(() => undefined);
       faults.once(isRunner, { kind: 'disaster', disaster, after: MESSAGES });
-      expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+      expect(await evaluateOnPods(context)).toEqual(undisturbed);
       expect(faults.struck).toMatchObject([{ disaster }]);
       faults.plan(() => undefined);
       // A node that comes back cleans up behind a record that was taken away.
-      await ground.simulator.pods.settled();
-      expect(await ground.traces()).toEqual([]);
+      await context.simulator.pods.settled();
+      expect(await context.traces()).toEqual([]);
     },
   );
 });

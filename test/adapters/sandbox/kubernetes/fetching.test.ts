@@ -5,7 +5,7 @@ import type { FetchWay } from '../../../../src/kernel/fetching.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { runnerImage } from '../../../support/kubernetes/runner-image.ts';
 import { safetensorsFile, trained, weights } from '../../../policy-distribution/safetensors-file.ts';
-import { BYTES, digestInside, fetched, FetchingScene } from './fetching-scene.ts';
+import { BYTES, digestInside, fetched, FetchingFixture } from './fetching-fixture.ts';
 
 nock.restore();
 const runner = await runnerImage();
@@ -13,31 +13,31 @@ const { image } = runner;
 
 describe('a pod that fetches', () => {
   it('has the very bytes, which its program cannot change, and does not fetch them twice', async () => {
-    await using scene = await FetchingScene.open(runner);
-    const { file, order } = await scene.checkpoint('actor/policy.safetensors');
-    const sandbox = await scene.pod(scene.provider(), 'pull');
+    await using fixture = await FetchingFixture.open(runner);
+    const { file, order } = await fixture.checkpoint('actor/policy.safetensors');
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
     const both = await Promise.all([fetched(sandbox, 'pull', order), fetched(sandbox, 'pull', order)]);
     expect(new Set(both).size).toBe(1);
     expect(await digestInside(sandbox, `${both[0]}/actor/policy.safetensors`)).toBe(file.digest);
-    expect(scene.origins.origin.served).toMatchObject({ requests: 1, bytes: BYTES });
+    expect(fixture.origins.origin.served).toMatchObject({ requests: 1, bytes: BYTES });
   });
 
   it('whose link has expired has nothing, and says which file and why; a new link does', async () => {
-    await using scene = await FetchingScene.open(runner);
-    const { file, order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'pull');
-    await scene.origins.clock.advance(3_600_000);
+    await using fixture = await FetchingFixture.open(runner);
+    const { file, order } = await fixture.checkpoint();
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
+    await fixture.origins.clock.advance(3_600_000);
     const refused = fetched(sandbox, 'pull', order);
     await expect(refused).rejects.toMatchObject({ code: 'sandbox.fetch', kind: 'infrastructure' });
     await expect(refused).rejects.toThrow(`policy.safetensors (${file.digest}): the server answered 403 the link has expired (refused)`);
-    const anew = { ...order, files: [{ ...file, url: await scene.origins.origin.link(file) }] };
+    const anew = { ...order, files: [{ ...file, url: await fixture.origins.origin.link(file) }] };
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', anew)}/policy.safetensors`)).toBe(file.digest);
   });
 
   it('and is destroyed meanwhile leaves nothing that goes on', async () => {
-    await using scene = await FetchingScene.open(runner);
-    const { order } = await scene.checkpoint('large', 50_000_000);
-    const sandbox = await scene.pod(scene.provider(), 'pull');
+    await using fixture = await FetchingFixture.open(runner);
+    const { order } = await fixture.checkpoint('large', 50_000_000);
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
     const under = fetched(sandbox, 'pull', order);
     under.catch(() => undefined);
     await sandbox.destroy();
@@ -45,21 +45,21 @@ describe('a pod that fetches', () => {
   });
 
   it('whose connection is dropped says so, and the next attempt does it', async () => {
-    await using scene = await FetchingScene.open(runner);
-    const { file, order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'pull');
-    scene.ground.simulator.faults.once(({ kind }) => kind === 'exec', { kind: 'drop', after: 0 });
+    await using fixture = await FetchingFixture.open(runner);
+    const { file, order } = await fixture.checkpoint();
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
+    fixture.context.simulator.faults.once(({ kind }) => kind === 'exec', { kind: 'drop', after: 0 });
     await expect(fetched(sandbox, 'pull', order)).rejects.toHaveProperty('code', 'sandbox.fetch');
-    expect(scene.ground.simulator.faults.struck).toHaveLength(1);
+    expect(fixture.context.simulator.faults.struck).toHaveLength(1);
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', order)}/policy.safetensors`)).toBe(file.digest);
   });
 
   it('tells no command line and no log of the API server where the file is had', async () => {
-    await using scene = await FetchingScene.open(runner);
-    const { order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'pull');
+    await using fixture = await FetchingFixture.open(runner);
+    const { order } = await fixture.checkpoint();
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
     const asked: string[] = [];
-    scene.ground.simulator.faults.plan(({ query }) => {
+    fixture.context.simulator.faults.plan(({ query }) => {
       asked.push(String(query));
       return undefined;
     });
@@ -74,59 +74,59 @@ describe('a checkpoint that is much like the one before', () => {
   const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
 
   it.each<FetchWay>(['pull', 'shared-cache'])('comes as what differs from it: %s', async (way) => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image);
-    const sandbox = await scene.pod(scene.provider(), way);
-    const [one, next] = [await scene.checkpoint('step-1.safetensors', first), await scene.checkpoint('step-2.safetensors', second)];
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image);
+    const sandbox = await fixture.pod(fixture.provider(), way);
+    const [one, next] = [await fixture.checkpoint('step-1.safetensors', first), await fixture.checkpoint('step-2.safetensors', second)];
     await fetched(sandbox, way, one.order);
     const path = await fetched(sandbox, way, next.order);
     expect(await digestInside(sandbox, `${path}/step-2.safetensors`)).toBe(next.file.digest);
-    const { deltas, bytes } = scene.origins.origin.served;
+    const { deltas, bytes } = fixture.origins.origin.served;
     expect(deltas).toBe(1);
     expect(bytes - first.length).toBeLessThan(0.05 * second.length);
   });
 
   it('comes whole where the node has removed that one meanwhile', async () => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image, 2_100_000);
-    const provider = scene.provider();
-    const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
-    const sandbox = await scene.pod(provider, 'shared-cache');
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image, 2_100_000);
+    const provider = fixture.provider();
+    const [one, next] = [await fixture.checkpoint('policy.safetensors', first), await fixture.checkpoint('policy.safetensors', second)];
+    const sandbox = await fixture.pod(provider, 'shared-cache');
     await fetched(sandbox, 'shared-cache', one.order);
     await sandbox.destroy();
-    const other = await scene.pod(provider, 'shared-cache');
+    const other = await fixture.pod(provider, 'shared-cache');
     const path = await fetched(other, 'shared-cache', next.order);
     expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(next.file.digest);
-    expect(scene.origins.origin.served).toMatchObject({ deltas: 0, bytes: first.length + second.length });
+    expect(fixture.origins.origin.served).toMatchObject({ deltas: 0, bytes: first.length + second.length });
   });
 });
 
 describe('a node with a cache', () => {
   it('fetches once for all of its pods, and each of them has the very bytes', async () => {
-    await using scene = await FetchingScene.open(runner);
-    scene.ground.simulator.nodeCaches.deploy(image);
-    const { file, order } = await scene.checkpoint();
-    const provider = scene.provider();
-    const pods = await Promise.all(Array.from({ length: 6 }, () => scene.pod(provider, 'shared-cache')));
+    await using fixture = await FetchingFixture.open(runner);
+    fixture.context.simulator.nodeCaches.deploy(image);
+    const { file, order } = await fixture.checkpoint();
+    const provider = fixture.provider();
+    const pods = await Promise.all(Array.from({ length: 6 }, () => fixture.pod(provider, 'shared-cache')));
     const paths = await Promise.all(pods.map((pod) => fetched(pod, 'shared-cache', order)));
     for (const [i, pod] of pods.entries()) expect(await digestInside(pod, `${paths[i]}/policy.safetensors`)).toBe(file.digest);
-    expect(scene.origins.origin.served).toMatchObject({ requests: 2, bytes: 2 * BYTES });
+    expect(fixture.origins.origin.served).toMatchObject({ requests: 2, bytes: 2 * BYTES });
   });
 
   it('has what another Muster brought, too', async () => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image);
-    const { order } = await scene.checkpoint();
-    for (let i = 0; i < 2; i += 1) await fetched(await scene.pod(scene.provider(), 'shared-cache'), 'shared-cache', order);
-    expect(scene.origins.origin.served.requests).toBe(1);
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image);
+    const { order } = await fixture.checkpoint();
+    for (let i = 0; i < 2; i += 1) await fetched(await fixture.pod(fixture.provider(), 'shared-cache'), 'shared-cache', order);
+    expect(fixture.origins.origin.served.requests).toBe(1);
   });
 
   it('keeps what a pod uses, says that it is full, and makes room once the pod is gone', async () => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image, 2 * BYTES);
-    const [first, second, third] = [await scene.checkpoint(), await scene.checkpoint(), await scene.checkpoint()];
-    const provider = scene.provider();
-    const [one, other] = [await scene.pod(provider, 'shared-cache'), await scene.pod(provider, 'shared-cache')];
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image, 2 * BYTES);
+    const [first, second, third] = [await fixture.checkpoint(), await fixture.checkpoint(), await fixture.checkpoint()];
+    const provider = fixture.provider();
+    const [one, other] = [await fixture.pod(provider, 'shared-cache'), await fixture.pod(provider, 'shared-cache')];
     await fetched(one, 'shared-cache', first.order);
     const path = await fetched(other, 'shared-cache', second.order);
     await expect(fetched(other, 'shared-cache', third.order)).rejects.toThrow(/do not fit beside what is in use .*\(cache-full\)/);
@@ -136,24 +136,24 @@ describe('a node with a cache', () => {
   });
 
   it('that is gone is told of by its node’s name, so that the files come in another way', async () => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image);
-    scene.ground.simulator.nodeCaches.remove('a');
-    const { order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'shared-cache', 'pull');
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image);
+    fixture.context.simulator.nodeCaches.remove('a');
+    const { order } = await fixture.checkpoint();
+    const sandbox = await fixture.pod(fixture.provider(), 'shared-cache', 'pull');
     await expect(fetched(sandbox, 'shared-cache', order)).rejects.toThrow('the node a has no cache');
     expect(await fetched(sandbox, 'pull', order)).toMatch('/muster/inbox/');
   });
 
   it('is asked again by Muster for as long as pods use what it has', async () => {
-    await using scene = await FetchingScene.open(runner, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(image);
-    const { order } = await scene.checkpoint();
-    await fetched(await scene.pod(scene.provider(), 'shared-cache'), 'shared-cache', order);
-    const execs = (): number => scene.ground.simulator.requests.get('EXEC pods') ?? 0;
+    await using fixture = await FetchingFixture.open(runner, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(image);
+    const { order } = await fixture.checkpoint();
+    await fetched(await fixture.pod(fixture.provider(), 'shared-cache'), 'shared-cache', order);
+    const execs = (): number => fixture.context.simulator.requests.get('EXEC pods') ?? 0;
     const before = execs();
-    scene.ground.clock.skip(1_000_000);
+    fixture.context.clock.skip(1_000_000);
     await eventually('the node is asked again', () => execs() > before);
-    expect(scene.origins.origin.served.requests).toBe(1);
+    expect(fixture.origins.origin.served.requests).toBe(1);
   });
 });

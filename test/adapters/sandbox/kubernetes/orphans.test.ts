@@ -2,11 +2,11 @@ import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
@@ -18,7 +18,7 @@ const ELSEWHERE = JSON.stringify({ pid: 1, startTime: '1', bootId: 'another mach
 
 describe('pods of a Muster that is on another machine', () => {
   failOnLeftoverProcesses();
-  let ground: KubernetesGround;
+  let context: KubernetesContext;
   let owner: SandboxProvider;
   let other: SandboxProvider;
   /** The cluster's clock, ahead of the test's beginning. It stands: how long a busy machine takes is nobody's age. */
@@ -27,21 +27,21 @@ describe('pods of a Muster that is on another machine', () => {
   beforeEach(async () => {
     aheadMs = 0;
     const begin = Date.now();
-    ground = await KubernetesGround.open(TINY_RUNNERS, { now: () => new Date(begin + aheadMs) });
-    [owner, other] = [ground.provider(), ground.provider()];
+    context = await KubernetesContext.open(TINY_RUNNERS, { now: () => new Date(begin + aheadMs) });
+    [owner, other] = [context.provider(), context.provider()];
   });
   afterEach(async () => {
     await other[Symbol.asyncDispose]();
     await owner[Symbol.asyncDispose]();
-    await ground[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
 
   /** A pod of the owner's, whose process cannot be looked at from here. */
   async function podElsewhere(): Promise<void> {
     const command = ['perl', '/opt/runners/tiny-runner.pl'];
-    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, providerPart: new PodPart(ground.pod) };
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, providerPart: new PodPart(context.pod) };
     await owner.create({ id: parseSandboxId('s1'), template }, NEVER);
-    ground.simulator.store.change(LEASES, `muster-${owner.owner}`, (lease) => ({
+    context.simulator.store.change(LEASES, `muster-${owner.owner}`, (lease) => ({
       ...lease,
       metadata: { ...lease.metadata, annotations: { [PROCESS]: ELSEWHERE } },
     }));
@@ -54,7 +54,7 @@ describe('pods of a Muster that is on another machine', () => {
     aheadMs = skew;
     await podElsewhere();
     expect(await other.sweep(NEVER)).toEqual([]);
-    expect(ground.simulator.podNames()).toHaveLength(1);
+    expect(context.simulator.podNames()).toHaveLength(1);
   });
 
   it('are swept once the lease has run out by the API server’s clock', async () => {
@@ -63,15 +63,15 @@ describe('pods of a Muster that is on another machine', () => {
     expect(await other.sweep(NEVER)).toEqual([]);
     aheadMs = 65_000;
     expect(await other.sweep(NEVER)).toEqual(['s1']);
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('keep their lease, which the owner renews in time', async () => {
     await podElsewhere();
-    const lease = (): string => JSON.stringify(ground.simulator.store.get(LEASES, `muster-${owner.owner}`));
+    const lease = (): string => JSON.stringify(context.simulator.store.get(LEASES, `muster-${owner.owner}`));
     const before = lease();
     aheadMs = 50_000;
-    ground.clock.skip(15_000);
+    context.clock.skip(15_000);
     await eventually('the lease is renewed', () => lease() !== before);
     aheadMs = 100_000;
     expect(await other.sweep(NEVER)).toEqual([]);
@@ -79,7 +79,7 @@ describe('pods of a Muster that is on another machine', () => {
 
   it('are swept when somebody has taken the lease away', async () => {
     await podElsewhere();
-    ground.simulator.store.remove(LEASES, `muster-${owner.owner}`);
+    context.simulator.store.remove(LEASES, `muster-${owner.owner}`);
     expect(await other.sweep(NEVER)).toEqual(['s1']);
   });
 });

@@ -12,9 +12,9 @@ import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/exec/p
 import { podOf, podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
 import { loadConfig } from '../../../../src/app/configuration.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { renderChart } from '../../../support/kubernetes/chart.ts';
-import { podTemplate } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { podTemplate } from '../../../support/kubernetes/kubernetes-context.ts';
 import { podPartOf, PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { kubernetesSchema } from '../../../../src/adapters/sandbox/kubernetes/settings/schema.ts';
 

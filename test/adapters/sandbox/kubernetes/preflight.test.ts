@@ -16,13 +16,13 @@ import { ProviderBusyError } from '../../../../src/pool/ports/provider-busy.ts';
 import { PodPart, type PodTemplate } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import type { Rule } from '../../../support/kubernetes/access.ts';
 import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { CACHE_RULES, CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
 
 nock.restore();
@@ -37,23 +37,23 @@ const DIAL_BACK = {
 } as const;
 
 describe('before any sandbox is made on a cluster', () => {
-  let ground: KubernetesGround;
+  let context: KubernetesContext;
   let provider: SandboxProvider;
 
   beforeEach(async () => {
-    ground = await KubernetesGround.open(TINY_RUNNERS);
-    provider = ground.provider();
+    context = await KubernetesContext.open(TINY_RUNNERS);
+    provider = context.provider();
   });
   afterEach(async () => {
     await provider[Symbol.asyncDispose]();
-    await ground[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
 
   const template = (changes: Partial<PodTemplate> = {}): SandboxTemplate => ({
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 },
-    providerPart: new PodPart({ ...ground.pod, ...changes }),
+    providerPart: new PodPart({ ...context.pod, ...changes }),
   });
   const refusal = async (changes: Partial<PodTemplate> = {}): Promise<unknown> =>
     provider.describe(template(changes)).catch((error: unknown) => error);
@@ -61,15 +61,15 @@ describe('before any sandbox is made on a cluster', () => {
     provider.create({ id: parseSandboxId('s1'), template: template(changes) }, NEVER);
 
   it('the Role of deploy/ is enough for a sandbox’s whole life and a sweep', async () => {
-    ground.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: RULES });
+    context.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: RULES });
     await provider.describe(template());
     const sandbox = await make();
     await sandbox.upload('weights', { kind: 'file', hostPath: import.meta.filename }, NEVER);
     await sandbox.destroy();
     expect(await provider.sweep(NEVER)).toEqual([]);
     await provider[Symbol.asyncDispose]();
-    expect(ground.log).toEqual([]);
-    expect(await ground.traces()).toEqual([]);
+    expect(context.log).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('the Roles of deploy/, that of the chart and what is asked for are the same', () => {
@@ -103,7 +103,7 @@ describe('before any sandbox is made on a cluster', () => {
       resources,
       verbs: verbs.filter((verb) => verb !== 'deletecollection'),
     }));
-    ground.simulator.identities.set('admin-token', {
+    context.simulator.identities.set('admin-token', {
       user: 'muster',
       rules: rules.filter(({ resources }) => !resources.includes('pods/exec')),
     });
@@ -116,16 +116,16 @@ describe('before any sandbox is made on a cluster', () => {
   });
 
   it('credentials that are not accepted are the caller’s to renew', async () => {
-    ground.simulator.identities.clear();
+    context.simulator.identities.clear();
     expect(await refusal()).toMatchObject({ code: 'kubernetes.unauthorized', kind: 'input' });
   });
 
   it('pods that dial back need no exec, and a NetworkPolicy of their own', async () => {
     const rules = RULES.filter(({ resources }) => !resources.includes('pods/exec'));
-    ground.simulator.identities.set('admin-token', { user: 'muster', rules });
+    context.simulator.identities.set('admin-token', { user: 'muster', rules });
     const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
     await provider.describe(template({ transport }));
-    ground.simulator.store.remove('networkpolicies', 'muster-dial-back');
+    context.simulator.store.remove('networkpolicies', 'muster-dial-back');
     expect(await refusal({ transport })).toMatchObject({
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('deploy/kubernetes/dial-back.yaml'),
@@ -162,7 +162,7 @@ describe('before any sandbox is made on a cluster', () => {
   });
 
   it('a namespace whose pods are not kept from the network is refused, unless the template has one', async () => {
-    ground.simulator.store.remove('networkpolicies', 'muster-no-network');
+    context.simulator.store.remove('networkpolicies', 'muster-no-network');
     expect(await refusal()).toMatchObject({
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('network-policy.yaml'),
@@ -175,9 +175,9 @@ describe('before any sandbox is made on a cluster', () => {
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('origin-policy.yaml'),
     });
-    ground.allowOrigin();
+    context.allowOrigin();
     await provider.describe(template({ network: 'origin' }));
-    ground.simulator.store.change('networkpolicies', 'muster-origin-only', (policy) => ({
+    context.simulator.store.change('networkpolicies', 'muster-origin-only', (policy) => ({
       ...policy,
       spec: { ...Object(policy['spec']), egress: [{ ports: [{ port: 7680 }] }] },
     }));
@@ -185,20 +185,20 @@ describe('before any sandbox is made on a cluster', () => {
   });
 
   it('what is missing to use the caches of nodes is named, with the remedy', async () => {
-    ground.simulator.identities.set('admin-token', {
+    context.simulator.identities.set('admin-token', {
       user: 'muster',
       rules: RULES.filter(({ resources }) => !resources.includes('pods/exec')),
     });
     const caches = { fetching: { ways: [], command: [], nodeCache: { namespace: 'muster-node-cache', claim: 'muster-node-cache' } } };
     expect(await refusal(caches)).toMatchObject({ code: 'kubernetes.forbidden', message: expect.stringContaining('"pods/exec"') });
-    ground.simulator.identities.set('admin-token', { user: 'muster', rules: [...RULES, ...CACHE_RULES] });
+    context.simulator.identities.set('admin-token', { user: 'muster', rules: [...RULES, ...CACHE_RULES] });
     await provider.describe(template(caches));
   });
 
   it('an API server that is not there is an infrastructure error that says so', async () => {
-    const kubeconfig = path.join(ground.stateDir, 'kubeconfig');
-    await ground.simulator[Symbol.asyncDispose]();
-    const hurried = createKubernetesProvider({ owner: parseOwnerId('hurried'), clock: ground.clock });
+    const kubeconfig = path.join(context.stateDir, 'kubeconfig');
+    await context.simulator[Symbol.asyncDispose]();
+    const hurried = createKubernetesProvider({ owner: parseOwnerId('hurried'), clock: context.clock });
     const error = await hurried.describe(template({ kubeconfig })).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(InfrastructureError);
     expect(error).toHaveProperty('code', 'kubernetes.unreachable');
@@ -207,7 +207,7 @@ describe('before any sandbox is made on a cluster', () => {
 
   it('a quota that is used up slows the pool down, and what a namespace never allows is the template’s fault', async () => {
     const answer = (code: number, message: string): void =>
-      ground.simulator.faults.once(({ method, path }) => method === 'POST' && path.endsWith('/pods'), { kind: 'status', code, message });
+      context.simulator.faults.once(({ method, path }) => method === 'POST' && path.endsWith('/pods'), { kind: 'status', code, message });
     answer(403, 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10');
     await expect(make()).rejects.toBeInstanceOf(ProviderBusyError);
     answer(403, 'pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi');
@@ -216,7 +216,7 @@ describe('before any sandbox is made on a cluster', () => {
     await expect(make()).rejects.toMatchObject({ code: 'template.refused-by-cluster', kind: 'input' });
     answer(422, 'Pod "x" is invalid: spec.containers[0].image: Required value');
     await expect(make()).rejects.toMatchObject({ code: 'template.refused-by-cluster', message: expect.stringContaining('Required value') });
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('a class that the cluster does not have is the template’s fault, and no missing permission', async () => {
@@ -237,19 +237,19 @@ describe('before any sandbox is made on a cluster', () => {
       kind: 'input',
       message: expect.stringContaining('ImagePullBackOff'),
     });
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   it('pods that no node has room for are told of while they wait, and given up in time', async () => {
-    ground.simulator.pods.capacity = { pods: 0, memoryBytes: 0 };
+    context.simulator.pods.capacity = { pods: 0, memoryBytes: 0 };
     const creation = make({ unschedulableSeconds: 600 });
     const given = creation.catch((error: unknown) => error);
     await eventually('the obstacle is known', () => provider.obstacles?.(template({ unschedulableSeconds: 600 })).length === 1);
     expect(provider.obstacles?.(template({ unschedulableSeconds: 600 }))).toEqual([
       { kind: 'unschedulable', sandboxes: 1, detail: 'Unschedulable: 0/1 nodes are available: 1 Too many pods.' },
     ]);
-    ground.clock.skip(600_000);
+    context.clock.skip(600_000);
     expect(await given).toMatchObject({ code: 'sandbox.unschedulable', message: expect.stringContaining('Too many pods') });
-    expect(ground.simulator.podNames()).not.toContain(podName(provider.owner, parseSandboxId('s1')));
+    expect(context.simulator.podNames()).not.toContain(podName(provider.owner, parseSandboxId('s1')));
   });
 });

@@ -78,7 +78,7 @@ class ImitatedRuntime implements LocalRuntime {
   }
 }
 
-class Scene {
+class Fixture {
   readonly runtime: ImitatedRuntime;
   readonly files: ImitatedCgroups;
   readonly provider: LocalProvider;
@@ -93,7 +93,7 @@ class Scene {
   }
 
   /** @param isClosable whether the provider's end, with that of the test, is to succeed. */
-  static async open(withGroups: boolean, isClosable = true): Promise<Scene> {
+  static async open(withGroups: boolean, isClosable = true): Promise<Fixture> {
     const directory = await mkdtemp(path.join(tmpdir(), 'muster-local-'));
     await mkdir(path.join(directory, 'cgroup'));
     for (const [file, text] of [
@@ -101,12 +101,12 @@ class Scene {
       ['cgroup.subtree_control', '+memory +pids'],
     ] as const)
       await writeFile(path.join(directory, 'cgroup', file), text);
-    const scene = new Scene(directory, withGroups);
+    const fixture = new Fixture(directory, withGroups);
     onTestFinished(async () => {
-      if (isClosable) await scene.provider[Symbol.asyncDispose]();
+      if (isClosable) await fixture.provider[Symbol.asyncDispose]();
       await rm(directory, { recursive: true });
     });
-    return scene;
+    return fixture;
   }
 
   create(id = 's', signal = NEVER): Promise<Sandbox> {
@@ -126,77 +126,77 @@ class Scene {
 }
 
 it('what could not be opened leaves nothing, and is opened anew for the next sandbox', async () => {
-  const scene = await Scene.open(true);
-  const { open } = scene.runtime;
-  scene.runtime.open = () => Promise.reject(new Error('not yet'));
-  await expect(scene.create()).rejects.toMatchObject({ code: 'sandbox.create', message: expect.stringContaining('not yet') });
-  expect(await scene.within()).toEqual([]);
-  expect(await scene.files.children(scene.files.root)).toEqual([]);
-  scene.runtime.open = open;
-  const sandbox = await scene.create();
+  const fixture = await Fixture.open(true);
+  const { open } = fixture.runtime;
+  fixture.runtime.open = () => Promise.reject(new Error('not yet'));
+  await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.create', message: expect.stringContaining('not yet') });
+  expect(await fixture.within()).toEqual([]);
+  expect(await fixture.files.children(fixture.files.root)).toEqual([]);
+  fixture.runtime.open = open;
+  const sandbox = await fixture.create();
   expect(sandbox.isolation.mechanism).toBe('imitated');
   expect(Object.keys(sandbox.isolation.limits).toSorted()).toEqual([...LIMIT_NAMES].toSorted());
 });
 
 it('takes an uploaded file away again, and takes it anew', async () => {
-  const scene = await Scene.open(false);
-  const sandbox = await scene.create();
+  const fixture = await Fixture.open(false);
+  const sandbox = await fixture.create();
   const upload = (): Promise<string> => sandbox.upload('d/f', { kind: 'stream', stream: Readable.from(['weights']) }, NEVER);
   await upload();
   await sandbox.capabilities?.remove?.('d');
-  expect(await scene.within('o', 's', 'inbox')).toEqual([]);
+  expect(await fixture.within('o', 's', 'inbox')).toEqual([]);
   await upload();
-  expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
+  expect(await fixture.within('o', 's', 'inbox', 'd')).toEqual(['f']);
   await expect(sandbox.capabilities?.remove?.('../inbox')).rejects.toMatchObject({ code: 'sandbox.upload' });
-  expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
+  expect(await fixture.within('o', 's', 'inbox', 'd')).toEqual(['f']);
 });
 
 it('a control group allows the processes that hold the program, beside the template’s own', async () => {
-  const scene = await Scene.open(true);
-  await scene.create();
-  expect(scene.files.writes).toContain(`muster/o/s/pids.max: ${TEMPLATE.limits.processes + BESIDE}`);
+  const fixture = await Fixture.open(true);
+  await fixture.create();
+  expect(fixture.files.writes).toContain(`muster/o/s/pids.max: ${TEMPLATE.limits.processes + BESIDE}`);
 });
 
 it.each([true, false])(
   'a program that does not start leaves neither directory nor control group (control groups: %s)',
   async (withGroups) => {
-    const scene = await Scene.open(withGroups);
-    await (await scene.create('another')).destroy();
-    scene.runtime.start = () => Promise.reject(new InfrastructureError('sandbox.start', 'no such program'));
-    await expect(scene.create()).rejects.toMatchObject({ code: 'sandbox.start', message: 'no such program' });
-    expect(await scene.within('o')).toEqual(['_etc', 'owner.json']);
-    expect(await scene.groups()).toEqual([]);
+    const fixture = await Fixture.open(withGroups);
+    await (await fixture.create('another')).destroy();
+    fixture.runtime.start = () => Promise.reject(new InfrastructureError('sandbox.start', 'no such program'));
+    await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.start', message: 'no such program' });
+    expect(await fixture.within('o')).toEqual(['_etc', 'owner.json']);
+    expect(await fixture.groups()).toEqual([]);
   },
 );
 
 it('a program that the memory limit keeps from starting fails with the limit', async () => {
-  const scene = await Scene.open(true);
-  scene.runtime.start = async ({ cgroup }) => {
+  const fixture = await Fixture.open(true);
+  fixture.runtime.start = async ({ cgroup }) => {
     const [members = ''] = cgroup?.memberFiles ?? [];
-    await scene.files.write(path.join(path.dirname(members), 'memory.events'), 'oom 1\noom_kill 1\n');
+    await fixture.files.write(path.join(path.dirname(members), 'memory.events'), 'oom 1\noom_kill 1\n');
     throw new InfrastructureError('sandbox.start', 'ended (exit code 137)');
   };
   const message = 'ended (exit code 137); the memory limit of 1048576 bytes ended what was to start it; raise limits.memoryBytes';
-  await expect(scene.create()).rejects.toMatchObject({ code: 'sandbox.start', message });
+  await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.start', message });
 });
 
 it('the end of the provider waits for creations, then ends runtime and sandboxes, and removes the record last', async () => {
-  const scene = await Scene.open(true);
-  const { runtime, provider } = scene;
+  const fixture = await Fixture.open(true);
+  const { runtime, provider } = fixture;
   const { events } = runtime;
-  const running = await scene.create('running');
+  const running = await fixture.create('running');
   void running.exit.then(({ kind }) => events.push(`running ${kind}`));
   const starting = Promise.withResolvers<void>();
   runtime.start = async (_site, signal) => {
     starting.resolve();
     return await raceWithAbort(new Promise<never>(() => {}), signal);
   };
-  const creation = scene.create('starting').catch((error: unknown) => events.push(`starting: ${String(error)}`));
+  const creation = fixture.create('starting').catch((error: unknown) => events.push(`starting: ${String(error)}`));
   await starting.promise;
-  const remove = scene.files.removeDirectory.bind(scene.files);
-  scene.files.removeDirectory = async (group) => {
+  const remove = fixture.files.removeDirectory.bind(fixture.files);
+  fixture.files.removeDirectory = async (group) => {
     await remove(group);
-    events.push(`${path.relative(scene.files.root, group)} removed with ${(await scene.within()).join()} on record`);
+    events.push(`${path.relative(fixture.files.root, group)} removed with ${(await fixture.within()).join()} on record`);
   };
   await Promise.all([provider[Symbol.asyncDispose](), provider[Symbol.asyncDispose](), creation]);
   expect(events).toEqual([
@@ -208,22 +208,22 @@ it('the end of the provider waits for creations, then ends runtime and sandboxes
     'muster/o removed with o on record',
     'muster removed with o on record',
   ]);
-  expect(await scene.within()).toEqual([]);
-  await expect(scene.create()).rejects.toHaveProperty('code', 'sandbox.provider-closed');
+  expect(await fixture.within()).toEqual([]);
+  await expect(fixture.create()).rejects.toHaveProperty('code', 'sandbox.provider-closed');
 });
 
 it('what cannot be removed stays on record, for a sweep to find', async () => {
-  const scene = await Scene.open(false, false);
+  const fixture = await Fixture.open(false, false);
   const program = new ImitatedProgram();
   program.waitUntilGone = () => Promise.reject(new InfrastructureError('sandbox.stuck', 'they still run'));
-  scene.runtime.start = () => Promise.resolve(program);
-  await scene.create();
-  await expect(scene.provider[Symbol.asyncDispose]()).rejects.toHaveProperty('code', 'sandbox.stuck');
-  expect(await scene.within('o')).toEqual(['_etc', 'owner.json', 's']);
+  fixture.runtime.start = () => Promise.resolve(program);
+  await fixture.create();
+  await expect(fixture.provider[Symbol.asyncDispose]()).rejects.toHaveProperty('code', 'sandbox.stuck');
+  expect(await fixture.within('o')).toEqual(['_etc', 'owner.json', 's']);
 });
 
 it('a runtime that cannot share says so of everything', async () => {
-  const scene = await Scene.open(false);
-  using sharing = await scene.provider.share(TEMPLATE, [], 'somebody', NEVER);
+  const fixture = await Fixture.open(false);
+  using sharing = await fixture.provider.share(TEMPLATE, [], 'somebody', NEVER);
   expect(sharing).toMatchObject({ digests: [], isOn: false });
 });

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listProcesses } from '../../../../src/adapters/sandbox/local/host/process-table.ts';
 import { InfrastructureError } from '../../../../src/kernel/errors.ts';
 import type { Sandbox } from '../../../../src/pool/ports/sandbox.ts';
-import { AttackScene, ECHO, Neighbour, PYTHON } from '../../../attacks/attack-scene.ts';
+import { AttackFixture, ECHO, Neighbour, PYTHON } from '../../../attacks/attack-fixture.ts';
 import { OwnModules } from '../../../attacks/own-modules.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { zygoteProcesses, type ZygoteProcesses } from '../../../support/zygote-processes.ts';
@@ -15,30 +15,30 @@ import { zygoteProcesses, type ZygoteProcesses } from '../../../support/zygote-p
 const KILL_DEADLINE_MS = 10_000;
 
 failOnLeftoverProcesses();
-let scene: AttackScene;
+let fixture: AttackFixture;
 beforeEach(async () => {
-  scene = await AttackScene.open();
+  fixture = await AttackFixture.open();
 });
-afterEach(() => scene[Symbol.asyncDispose]());
+afterEach(() => fixture[Symbol.asyncDispose]());
 
 async function three(): Promise<readonly Sandbox[]> {
-  const sandboxes = await Promise.all([1, 2, 3].map(() => scene.create(ECHO)));
+  const sandboxes = await Promise.all([1, 2, 3].map(() => fixture.create(ECHO)));
   for (const sandbox of sandboxes) await new Neighbour(sandbox).answers();
   return sandboxes;
 }
 
 async function aNewOneWorks(): Promise<void> {
-  expect(await outcomeOf(scene.create(ECHO))).toBe('works');
+  expect(await outcomeOf(fixture.create(ECHO))).toBe('works');
 }
 
 /** Aborts a creation once the zygote has been asked for it, and has ten seconds pass. Before that nothing has to be taken back. */
 async function abortOnItsWay(): Promise<void> {
-  const { clock } = scene.ground;
+  const { clock } = fixture.context;
   const timers = clock.pending;
   for (let turns = 20; ; turns *= 2) {
     const enough = new AbortController();
     let isOver = false;
-    const creation = scene.create(ECHO, {}, enough.signal).catch((error: unknown) => error);
+    const creation = fixture.create(ECHO, {}, enough.signal).catch((error: unknown) => error);
     void creation.finally(() => (isOver = true));
     for (let i = 0; i < turns; i += 1) await turn();
     enough.abort(new Error('that took too long'));
@@ -70,22 +70,22 @@ describe('a zygote that dies', () => {
     ['the bubblewrap that holds them', 'bubblewrap'],
   ])('(%s, by SIGKILL) takes its sandboxes with it, which are lost; the next one has a zygote of its own', async (_, which) => {
     const sandboxes = await three();
-    const before = await zygoteProcesses(scene.ground.stateDir);
+    const before = await zygoteProcesses(fixture.context.stateDir);
     process.kill(before[which], 'SIGKILL');
     for (const { exit } of sandboxes) expect(await exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('zygote') });
     // Until it is known to be gone it is still asked.
     const outcomes = new Set<string>();
-    await eventually('a new zygote is there', async () => outcomes.add(await outcomeOf(scene.create(ECHO))).has('works'));
+    await eventually('a new zygote is there', async () => outcomes.add(await outcomeOf(fixture.create(ECHO))).has('works'));
     expect(new Set(['sandbox.zygote', 'works'])).toEqual(outcomes.add('sandbox.zygote'));
-    expect(await zygoteProcesses(scene.ground.stateDir)).not.toEqual(before);
-    expect(await scene.ground.traces()).toEqual([]);
+    expect(await zygoteProcesses(fixture.context.stateDir)).not.toEqual(before);
+    expect(await fixture.context.traces()).toEqual([]);
   });
 
   it('while sandboxes are being made fails their creation as infrastructure, unless they can wait for the next one', async () => {
     await aNewOneWorks();
-    const { warden } = await zygoteProcesses(scene.ground.stateDir);
+    const { warden } = await zygoteProcesses(fixture.context.stateDir);
     process.kill(warden, 'SIGSTOP');
-    const outcomes = Promise.all([1, 2, 3].map(() => outcomeOf(scene.create(ECHO))));
+    const outcomes = Promise.all([1, 2, 3].map(() => outcomeOf(fixture.create(ECHO))));
     for (let i = 0; i < 100; i += 1) await turn();
     process.kill(warden, 'SIGKILL');
     for (const outcome of await outcomes) expect(outcome).toMatch(/^(sandbox\.zygote|works)$/);
@@ -98,7 +98,7 @@ describe('a zygote that hangs', () => {
     '(the %s, by SIGSTOP) holds a creation up no longer than its signal and ten seconds',
     async (which) => {
       const sandboxes = await three();
-      process.kill((await zygoteProcesses(scene.ground.stateDir))[which], 'SIGSTOP');
+      process.kill((await zygoteProcesses(fixture.context.stateDir))[which], 'SIGSTOP');
       await abortOnItsWay();
       for (const { exit } of sandboxes) {
         expect(await exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('did not end a sandbox within 10 s') });
@@ -109,8 +109,8 @@ describe('a zygote that hangs', () => {
 
   it('holds the destruction of its sandboxes up no longer than ten seconds', async () => {
     const [first] = await three();
-    process.kill((await zygoteProcesses(scene.ground.stateDir)).warden, 'SIGSTOP');
-    const { clock } = scene.ground;
+    process.kill((await zygoteProcesses(fixture.context.stateDir)).warden, 'SIGSTOP');
+    const { clock } = fixture.context;
     const timers = clock.pending;
     const destruction = first?.destroy();
     await eventually('the deadline runs', () => clock.pending > timers);
@@ -122,8 +122,8 @@ describe('a zygote that hangs', () => {
 
   it('does not hold up the provider, which is closed', async () => {
     const sandboxes = await three();
-    process.kill((await zygoteProcesses(scene.ground.stateDir)).warden, 'SIGSTOP');
-    await scene.provider[Symbol.asyncDispose]();
+    process.kill((await zygoteProcesses(fixture.context.stateDir)).warden, 'SIGSTOP');
+    await fixture.provider[Symbol.asyncDispose]();
     for (const { exit } of sandboxes) expect(await exit).toEqual({ kind: 'destroyed' });
   });
 });
@@ -148,7 +148,7 @@ describe('a zygote that cannot import what it should', () => {
     ['kills the process', 'import os; os.kill(os.getpid(), 9)', /it ended/, passing],
   ])('because a module %s: says so to everyone who waits, and whether it will pass', async (_, source, message, expected) => {
     const imported = await modules.importing(source);
-    for (const creation of await Promise.allSettled([1, 2].map(() => scene.create(ECHO, imported)))) {
+    for (const creation of await Promise.allSettled([1, 2].map(() => fixture.create(ECHO, imported)))) {
       const error: unknown = creation.status === 'rejected' ? creation.reason : creation.value;
       expect(error).toMatchObject({ ...expected, message: expect.stringMatching(message) });
     }
@@ -158,18 +158,18 @@ describe('a zygote that cannot import what it should', () => {
   it('in time: holds a creation up no longer than its signal', async () => {
     const imported = await modules.importing('import time; time.sleep(1000)');
     const enough = new AbortController();
-    const creation = scene.create(ECHO, imported, enough.signal).catch((error: unknown) => error);
-    await eventually('it imports', () => zygoteProcesses(scene.ground.stateDir).then(Boolean, () => false));
+    const creation = fixture.create(ECHO, imported, enough.signal).catch((error: unknown) => error);
+    await eventually('it imports', () => zygoteProcesses(fixture.context.stateDir).then(Boolean, () => false));
     enough.abort(new Error('that took too long'));
     expect(await creation).toHaveProperty('message', 'that took too long');
-    expect(await scene.ground.traces()).toEqual([]);
+    expect(await fixture.context.traces()).toEqual([]);
   });
 });
 
 describe('a command that is longer than a zygote takes', () => {
   it('fails its own creation, and no other', async () => {
     const [neighbour] = await three();
-    const creation = scene.create(['sh', '-c', `: ${'x'.repeat(100_000)}`]);
+    const creation = fixture.create(['sh', '-c', `: ${'x'.repeat(100_000)}`]);
     await expect(creation).rejects.toMatchObject({ code: 'sandbox.start', message: expect.stringContaining('its command is too long') });
     if (neighbour) await new Neighbour(neighbour).answers();
     await aNewOneWorks();
@@ -185,7 +185,7 @@ describe('a program that cannot be compiled', () => {
     const [neighbour] = await three();
     await using modules = await OwnModules.open();
     const { mounts } = await modules.importing(source);
-    const sandbox = await scene.create([PYTHON, '-I', '/runner/own.py'], { mounts });
+    const sandbox = await fixture.create([PYTHON, '-I', '/runner/own.py'], { mounts });
     const [said, exit] = await Promise.all([text(sandbox.stderr), sandbox.exit]);
     expect(exit).toEqual({ kind: 'exited', code: 1 });
     expect(said).toContain(error);
@@ -196,7 +196,7 @@ describe('a program that cannot be compiled', () => {
 describe('creations that are aborted', () => {
   it('leave no descriptor and no socket, in Muster as in the zygote, whenever it happens', async () => {
     const [neighbour] = await three();
-    const { warden, image } = await zygoteProcesses(scene.ground.stateDir);
+    const { warden, image } = await zygoteProcesses(fixture.context.stateDir);
     /** One after the other: whoever reads a directory has it open meanwhile. */
     const open = async (): Promise<readonly number[]> => {
       const counts: number[] = [];
@@ -207,7 +207,7 @@ describe('creations that are aborted', () => {
     let aborted = 0;
     for (let turns = 0; turns < 120; turns += 3) {
       const abort = new AbortController();
-      const creation = Promise.allSettled([scene.create(ECHO, {}, abort.signal)]);
+      const creation = Promise.allSettled([fixture.create(ECHO, {}, abort.signal)]);
       for (let i = 0; i < turns; i += 1) await turn();
       abort.abort(new Error('changed my mind'));
       const [end] = await creation;
@@ -225,12 +225,12 @@ describe('a Muster that is killed', () => {
     const marker = `orphan-${process.pid}`;
     const count = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv.includes(marker)).length;
     const command = ['sh', '-c', 'while :; do sleep 1000; done', marker];
-    const { child, created } = await scene.ground.startOwner(Array.from({ length: 100 }, () => command));
+    const { child, created } = await fixture.context.startOwner(Array.from({ length: 100 }, () => command));
     expect(created).toHaveLength(100);
     await eventually('all run', async () => (await count()) === 100);
     child.kill('SIGKILL');
     await eventually('none is left', async () => (await count()) === 0);
-    expect(await scene.provider.sweep(NEVER)).toHaveLength(100);
-    expect(await scene.ground.traces()).toEqual([]);
+    expect(await fixture.provider.sweep(NEVER)).toHaveLength(100);
+    expect(await fixture.context.traces()).toEqual([]);
   });
 });

@@ -50,7 +50,7 @@ export class ClaimedPods implements PodSupply {
   readonly #warmPool: string;
   readonly #held = new Set<Held>();
   readonly #closing = new AbortController();
-  #ground: Promise<Runtime> | undefined;
+  #runtime: Promise<Runtime> | undefined;
 
   constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
     const { cluster, api, clock, owner } = options;
@@ -79,8 +79,8 @@ export class ClaimedPods implements PodSupply {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
-    const ground = await this.#ground?.catch(() => undefined);
-    await ground?.watch[Symbol.asyncDispose]();
+    const runtime = await this.#runtime?.catch(() => undefined);
+    await runtime?.watch[Symbol.asyncDispose]();
     await this.#own?.remove().catch((error: unknown) => this.#options.log(`${messageOf(error)}: it is left to the sweep`));
   }
 
@@ -104,11 +104,11 @@ export class ClaimedPods implements PodSupply {
 
   /** For all who wait; tried again by the next one when it failed. */
   #open(): Promise<Runtime> {
-    this.#ground ??= this.#prepare(this.#closing.signal).catch((error: unknown) => {
-      this.#ground = undefined;
+    this.#runtime ??= this.#prepare(this.#closing.signal).catch((error: unknown) => {
+      this.#runtime = undefined;
       throw error;
     });
-    return this.#ground;
+    return this.#runtime;
   }
 
   async #prepare(signal: AbortSignal): Promise<Runtime> {

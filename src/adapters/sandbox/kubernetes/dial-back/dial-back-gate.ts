@@ -48,7 +48,7 @@ export class DialBackGate implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #log: (message: string) => void;
   readonly #heartbeats: Heartbeats;
-  readonly #strangers = new UnidentifiedConnections();
+  readonly #unidentified = new UnidentifiedConnections();
   readonly #expected = new Map<string, Expected>();
   readonly #channels = new Set<DialChannel>();
 
@@ -59,7 +59,7 @@ export class DialBackGate implements AsyncDisposable {
     this.#clock = clock;
     this.#log = log;
     this.#heartbeats = new Heartbeats(clock);
-    server.on('connection', (socket: Socket) => this.#strangers.add(socket));
+    server.on('connection', (socket: Socket) => this.#unidentified.add(socket));
     server.on('request', (_request, response) => response.writeHead(404).end('nothing is served here\n'));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => this.#onUpgrade(request, socket, head));
   }
@@ -99,7 +99,7 @@ export class DialBackGate implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#expected.clear();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#strangers.dropAll();
+    this.#unidentified.dropAll();
     for (const channel of this.#channels) channel.terminate();
     this.#server.closeAllConnections();
     this.#sockets.close();
@@ -108,7 +108,7 @@ export class DialBackGate implements AsyncDisposable {
   }
 
   #onUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    this.#strangers.forget(socket);
+    this.#unidentified.forget(socket);
     socket.on('error', () => {});
     const [, pod = '', name = ''] = PATH.exec(request.url ?? '') ?? [];
     const [, token = ''] = BEARER.exec(request.headers.authorization ?? '') ?? [];

@@ -37,7 +37,7 @@ export interface NodeCachesOptions {
 }
 
 /** A checkpoint on a node. */
-interface Kept {
+interface CachedFile {
   readonly users: Set<string>;
   readonly order: FetchOrder;
   readonly settings: PodFetching;
@@ -52,7 +52,7 @@ interface Kept {
 export class NodeCaches implements Disposable {
   readonly #options: NodeCachesOptions;
   /** By node and digest. */
-  readonly #kept = new Map<string, Map<string, Kept>>();
+  readonly #kept = new Map<string, Map<string, CachedFile>>();
   readonly #pods = new Map<string, string>();
   readonly #closing = new AbortController();
   #renewal: Disposable | undefined;
@@ -70,7 +70,7 @@ export class NodeCaches implements Disposable {
    * @throws InfrastructureError `sandbox.fetch`; the signal's reason.
    */
   async use(node: string, pod: string, order: FetchOrder, settings: PodFetching, signal: AbortSignal): Promise<string> {
-    const onNode = this.#kept.get(node) ?? new Map<string, Kept>();
+    const onNode = this.#kept.get(node) ?? new Map<string, CachedFile>();
     this.#kept.set(node, onNode);
     const kept = onNode.get(order.digest) ?? this.#begin(node, onNode, order, settings);
     kept.users.add(pod);
@@ -89,8 +89,8 @@ export class NodeCaches implements Disposable {
     this.#renewal?.[Symbol.dispose]();
   }
 
-  #begin(node: string, onNode: Map<string, Kept>, order: FetchOrder, settings: PodFetching): Kept {
-    const kept: Kept = { users: new Set(), order, settings, filling: this.#hold(node, order, settings) };
+  #begin(node: string, onNode: Map<string, CachedFile>, order: FetchOrder, settings: PodFetching): CachedFile {
+    const kept: CachedFile = { users: new Set(), order, settings, filling: this.#hold(node, order, settings) };
     onNode.set(order.digest, kept);
     kept.filling.catch(() => onNode.delete(order.digest));
     this.#renewal ??= this.#scheduleRenewal();
@@ -105,7 +105,7 @@ export class NodeCaches implements Disposable {
   }
 
   /** Never rejects. */
-  async #renew(node: string, { order, settings }: Kept): Promise<void> {
+  async #renew(node: string, { order, settings }: CachedFile): Promise<void> {
     try {
       await this.#hold(node, order, settings);
     } catch (error) {

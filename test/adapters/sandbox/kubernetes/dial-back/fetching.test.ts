@@ -2,7 +2,7 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dialBackImage, type DialBackImage } from '../../../../support/kubernetes/dial-back-image.ts';
 import { safetensorsFile, trained, weights } from '../../../../policy-distribution/safetensors-file.ts';
-import { BYTES, digestInside, fetched, FetchingScene } from '../fetching-scene.ts';
+import { BYTES, digestInside, fetched, FetchingFixture } from '../fetching-fixture.ts';
 
 nock.restore();
 let dialling: DialBackImage;
@@ -11,47 +11,47 @@ beforeAll(async () => {
 });
 
 /** Programs that the API server has started in containers. */
-function execs({ ground }: FetchingScene): number {
-  return ground.simulator.requests.get('EXEC pods') ?? 0;
+function execs({ context }: FetchingFixture): number {
+  return context.simulator.requests.get('EXEC pods') ?? 0;
 }
 
 describe('a pod that dials back and fetches', () => {
   it('has the very bytes, for which the API server starts nothing', async () => {
-    await using scene = await FetchingScene.open(dialling);
-    const { file, order } = await scene.checkpoint('actor/policy.safetensors');
-    const sandbox = await scene.pod(scene.provider(), 'pull');
+    await using fixture = await FetchingFixture.open(dialling);
+    const { file, order } = await fixture.checkpoint('actor/policy.safetensors');
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
     const both = await Promise.all([fetched(sandbox, 'pull', order), fetched(sandbox, 'pull', order)]);
     expect(new Set(both).size).toBe(1);
     expect(await digestInside(sandbox, `${both[0]}/actor/policy.safetensors`)).toBe(file.digest);
-    expect([scene.origins.origin.served.bytes, execs(scene)]).toEqual([BYTES, 0]);
+    expect([fixture.origins.origin.served.bytes, execs(fixture)]).toEqual([BYTES, 0]);
   });
 
   it('whose link has expired has nothing, and says which file and why; a new link does', async () => {
-    await using scene = await FetchingScene.open(dialling);
-    const { file, order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'pull');
-    await scene.origins.clock.advance(3_600_000);
+    await using fixture = await FetchingFixture.open(dialling);
+    const { file, order } = await fixture.checkpoint();
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
+    await fixture.origins.clock.advance(3_600_000);
     const text = `policy.safetensors (${file.digest}): the server answered 403 the link has expired (refused)`;
     await expect(fetched(sandbox, 'pull', order)).rejects.toThrow(text);
-    const anew = { ...order, files: [{ ...file, url: await scene.origins.origin.link(file) }] };
+    const anew = { ...order, files: [{ ...file, url: await fixture.origins.origin.link(file) }] };
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', anew)}/policy.safetensors`)).toBe(file.digest);
   });
 
   it('has the next checkpoint of a run as what differs', async () => {
     const before = weights(1_000_000, 1);
     const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
-    await using scene = await FetchingScene.open(dialling);
-    const sandbox = await scene.pod(scene.provider(), 'pull');
-    const [one, next] = [await scene.checkpoint('step-1.safetensors', first), await scene.checkpoint('step-2.safetensors', second)];
+    await using fixture = await FetchingFixture.open(dialling);
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
+    const [one, next] = [await fixture.checkpoint('step-1.safetensors', first), await fixture.checkpoint('step-2.safetensors', second)];
     await fetched(sandbox, 'pull', one.order);
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', next.order)}/step-2.safetensors`)).toBe(next.file.digest);
-    expect(scene.origins.origin.served.deltas).toBe(1);
+    expect(fixture.origins.origin.served.deltas).toBe(1);
   });
 
   it('and is destroyed meanwhile leaves nothing that goes on', async () => {
-    await using scene = await FetchingScene.open(dialling);
-    const { order } = await scene.checkpoint('large', 50_000_000);
-    const sandbox = await scene.pod(scene.provider(), 'pull');
+    await using fixture = await FetchingFixture.open(dialling);
+    const { order } = await fixture.checkpoint('large', 50_000_000);
+    const sandbox = await fixture.pod(fixture.provider(), 'pull');
     const under = fetched(sandbox, 'pull', order);
     under.catch(() => undefined);
     await sandbox.destroy();
@@ -61,13 +61,13 @@ describe('a pod that dials back and fetches', () => {
 
 describe('a node whose pods dial back', () => {
   it('fetches once for all of them, by the one program that is started in its cache', async () => {
-    await using scene = await FetchingScene.open(dialling, ['a']);
-    scene.ground.simulator.nodeCaches.deploy(dialling.image);
-    const { file, order } = await scene.checkpoint();
-    const provider = scene.provider();
-    const pods = await Promise.all(Array.from({ length: 4 }, () => scene.pod(provider, 'shared-cache')));
+    await using fixture = await FetchingFixture.open(dialling, ['a']);
+    fixture.context.simulator.nodeCaches.deploy(dialling.image);
+    const { file, order } = await fixture.checkpoint();
+    const provider = fixture.provider();
+    const pods = await Promise.all(Array.from({ length: 4 }, () => fixture.pod(provider, 'shared-cache')));
     const paths = await Promise.all(pods.map((pod) => fetched(pod, 'shared-cache', order)));
     for (const [i, pod] of pods.entries()) expect(await digestInside(pod, `${paths[i]}/policy.safetensors`)).toBe(file.digest);
-    expect([scene.origins.origin.served.bytes, execs(scene)]).toEqual([BYTES, 1]);
+    expect([fixture.origins.origin.served.bytes, execs(fixture)]).toEqual([BYTES, 1]);
   });
 });

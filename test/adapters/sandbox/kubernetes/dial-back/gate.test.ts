@@ -7,7 +7,7 @@ import { DialBackLine } from '../../../../../src/adapters/sandbox/kubernetes/dia
 import { CHANNEL } from '../../../../../src/adapters/sandbox/kubernetes/dial-back/messages.ts';
 import type { ProgramChannel } from '../../../../../src/adapters/sandbox/kubernetes/exec/program-channel.ts';
 import type { DialBackSettings } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
-import { NEVER } from '../../../../contract/sandbox-scene.ts';
+import { NEVER } from '../../../../contract/sandbox-fixture.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { invitationOf, ScriptedDialler } from '../../../../support/kubernetes/scripted-dialler.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';

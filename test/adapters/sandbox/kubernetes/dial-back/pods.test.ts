@@ -7,24 +7,24 @@ import { parseSandboxId } from '../../../../../src/kernel/ids.ts';
 import { PodPart } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { DialBackSettings } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../../src/pool/ports/sandbox.ts';
-import { firstLine, NEVER } from '../../../../contract/sandbox-scene.ts';
-import { TEMPLATE } from '../../../../support/evaluation-scene.ts';
+import { firstLine, NEVER } from '../../../../contract/sandbox-fixture.ts';
+import { TEMPLATE } from '../../../../support/evaluation-fixture.ts';
 import { dialBackImage, type DialBackImage } from '../../../../support/kubernetes/dial-back-image.ts';
 import { evaluateOnPods, TINY_RUNNERS, type Ending } from '../../../../support/kubernetes/faulty-evaluation.ts';
-import { KubernetesGround } from '../../../../support/kubernetes/kubernetes-ground.ts';
+import { KubernetesContext } from '../../../../support/kubernetes/kubernetes-context.ts';
 import { failOnLeftoverProcesses } from '../../../../support/no-leftovers.ts';
 import { localCertificate } from '../../../../support/web-server.ts';
 
 nock.restore();
 
 let image: DialBackImage;
-let ground: KubernetesGround;
+let context: KubernetesContext;
 
 beforeAll(async () => {
   image = await dialBackImage();
-  ground = await KubernetesGround.open({ mounts: [...image.image.mounts, ...TINY_RUNNERS.mounts] }, {}, undefined, image.transport);
+  context = await KubernetesContext.open({ mounts: [...image.image.mounts, ...TINY_RUNNERS.mounts] }, {}, undefined, image.transport);
 });
-afterAll(() => ground[Symbol.asyncDispose]());
+afterAll(() => context[Symbol.asyncDispose]());
 
 describe('pods that dial back', () => {
   failOnLeftoverProcesses();
@@ -33,13 +33,13 @@ describe('pods that dial back', () => {
 
   afterEach(async () => {
     for (const provider of providers.splice(0)) await provider[Symbol.asyncDispose]();
-    expect(await ground.traces()).toEqual([]);
+    expect(await context.traces()).toEqual([]);
   });
 
   const create = async (command: readonly string[], changes: Partial<DialBackSettings> = {}): Promise<Sandbox> => {
-    const provider = ground.provider();
+    const provider = context.provider();
     providers.push(provider);
-    const providerPart = new PodPart({ ...ground.pod, transport: { ...image.transport, ...changes } });
+    const providerPart = new PodPart({ ...context.pod, transport: { ...image.transport, ...changes } });
     const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 27 }, providerPart };
     await provider.describe(template);
     return await provider.create({ id: parseSandboxId(`s${(made += 1)}`), template }, NEVER);
@@ -47,13 +47,13 @@ describe('pods that dial back', () => {
 
   it('are reached over TLS where Muster has a certificate, and trust that one', async () => {
     const { key, cert } = localCertificate();
-    const files = { certificate: path.join(ground.stateDir, 'cert.pem'), key: path.join(ground.stateDir, 'key.pem') };
+    const files = { certificate: path.join(context.stateDir, 'cert.pem'), key: path.join(context.stateDir, 'key.pem') };
     await writeFile(files.certificate, cert);
     await writeFile(files.key, key);
     const sandbox = await create(['sh', '-c', 'read path; cat "$path"; cat; exit 4'], { ...files, advertise: 'wss://127.0.0.1:0' });
     const weights = 'weights '.repeat(100_000);
-    await writeFile(path.join(ground.stateDir, 'weights'), weights);
-    const inside = await sandbox.upload('weights', { kind: 'file', hostPath: path.join(ground.stateDir, 'weights') }, NEVER);
+    await writeFile(path.join(context.stateDir, 'weights'), weights);
+    const inside = await sandbox.upload('weights', { kind: 'file', hostPath: path.join(context.stateDir, 'weights') }, NEVER);
     sandbox.stdin.end(`${inside}\nand more`);
     expect(await text(sandbox.stdout)).toBe(`${weights}and more`);
     expect(await sandbox.exit).toEqual({ kind: 'exited', code: 4 });
@@ -61,8 +61,8 @@ describe('pods that dial back', () => {
 
   it('that do not trust Muster’s certificate end, and the error says why', async () => {
     const [served, trusted] = [localCertificate(), localCertificate()];
-    const files = { certificate: path.join(ground.stateDir, 'c.pem'), key: path.join(ground.stateDir, 'k.pem') };
-    const authority = path.join(ground.stateDir, 'ca.pem');
+    const files = { certificate: path.join(context.stateDir, 'c.pem'), key: path.join(context.stateDir, 'k.pem') };
+    const authority = path.join(context.stateDir, 'ca.pem');
     await writeFile(files.certificate, served.cert);
     await writeFile(files.key, served.key);
     await writeFile(authority, trusted.cert);
@@ -89,18 +89,18 @@ describe('pods that dial back', () => {
     expect(await firstLine(sandbox)).toBe('ready\n');
     // Has used the inbox's connection: one that breaks within its first handshake is taken for a theft.
     await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
-    ground.exitFaults.dropAll();
+    context.exitFaults.dropAll();
     expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('connection') });
   });
 
   it('send nothing of a sandbox’s life through the API server but the pod', async () => {
-    const before = new Map(ground.simulator.requests);
+    const before = new Map(context.simulator.requests);
     const sandbox = await create(['sh', '-c', 'cat']);
     await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
     sandbox.stdin.end('x'.repeat(100_000));
     expect(await text(sandbox.stdout)).toHaveLength(100_000);
     await sandbox.exit;
-    const asked = [...ground.simulator.requests].filter(([kind, count]) => kind.endsWith(' pods') && count > (before.get(kind) ?? 0));
+    const asked = [...context.simulator.requests].filter(([kind, count]) => kind.endsWith(' pods') && count > (before.get(kind) ?? 0));
     expect(asked.map(([kind]) => kind).sort()).toEqual(['DELETE pods', 'GET pods', 'POST pods', 'WATCH pods']);
   });
 });
@@ -110,7 +110,7 @@ describe('an evaluation on pods that dial back', () => {
   let undisturbed: Ending;
 
   beforeAll(async () => {
-    undisturbed = await evaluateOnPods(ground);
+    undisturbed = await evaluateOnPods(context);
     expect(undisturbed.kind).toBe('official');
   });
 
@@ -119,16 +119,16 @@ describe('an evaluation on pods that dial back', () => {
     ['in the middle of a frame', 1_000],
     ['in mid-evaluation', 5_000],
   ])('ends with the same official result when connections break %s', async (_title, bytes) => {
-    ground.exitFaults.cutNext(bytes);
-    ground.exitFaults.cutNext(bytes);
-    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    context.exitFaults.cutNext(bytes);
+    context.exitFaults.cutNext(bytes);
+    expect(await evaluateOnPods(context)).toEqual(undisturbed);
     // A node cleans up behind a record that was taken away.
-    await ground.simulator.pods.settled();
-    expect(await ground.traces()).toEqual([]);
+    await context.simulator.pods.settled();
+    expect(await context.traces()).toEqual([]);
   });
 
   it('has the same official result as over exec', async () => {
-    await using other = await KubernetesGround.open(TINY_RUNNERS);
+    await using other = await KubernetesContext.open(TINY_RUNNERS);
     expect(await evaluateOnPods(other)).toEqual(undisturbed);
   });
 });

@@ -5,8 +5,8 @@ import { expect } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Isolation, Mount, SandboxLimits, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
-import { exchange, NEVER } from '../contract/sandbox-scene.ts';
-import { BubblewrapContext, type GroundOptions } from '../support/bubblewrap-ground.ts';
+import { exchange, NEVER } from '../contract/sandbox-fixture.ts';
+import { BubblewrapContext, type ContextOptions } from '../support/bubblewrap-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -56,24 +56,24 @@ export interface Ended {
 export const WAYS = ['forked', 'plain'] as const;
 
 /** Real sandboxes of one provider, forked unless it is said otherwise: a neighbour that has to go on answering, and attackers. */
-export class AttackScene implements AsyncDisposable {
-  readonly ground: BubblewrapContext;
+export class AttackFixture implements AsyncDisposable {
+  readonly context: BubblewrapContext;
   readonly provider: SandboxProvider;
   readonly #zygote: Zygote | undefined;
   #count = 0;
 
-  private constructor(ground: BubblewrapContext, zygote: Zygote | undefined) {
-    this.ground = ground;
+  private constructor(context: BubblewrapContext, zygote: Zygote | undefined) {
+    this.context = context;
     this.#zygote = zygote;
-    this.provider = ground.provider();
+    this.provider = context.provider();
   }
 
   static async open({
     start = 'forked',
     ...options
-  }: GroundOptions & { readonly start?: (typeof WAYS)[number] } = {}): Promise<AttackScene> {
+  }: ContextOptions & { readonly start?: (typeof WAYS)[number] } = {}): Promise<AttackFixture> {
     const zygote = start === 'forked' ? (options.zygote ?? ZYGOTE) : undefined;
-    return new AttackScene(await BubblewrapContext.open(FORKED_MOUNTS, { ...options, zygote }), zygote);
+    return new AttackFixture(await BubblewrapContext.open(FORKED_MOUNTS, { ...options, zygote }), zygote);
   }
 
   template(command: readonly string[], changes: Partial<SandboxTemplate> = {}): SandboxTemplate {
@@ -108,9 +108,9 @@ export class AttackScene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.provider[Symbol.asyncDispose]();
-    expect(this.ground.clock.pending, 'timers that were left').toBe(0);
-    expect(await this.ground.traces()).toEqual([]);
-    await this.ground[Symbol.asyncDispose]();
+    expect(this.context.clock.pending, 'timers that were left').toBe(0);
+    expect(await this.context.traces()).toEqual([]);
+    await this.context[Symbol.asyncDispose]();
   }
 }
 
@@ -130,6 +130,6 @@ export class Neighbour {
 
 /** What holds the limits of forked sandboxes on this machine. */
 export async function limitsHere(): Promise<Isolation['limits']> {
-  await using scene = await AttackScene.open();
-  return (await scene.provider.describe(scene.template(ECHO))).limits;
+  await using fixture = await AttackFixture.open();
+  return (await fixture.provider.describe(fixture.template(ECHO))).limits;
 }

@@ -8,12 +8,12 @@ import { Uploads } from '../../src/policy-distribution/uploads/uploads.ts';
 import type { UsableFiles } from '../../src/policy-distribution/files/usable-files.ts';
 import { CheckpointService } from '../../src/service/checkpoints/checkpoint-service.ts';
 import type { QuotaGate } from '../../src/service/acceptance/quota-gate.ts';
-import { ServiceScene } from './service-scene.ts';
+import { ServiceFixture } from './service-fixture.ts';
 
 const DAY_MS = 86_400_000;
 
 /** A checkpoint store with its uploads, on a directory of its own. */
-export class UploadScene implements AsyncDisposable {
+export class UploadFixture implements AsyncDisposable {
   readonly checkpoints: CheckpointStore;
   readonly uploads: Uploads;
   readonly #directory: string;
@@ -24,16 +24,19 @@ export class UploadScene implements AsyncDisposable {
     this.uploads = uploads;
   }
 
-  static async open(clock: Clock = new ServiceScene().clock, maxBytes = 10 * 2 ** 20): Promise<UploadScene> {
+  static async open(clock: Clock = new ServiceFixture().clock, maxBytes = 10 * 2 ** 20): Promise<UploadFixture> {
     const directory = await mkdtemp(join(tmpdir(), 'muster-test-'));
     const limits = { maxBytes, maxFiles: 100 };
     const checkpoints = await CheckpointStore.open({ directory: join(directory, 'store'), limits, clock });
     const uploads = await Uploads.open(join(directory, 'uploads'), checkpoints, { maxBytes, unfinishedMs: DAY_MS }, clock);
-    return new UploadScene(directory, checkpoints, uploads);
+    return new UploadFixture(directory, checkpoints, uploads);
   }
 
-  desk({ store, ...scene }: Pick<ServiceScene, 'store' | 'use'>, gate: QuotaGate = new ServiceScene().gate()): CheckpointService {
-    return new CheckpointService({ checkpoints: this.checkpoints, uploads: this.uploads, usage: store.usage, gate, use: scene.use });
+  checkpointService(
+    { store, ...fixture }: Pick<ServiceFixture, 'store' | 'use'>,
+    gate: QuotaGate = new ServiceFixture().gate(),
+  ): CheckpointService {
+    return new CheckpointService({ checkpoints: this.checkpoints, uploads: this.uploads, usage: store.usage, gate, use: fixture.use });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

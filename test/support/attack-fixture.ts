@@ -5,8 +5,8 @@ import type { WorkspaceFile } from '../../src/agents/workspace/command.ts';
 import type { OpenTask } from '../../src/app/grading/task-grader.ts';
 import type { Verdict } from '../../src/agents/verification/verdict.ts';
 import { sampled } from './full-form.ts';
-import { type FilesByPath, GradingScene, SORT_TASK } from './grading-scene.ts';
-import { shell, WorkspaceScene } from './workspace-scene.ts';
+import { type FilesByPath, GradingFixture, SORT_TASK } from './grading-fixture.ts';
+import { shell, WorkspaceFixture } from './workspace-fixture.ts';
 
 /** A way to be rewarded without having solved the task, and an honest solution that does something similar for a good reason. */
 export interface Attack {
@@ -42,17 +42,17 @@ class Sorting(unittest.TestCase):
 const soon = (): AbortSignal => AbortSignal.timeout(120_000);
 
 /** Workspaces for attackers, naive verifiers, and ours. */
-class AttackScene implements AsyncDisposable {
-  readonly #workspaces: WorkspaceScene;
-  readonly #grading: GradingScene;
+class AttackFixture implements AsyncDisposable {
+  readonly #workspaces: WorkspaceFixture;
+  readonly #grading: GradingFixture;
 
-  private constructor(workspaces: WorkspaceScene, grading: GradingScene) {
+  private constructor(workspaces: WorkspaceFixture, grading: GradingFixture) {
     this.#workspaces = workspaces;
     this.#grading = grading;
   }
 
-  static async open(): Promise<AttackScene> {
-    return new AttackScene(await WorkspaceScene.open(), await GradingScene.open());
+  static async open(): Promise<AttackFixture> {
+    return new AttackFixture(await WorkspaceFixture.open(), await GradingFixture.open());
   }
 
   /** What a verifier says that runs in the agent's own sandbox, after the agent: test.sh, and whatever is in the reward file afterwards. */
@@ -88,19 +88,19 @@ class AttackScene implements AsyncDisposable {
 
 /** A test for each attack of a family: it fools a naive verifier, scores 0 with ours, and its honest twin scores 1. */
 export function testAttacks(attacks: readonly Attack[]): void {
-  let scene: AttackScene;
+  let fixture: AttackFixture;
   beforeAll(async () => {
-    scene = await AttackScene.open();
+    fixture = await AttackFixture.open();
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   it.each(sampled(attacks, (attack) => attacks.indexOf(attack) % 4 === 1).map((attack) => [attack.name, attack] as const))(
     '%s: fools a naive verifier, and not ours',
     async (_, attack) => {
-      expect(await scene.naiveReward(attack)).toBe('1');
-      const task = await scene.task(attack.task ?? SORT_TASK);
-      expect(await scene.verdict(task, attack.files, attack.script)).toMatchObject({ reward: 0, problem: null });
-      expect(await scene.verdict(task, attack.twin.files, attack.twin.script)).toMatchObject({ reward: 1, problem: null });
+      expect(await fixture.naiveReward(attack)).toBe('1');
+      const task = await fixture.task(attack.task ?? SORT_TASK);
+      expect(await fixture.verdict(task, attack.files, attack.script)).toMatchObject({ reward: 0, problem: null });
+      expect(await fixture.verdict(task, attack.twin.files, attack.twin.script)).toMatchObject({ reward: 1, problem: null });
     },
   );
 }

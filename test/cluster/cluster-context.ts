@@ -12,8 +12,8 @@ import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids
 import { PodPart, type PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../contract/sandbox-provider.ts';
-import { NEVER } from '../contract/sandbox-scene.ts';
+import type { SandboxContext } from '../contract/sandbox-provider.ts';
+import { NEVER } from '../contract/sandbox-fixture.ts';
 import { crashedOwner } from '../support/kubernetes/crashed-owner.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { claimsOf, clusterPod, podsOf } from './cluster-under-test.ts';
@@ -26,7 +26,7 @@ done; exit 0`;
 let grounds = 0;
 
 /** A part of a real cluster for one test: all of its owners' names begin alike. */
-export class ClusterGround implements SandboxGround {
+export class ClusterContext implements SandboxContext {
   readonly clock = new SkippableClock();
   readonly hiddenPaths: readonly string[] = [];
   readonly #pod: PodTemplate;

@@ -10,7 +10,7 @@ import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../.
 import { E2bPart, type E2bMachine } from '../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../../contract/sandbox-provider.ts';
+import type { SandboxContext } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { E2bSimulator, SIMULATED_TEMPLATE, type SimulatorOptions } from './simulator.ts';
 
@@ -25,7 +25,7 @@ export const MACHINE: E2bMachine = {
 };
 
 /** An account at the simulator and owners that are unique to one test. */
-export class E2bGround implements SandboxGround {
+export class E2bContext implements SandboxContext {
   readonly additions = { providerPart: new E2bPart(MACHINE) };
   readonly clock = new SkippableClock();
   readonly simulator: E2bSimulator;
@@ -37,8 +37,8 @@ export class E2bGround implements SandboxGround {
     this.simulator = simulator;
   }
 
-  static async open(mounts: readonly Mount[], options: SimulatorOptions = {}): Promise<E2bGround> {
-    return new E2bGround(await E2bSimulator.open({ baked: mounts, ...options }));
+  static async open(mounts: readonly Mount[], options: SimulatorOptions = {}): Promise<E2bContext> {
+    return new E2bContext(await E2bSimulator.open({ baked: mounts, ...options }));
   }
 
   provider(clock: Clock = this.clock): SandboxProvider {

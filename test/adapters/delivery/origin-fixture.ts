@@ -11,7 +11,7 @@ import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts
 import { ManualClock } from '../../support/manual-clock.ts';
 
 /** An origin on this machine, with files that a test gives it. */
-export class OriginScene implements AsyncDisposable {
+export class OriginFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly origin: OriginServer;
   readonly #directory: ScratchDirectory;
@@ -39,8 +39,8 @@ export class OriginScene implements AsyncDisposable {
     });
   }
 
-  static async open(options: Partial<OriginOptions> = {}): Promise<OriginScene> {
-    return new OriginScene(await ScratchDirectory.make(), options);
+  static async open(options: Partial<OriginOptions> = {}): Promise<OriginFixture> {
+    return new OriginFixture(await ScratchDirectory.make(), options);
   }
 
   async put(path: string, content: string | Uint8Array): Promise<CheckpointFile> {

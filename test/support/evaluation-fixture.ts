@@ -33,7 +33,7 @@ export const TEMPLATE: SandboxTemplate = {
 
 export function suiteWith(changes: object = {}): SuiteDefinition {
   const suite = {
-    name: 'scene',
+    name: 'fixture',
     environment: 'module:factory',
     reward: { bounds: [0, 1] },
     stop: { rule: 'fixed', episodes: 200 },
@@ -42,7 +42,7 @@ export function suiteWith(changes: object = {}): SuiteDefinition {
   return defineSuite(parseSuite(inlineSuite(suite)), undefined);
 }
 
-export interface SceneOptions {
+export interface FixtureOptions {
   /** What in-memory sandboxes run. */
   readonly program?: Program;
   /** Other sandboxes than those. */
@@ -59,7 +59,7 @@ export interface SceneOptions {
 }
 
 /** A pool of in-memory sandboxes and all that `evaluate` needs, closed together. */
-export class EvaluationScene implements AsyncDisposable {
+export class EvaluationFixture implements AsyncDisposable {
   readonly context: EvaluateContext;
   readonly #provider: SandboxProvider;
   readonly #pool: Pool<RunnerSession>;
@@ -67,10 +67,10 @@ export class EvaluationScene implements AsyncDisposable {
   /** Sees each sandbox before its runner is heard. */
   onSandbox: ((sandbox: Sandbox) => void) | undefined;
 
-  constructor(options: SceneOptions) {
+  constructor(options: FixtureOptions) {
     const { program, provider, template = TEMPLATE, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares } = options;
     const programs = program === undefined ? {} : { runner: program };
-    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs });
+    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('fixture'), clock, programs });
     let made = 0;
     this.#pool = createPool({
       provider: this.#provider,

@@ -24,7 +24,7 @@ import type { EvaluationOrder } from '../../src/service/orders/evaluation-order.
 import type { Submission } from '../../src/service/acceptance/submission.ts';
 import { evaluation as summaryDocument } from '../faces/report/documents.ts';
 import { ManualClock } from './manual-clock.ts';
-import { completed } from './store-scene.ts';
+import { completed } from './store-fixture.ts';
 
 /** An episode of the scripted player takes so long. */
 export const EPISODE_MS = 100;
@@ -36,7 +36,7 @@ const WEBHOOKS = new Egress({ hosts: ['*'], networks: [], plainHttp: false }, 'w
 export const PAPER_LIBRARY: Library = {
   suite: async (reference) => {
     const name = typeof reference === 'string' ? reference : String(reference['name']);
-    if (name === 'unknown') throw new InputError('suite.unknown', 'suite: expected one of scene, got "unknown"');
+    if (name === 'unknown') throw new InputError('suite.unknown', 'suite: expected one of fixture, got "unknown"');
     return { written: { name, template: 'local' }, digest: digestOf(name), files: undefined };
   },
   checkpoint: async (reference) => {
@@ -141,7 +141,7 @@ function playedSummary(episodes: number, partial: boolean): Summary {
   return summaryDocument({ episodes }, { partial, run: { ...summaryDocument().run, outcomes: episodes } });
 }
 
-/** Of one Muster, in place of the scene's own. */
+/** Of one Muster, in place of the fixture's own. */
 export interface ServiceParts {
   readonly store?: EvaluationStore;
   readonly places?: number;
@@ -151,7 +151,7 @@ export interface ServiceParts {
 }
 
 /** Musters that share one store in memory, on one clock. */
-export class ServiceScene {
+export class ServiceFixture {
   readonly clock = new ManualClock();
   readonly memory = new Memory(this.clock);
   readonly store: EvaluationStore = inMemoryEvaluationStore(this.memory);
@@ -186,7 +186,7 @@ export class ServiceScene {
     return new QuotaGate({ usage: this.store.usage, quotaOf: this.quotaOf, clock: this.clock });
   }
 
-  /** One more Muster. @param store another one than the scene's own, to fail. */
+  /** One more Muster. @param store another one than the fixture's own, to fail. */
   service(
     config: Partial<ServiceConfig> = {},
     { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY, onConcluded }: ServiceParts = {},

@@ -15,7 +15,7 @@ import {
 } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../../contract/sandbox-provider.ts';
+import type { SandboxContext } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { objectSchema } from './api-objects.ts';
 import { crashedOwner } from './crashed-owner.ts';
@@ -28,7 +28,7 @@ export const IMAGE = 'muster-runner:test';
 const boundSchema = z.looseObject({ status: z.looseObject({ sandbox: z.looseObject({ name: z.string() }) }) });
 
 /** A cluster of its own for one test, whose pods run on this machine. */
-export class KubernetesGround implements SandboxGround {
+export class KubernetesContext implements SandboxContext {
   readonly clock = new SkippableClock();
   readonly hiddenPaths: readonly string[];
   readonly simulator: KubernetesSimulator;
@@ -59,14 +59,14 @@ export class KubernetesGround implements SandboxGround {
     options: Omit<SimulatorOptions, 'node' | 'images'> = {},
     claims?: ClaimSettings,
     transport: PodTransport = { kind: 'exec' },
-  ): Promise<KubernetesGround> {
+  ): Promise<KubernetesContext> {
     const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
     const node = await SimulatedNode.open(stateDir, parseOwnerId(`node-${path.basename(stateDir).slice(-6).toLowerCase()}`));
     const simulator = await KubernetesSimulator.start({ ...options, node, images: new Map([[IMAGE, image]]) });
     await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
     const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
     const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
-    return new KubernetesGround(stateDir, simulator, node, hidden, claims, transport);
+    return new KubernetesContext(stateDir, simulator, node, hidden, claims, transport);
   }
 
   get additions(): Partial<SandboxTemplate> {

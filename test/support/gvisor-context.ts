@@ -11,8 +11,8 @@ import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandb
 import { parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../contract/sandbox-provider.ts';
-import { BubblewrapContext } from './bubblewrap-ground.ts';
+import type { SandboxContext } from '../contract/sandbox-provider.ts';
+import { BubblewrapContext } from './bubblewrap-context.ts';
 import type { SkippableClock } from './skippable-clock.ts';
 
 const run = promisify(execFile);
@@ -20,8 +20,8 @@ const run = promisify(execFile);
 /** Whether this machine has gVisor, found once for a test file. */
 export const gvisorHere = await probeGvisor({ runscPath: 'runsc', cgroups: 'detect' });
 
-/** The ground of local sandboxes, on which those of gVisor stand as well. */
-export class GvisorGround implements SandboxGround {
+/** The context of local sandboxes, on which those of gVisor stand as well. */
+export class GvisorContext implements SandboxContext {
   readonly local: BubblewrapContext;
   readonly clock: SkippableClock;
   readonly hiddenPaths: readonly string[];
@@ -35,8 +35,8 @@ export class GvisorGround implements SandboxGround {
     this.#cgroups = cgroups;
   }
 
-  static async open(mounts: readonly Mount[], cgroups: 'detect' | 'none' = 'detect'): Promise<GvisorGround> {
-    return new GvisorGround(await BubblewrapContext.open(mounts, { cgroups }), cgroups);
+  static async open(mounts: readonly Mount[], cgroups: 'detect' | 'none' = 'detect'): Promise<GvisorContext> {
+    return new GvisorContext(await BubblewrapContext.open(mounts, { cgroups }), cgroups);
   }
 
   provider(): SandboxProvider {

@@ -12,7 +12,7 @@ import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandb
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../contract/sandbox-provider.ts';
+import type { SandboxContext } from '../contract/sandbox-provider.ts';
 import { SkippableClock } from './skippable-clock.ts';
 
 const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
@@ -20,7 +20,7 @@ const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
 /** Node marks the inherited descriptors that it finds at its start close-on-exec, and looks no further than the first gap after 15. */
 export const UNMARKED_DESCRIPTOR = 40;
 
-export interface GroundOptions {
+export interface ContextOptions {
   readonly cgroups?: 'detect' | 'none';
   /** What a crashed owner's sandboxes are forked from. */
   readonly zygote?: Zygote | undefined;
@@ -29,7 +29,7 @@ export interface GroundOptions {
 }
 
 /** A state directory and owners that are unique to one test, on this machine. */
-export class BubblewrapContext implements SandboxGround {
+export class BubblewrapContext implements SandboxContext {
   readonly clock = new SkippableClock();
   readonly stateDir: string;
   readonly hiddenPaths: readonly string[];
@@ -40,7 +40,7 @@ export class BubblewrapContext implements SandboxGround {
   readonly #owners: OwnerId[] = [];
   readonly #children: ChildProcess[] = [];
 
-  private constructor(stateDir: string, mounts: readonly Mount[], { cgroups = 'detect', zygote, policy }: GroundOptions) {
+  private constructor(stateDir: string, mounts: readonly Mount[], { cgroups = 'detect', zygote, policy }: ContextOptions) {
     this.stateDir = stateDir;
     this.additions = policy ? { policy } : {};
     this.#zygote = zygote;
@@ -59,7 +59,7 @@ export class BubblewrapContext implements SandboxGround {
     this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
   }
 
-  static async open(mounts: readonly Mount[], options: GroundOptions = {}): Promise<BubblewrapContext> {
+  static async open(mounts: readonly Mount[], options: ContextOptions = {}): Promise<BubblewrapContext> {
     return new BubblewrapContext(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, options);
   }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { createHttpServer, type HttpServerOptions } from '../../src/faces/http/http-server.ts';
 import type { EvaluationService, ServiceConfig } from '../../src/service/evaluation-service.ts';
-import { ServiceScene } from './service-scene.ts';
+import { ServiceFixture } from './service-fixture.ts';
 
 /** What comes back. */
 export interface Answer {
@@ -18,26 +18,26 @@ export interface Sent {
 }
 
 /** A server over a store in memory and a scripted player, on a clock that tests move. */
-export class ServerScene implements AsyncDisposable {
-  readonly scene: ServiceScene;
+export class ServerFixture implements AsyncDisposable {
+  readonly fixture: ServiceFixture;
   readonly service: EvaluationService;
   readonly app: FastifyInstance;
 
-  private constructor(scene: ServiceScene, service: EvaluationService, app: FastifyInstance) {
-    this.scene = scene;
+  private constructor(fixture: ServiceFixture, service: EvaluationService, app: FastifyInstance) {
+    this.fixture = fixture;
     this.service = service;
     this.app = app;
   }
 
-  /** @param changes of the server's options; they may need the scene. */
+  /** @param changes of the server's options; they may need the fixture. */
   static async open(
     config: Partial<ServiceConfig> = {},
-    changes: Partial<HttpServerOptions> | ((scene: ServiceScene) => Partial<HttpServerOptions>) = {},
-    scene = new ServiceScene(),
-  ): Promise<ServerScene> {
-    const service = scene.service(config);
+    changes: Partial<HttpServerOptions> | ((fixture: ServiceFixture) => Partial<HttpServerOptions>) = {},
+    fixture = new ServiceFixture(),
+  ): Promise<ServerFixture> {
+    const service = fixture.service(config);
     service.open();
-    const { clock, log, use } = scene;
+    const { clock, log, use } = fixture;
     const fixed = { version: '0.0.0', maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
     const app = await createHttpServer({
       service,
@@ -45,9 +45,9 @@ export class ServerScene implements AsyncDisposable {
       log,
       use,
       ...fixed,
-      ...(typeof changes === 'function' ? changes(scene) : changes),
+      ...(typeof changes === 'function' ? changes(fixture) : changes),
     });
-    return new ServerScene(scene, service, app);
+    return new ServerFixture(fixture, service, app);
   }
 
   /** Sends a request without a socket; it is answered by the time that nothing but the clock could bring an answer. */
@@ -63,11 +63,11 @@ export class ServerScene implements AsyncDisposable {
 
   /** The answer to a request, while time passes: so many milliseconds at most. */
   async within(milliseconds: number, answering: Promise<Answer>): Promise<Answer> {
-    return await this.scene.clock.advanceFor(answering, milliseconds, 50);
+    return await this.fixture.clock.advanceFor(answering, milliseconds, 50);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.scene.drained(this.service);
+    await this.fixture.drained(this.service);
     await this.app.close();
   }
 }

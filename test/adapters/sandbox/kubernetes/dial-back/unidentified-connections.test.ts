@@ -9,22 +9,22 @@ nock.restore();
 
 describe('connections that have not said yet what they are', () => {
   let server: Server;
-  let strangers: UnidentifiedConnections;
+  let connections: UnidentifiedConnections;
   let accepted: Socket[];
   const clients: Socket[] = [];
 
   beforeEach(async () => {
-    strangers = new UnidentifiedConnections(4);
+    connections = new UnidentifiedConnections(4);
     accepted = [];
     server = createServer((socket) => {
       accepted.push(socket);
-      strangers.add(socket);
+      connections.add(socket);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
   afterEach(async () => {
     for (const client of clients.splice(0)) client.destroy();
-    strangers.dropAll();
+    connections.dropAll();
     server.close();
     await once(server, 'close');
   });
@@ -50,7 +50,7 @@ describe('connections that have not said yet what they are', () => {
   it('count no more once they have said it, or are gone', async () => {
     const known = await come('127.0.0.2');
     const [first] = accepted;
-    if (first) strangers.forget(first);
+    if (first) connections.forget(first);
     const others = [await come('127.0.0.2'), await come('127.0.0.2'), await come('127.0.0.2')];
     others[0]?.destroy();
     await eventually('it is gone', () => accepted[1]?.destroyed === true);

@@ -17,7 +17,7 @@ export interface Bucket extends AsyncDisposable {
 }
 
 /** One kind of object store, for a test file. */
-export interface ObjectGround {
+export interface ObjectContext {
   readonly name: string;
   readonly scheme: 'gs' | 's3';
   /** Why there is none here. */
@@ -34,7 +34,7 @@ export interface ObjectGround {
 /** Nobody's: the local servers look at none, and nothing of this machine's is to be used. */
 export const NO_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
-export const gcsGround: ObjectGround = {
+export const gcsContext: ObjectContext = {
   name: 'Google Cloud Storage',
   scheme: 'gs',
   missing: noGcsHere,
@@ -55,7 +55,7 @@ export const gcsGround: ObjectGround = {
   },
 };
 
-export const s3Ground: ObjectGround = {
+export const s3Context: ObjectContext = {
   name: 'S3',
   scheme: 's3',
   missing: noS3Here,

@@ -18,7 +18,7 @@ export async function writeFiles(directory: string, files: FilesByPath): Promise
 }
 
 /** Tasks and submissions in a directory of their own, graded in real sandboxes of this machine. */
-export class GradingScene implements AsyncDisposable {
+export class GradingFixture implements AsyncDisposable {
   readonly directory: string;
   readonly config: Config;
   readonly grader: TaskGrader;
@@ -30,8 +30,8 @@ export class GradingScene implements AsyncDisposable {
     this.grader = new TaskGrader(this.config);
   }
 
-  static async open(): Promise<GradingScene> {
-    return new GradingScene(await mkdtemp(path.join(tmpdir(), 'muster-tasks-')));
+  static async open(): Promise<GradingFixture> {
+    return new GradingFixture(await mkdtemp(path.join(tmpdir(), 'muster-tasks-')));
   }
 
   /** @returns its path. */

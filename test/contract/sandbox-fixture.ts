@@ -8,13 +8,13 @@ import type { Sandbox, SandboxExit, SandboxProvider } from '../../src/pool/ports
 import type { SandboxLimits, SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { eventually } from '../support/eventually.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
-import type { SandboxGround, SandboxProviderSubject } from './sandbox-provider.ts';
+import type { SandboxContext, SandboxProviderSubject } from './sandbox-provider.ts';
 
 const LIMITS: SandboxLimits = { memoryBytes: 256 * 2 ** 20, processes: 32, cpus: 2, diskBytes: 128 * 2 ** 20, lifetimeSeconds: 3600 };
 
-/** What a scenario acts on: a fresh ground with one provider, and the acts that most scenarios share. */
-export class SandboxScene implements AsyncDisposable {
-  readonly ground: SandboxGround;
+/** What a scenario acts on: a fresh context with one provider, and the acts that most scenarios share. */
+export class SandboxFixture implements AsyncDisposable {
+  readonly context: SandboxContext;
   readonly commands: SandboxCommands;
   readonly provider: SandboxProvider;
   /** Unlike anything else in the process table. */
@@ -23,15 +23,15 @@ export class SandboxScene implements AsyncDisposable {
   readonly #providers: SandboxProvider[] = [];
   #count = 0;
 
-  constructor(subject: SandboxProviderSubject, ground: SandboxGround) {
+  constructor(subject: SandboxProviderSubject, context: SandboxContext) {
     this.#subject = subject;
-    this.ground = ground;
+    this.context = context;
     this.commands = subject.commands;
     this.provider = this.anotherProvider();
   }
 
   anotherProvider(): SandboxProvider {
-    const provider = this.ground.provider();
+    const provider = this.context.provider();
     this.#providers.push(provider);
     return provider;
   }
@@ -39,7 +39,7 @@ export class SandboxScene implements AsyncDisposable {
   template(command: readonly string[], limits: Partial<SandboxLimits> = {}, demands: SandboxTemplate['demands'] = []): SandboxTemplate {
     const { mounts, zygote } = this.#subject;
     const rest = { environment: {}, mounts, network: 'none', limits: { ...LIMITS, ...limits }, demands } as const;
-    return { name: 'contract', command, ...rest, ...(zygote ? { zygote } : {}), ...this.ground.additions };
+    return { name: 'contract', command, ...rest, ...(zygote ? { zygote } : {}), ...this.context.additions };
   }
 
   create(command: readonly string[], limits: Partial<SandboxLimits> = {}, provider = this.provider, signal = NEVER): Promise<Sandbox> {
@@ -81,11 +81,11 @@ export class SandboxScene implements AsyncDisposable {
   /** No process that carries the marker, and no other trace of a sandbox. */
   async expectNothingLeft(): Promise<void> {
     await eventually('no process with the marker is left', async () => (await this.markedProcesses()).length === 0);
-    expect(await this.ground.traces()).toEqual([]);
+    expect(await this.context.traces()).toEqual([]);
   }
 
   async markedProcesses(): Promise<readonly string[]> {
-    if (this.ground.markedProcesses) return this.ground.markedProcesses(this.marker);
+    if (this.context.markedProcesses) return this.context.markedProcesses(this.marker);
     const found: string[] = [];
     for (const pid of await readdir('/proc')) {
       if (!/^\d+$/.test(pid)) continue;
@@ -98,8 +98,8 @@ export class SandboxScene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const provider of this.#providers) await provider[Symbol.asyncDispose]();
-    expect(this.ground.clock.pending, 'timers that were left').toBe(0);
-    await this.ground[Symbol.asyncDispose]();
+    expect(this.context.clock.pending, 'timers that were left').toBe(0);
+    await this.context[Symbol.asyncDispose]();
   }
 }
 

@@ -11,14 +11,14 @@ import { DockerPart } from '../../../src/adapters/sandbox/docker/settings.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
 import type { Mount, SandboxTemplate } from '../../../src/pool/ports/template.ts';
-import type { SandboxGround } from '../../contract/sandbox-provider.ts';
+import type { SandboxContext } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { EMPTY_IMAGE, type DockerDaemon } from './docker-daemon.ts';
 
 const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
 
 /** A state directory and owners that are unique to one test, on a daemon that several tests share. */
-export class DockerGround implements SandboxGround {
+export class DockerContext implements SandboxContext {
   readonly clock = new SkippableClock();
   readonly stateDir: string;
   readonly additions: Partial<SandboxTemplate>;
@@ -35,8 +35,8 @@ export class DockerGround implements SandboxGround {
     this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
   }
 
-  static async open(daemon: DockerDaemon, mounts: readonly Mount[]): Promise<DockerGround> {
-    return new DockerGround(daemon, await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts);
+  static async open(daemon: DockerDaemon, mounts: readonly Mount[]): Promise<DockerContext> {
+    return new DockerContext(daemon, await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts);
   }
 
   provider(): SandboxProvider {

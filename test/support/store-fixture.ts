@@ -23,7 +23,7 @@ export function newId(): EvaluationId {
 }
 
 export function asked(changes: Partial<NewEvaluation> = {}): NewEvaluation {
-  return { id: newId(), principal: 'pipeline', request: { suite: 'scene' }, suite: 'scene', labels: {}, priority: 0, ...changes };
+  return { id: newId(), principal: 'pipeline', request: { suite: 'fixture' }, suite: 'fixture', labels: {}, priority: 0, ...changes };
 }
 
 export async function accepted(

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxLimits } from '../../src/pool/ports/template.ts';
-import { BubblewrapContext } from './bubblewrap-ground.ts';
+import { BubblewrapContext } from './bubblewrap-context.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 export const LIMITS: SandboxLimits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 64 * 2 ** 20, lifetimeSeconds: 300 };
@@ -18,8 +18,8 @@ export interface WorkspaceOptions {
   readonly limits?: Partial<SandboxLimits>;
 }
 
-/** Workspaces on this machine, each in a real sandbox; gone, and looked for, with the scene. */
-export class WorkspaceScene implements AsyncDisposable {
+/** Workspaces on this machine, each in a real sandbox; gone, and looked for, with the fixture. */
+export class WorkspaceFixture implements AsyncDisposable {
   readonly context: BubblewrapContext;
   readonly #provider: SandboxProvider;
   #made = 0;
@@ -29,8 +29,8 @@ export class WorkspaceScene implements AsyncDisposable {
     this.#provider = context.provider();
   }
 
-  static async open(): Promise<WorkspaceScene> {
-    return new WorkspaceScene(await BubblewrapContext.open([]));
+  static async open(): Promise<WorkspaceFixture> {
+    return new WorkspaceFixture(await BubblewrapContext.open([]));
   }
 
   async workspace({ root, writable = ['/app'], limits = {} }: WorkspaceOptions = {}): Promise<{

@@ -8,7 +8,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const SECOND = 1000;
 
 /** A training run in memory, and a watch of it; what checkpoints are worth is what the test says. */
-export class WatchScene {
+export class WatchFixture {
   readonly clock = new ManualClock();
   readonly files = new Map<string, ListedFile>();
   readonly events: WatchEvent[] = [];

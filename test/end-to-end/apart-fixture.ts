@@ -23,7 +23,7 @@ export interface Played {
 export type Way = 'together' | 'apart';
 
 /** A Muster for each way of playing policies, and checkpoints that are written for a test. */
-export class Scene implements AsyncDisposable {
+export class Fixture implements AsyncDisposable {
   readonly stage: Stage;
   readonly #musters: Readonly<Record<Way, Muster>>;
   #count = 0;
@@ -33,7 +33,7 @@ export class Scene implements AsyncDisposable {
     this.#musters = musters;
   }
 
-  static async open(start: 'forked' | 'plain'): Promise<Scene> {
+  static async open(start: 'forked' | 'plain'): Promise<Fixture> {
     const stage = await Stage.open();
     const file = await stage.config();
     const open = async (policy: Way): Promise<Muster> => {
@@ -41,7 +41,7 @@ export class Scene implements AsyncDisposable {
       const flags = Object.entries(all).map(([name, value]) => ({ name, path: name.split('.'), value }));
       return await Muster.open(loadConfig({ file, environment: { HOME: stage.directory }, flags }));
     };
-    return new Scene(stage, { together: await open('together'), apart: await open('apart') });
+    return new Fixture(stage, { together: await open('together'), apart: await open('apart') });
   }
 
   async play(way: Way, source: string, changes: object = {}): Promise<Played> {

@@ -6,12 +6,12 @@ import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
 import { PodPart, type PodTemplate, type PodTransport } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
+import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
+import { KubernetesContext } from '../../../support/kubernetes/kubernetes-context.ts';
 import { CACHE_NAMESPACE } from '../../../support/kubernetes/simulated-node-caches.ts';
 import type { SimulatedImage } from '../../../support/kubernetes/simulated-node.ts';
-import { OriginScene } from '../../delivery/origin-scene.ts';
+import { OriginFixture } from '../../delivery/origin-fixture.ts';
 
 /** Bytes of a checkpoint. */
 export const BYTES = 300_000;
@@ -24,34 +24,34 @@ export interface FetchingImage {
 }
 
 /** A cluster whose pods say what the files are that they are given. */
-export class FetchingScene implements AsyncDisposable {
-  readonly ground: KubernetesGround;
-  readonly origins: OriginScene;
+export class FetchingFixture implements AsyncDisposable {
+  readonly context: KubernetesContext;
+  readonly origins: OriginFixture;
   readonly #python: string;
   readonly #providers: SandboxProvider[] = [];
   #made = 0;
 
-  private constructor(ground: KubernetesGround, origins: OriginScene, python: string) {
-    this.ground = ground;
+  private constructor(context: KubernetesContext, origins: OriginFixture, python: string) {
+    this.context = context;
     this.origins = origins;
     this.#python = python;
   }
 
-  static async open({ image, python, transport }: FetchingImage, nodes: readonly string[] = ['a', 'b']): Promise<FetchingScene> {
-    const ground = await KubernetesGround.open(image, { nodes }, undefined, transport);
-    ground.allowOrigin();
-    return new FetchingScene(ground, await OriginScene.open({ transfers: 64 }), python);
+  static async open({ image, python, transport }: FetchingImage, nodes: readonly string[] = ['a', 'b']): Promise<FetchingFixture> {
+    const context = await KubernetesContext.open(image, { nodes }, undefined, transport);
+    context.allowOrigin();
+    return new FetchingFixture(context, await OriginFixture.open({ transfers: 64 }), python);
   }
 
   provider(): SandboxProvider {
-    const provider = this.ground.provider();
+    const provider = this.context.provider();
     this.#providers.push(provider);
     return provider;
   }
 
   pod(provider: SandboxProvider, ...ways: readonly FetchWay[]): Promise<Sandbox> {
     const caches = ways.includes('shared-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
-    const pod: PodTemplate = { ...this.ground.pod, network: 'origin', fetching: { ways, command: pullCommand(this.#python), ...caches } };
+    const pod: PodTemplate = { ...this.context.pod, network: 'origin', fetching: { ways, command: pullCommand(this.#python), ...caches } };
     const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
     const limits = { ...TEMPLATE.limits, memoryBytes: 2 ** 28 };
     return provider.create(
@@ -70,8 +70,8 @@ export class FetchingScene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const provider of this.#providers) await provider[Symbol.asyncDispose]();
-    expect(await this.ground.traces()).toEqual([]);
-    await this.ground[Symbol.asyncDispose]();
+    expect(await this.context.traces()).toEqual([]);
+    await this.context[Symbol.asyncDispose]();
     await this.origins[Symbol.asyncDispose]();
   }
 }
