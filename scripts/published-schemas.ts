@@ -2,6 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
+import { musterTaskSchema } from '../src/agents/tasks/muster-schema.ts';
+import { caseSchema } from '../src/agents/tasks/test-case.ts';
+import { verdictSchema } from '../src/agents/verification/verdict.ts';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/app/configuration.ts';
 import { PROVIDERS } from '../src/app/providers.ts';
@@ -30,6 +33,9 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
     published('docs/schemas/plan.schema.json', z.toJSONSchema(planSchema)),
     published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
+    published('docs/schemas/muster-task.schema.json', z.toJSONSchema(musterTaskSchema, { io: 'input' })),
+    published('docs/schemas/task-case.schema.json', z.toJSONSchema(caseSchema, { io: 'input' })),
+    published('docs/schemas/verdict.schema.json', z.toJSONSchema(verdictSchema)),
   ]);
   return [{ path: DEFAULTS, text: defaults() }, ...schemas];
 }

@@ -7,6 +7,8 @@ import { doctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
+import { createTask, listTasks, showTask } from '../app/tasks/task-catalogue.ts';
+import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
 import { watchRun } from '../app/run-watching.ts';
@@ -29,6 +31,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { evaluatorOf } from './commands/suite-evaluator.ts';
 import { tuneCommand } from './commands/tune-command.ts';
+import type { CheckTasks } from './commands/tasks/task-check-command.ts';
 import { taskCommand } from './commands/tasks/task-command.ts';
 import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
 import { tokenCommand } from './commands/token-command.ts';
@@ -74,20 +77,22 @@ function commands(): readonly Command[] {
     ),
     tokenCommand(openTokenService),
     grantCommand(clientFor),
-    taskCommand(async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
-      await using grader = new TaskGrader(configuration(config));
-      for (const path of tasks) {
-        const open = await openTask(path);
-        const told = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${path}: ${trial}: ${verdict.reward ?? 'no reward'}`);
-        await onTask(await checkTask(grader, open, { times, onVerdict: told }, signal));
-      }
-    }),
+    taskCommand(checkTasks, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
     }),
   ];
 }
+
+const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
+  await using grader = new TaskGrader(configuration(config));
+  for (const path of tasks) {
+    const open = await openTask(path);
+    const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${path}: ${trial}: ${verdict.reward ?? 'no reward'}`);
+    await onTask(await checkTask(grader, open, { times, onVerdict: report }, signal));
+  }
+};
 
 function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
   return Muster.open(configuration(config, sandboxes));

@@ -1,0 +1,19 @@
+/** A task's directory that is about to be written. */
+export interface WrittenTask {
+  /** Of the directory. */
+  readonly name: string;
+  readonly files: readonly WrittenFile[];
+  /** What its reader should know: one sentence each. */
+  readonly notices: readonly string[];
+}
+
+export interface WrittenFile {
+  readonly path: string;
+  readonly text: string;
+  readonly isExecutable: boolean;
+}
+
+/** A file; one whose name ends in `.sh` can be executed. */
+export function writtenFile(path: string, text: string): WrittenFile {
+  return { path, text, isExecutable: path.endsWith('.sh') };
+}

@@ -1,0 +1,59 @@
+import type { Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
+import { writeTask } from '../../adapters/tasks/task-writer.ts';
+import { newTask } from '../../agents/tasks/new-task.ts';
+import { readTask } from '../../agents/tasks/read-task.ts';
+import { isTaskId, TASK_ID_EXPECTED } from '../../agents/tasks/task-ids.ts';
+import type { Task } from '../../agents/tasks/task.ts';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+
+/** A directory that holds a task, or the reason why it cannot be read as one. */
+export type ListedTask =
+  | { readonly directory: string; readonly task: Task; readonly problem: null }
+  | { readonly directory: string; readonly task: null; readonly problem: string };
+
+/** @throws InputError when the directory holds no task. */
+export async function showTask(directory: string): Promise<Task> {
+  return readTask(await readTaskDirectory(directory));
+}
+
+/** The directory itself where it is a task, else each directory in it. @throws InputError `task.missing` when it cannot be read, or holds none. */
+export async function listTasks(directory: string): Promise<readonly ListedTask[]> {
+  const entries = await entriesOf(directory);
+  if (entries.some(({ name }) => name === 'task.toml')) return [await listed(directory)];
+  const inside = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
+  const tasks: ListedTask[] = [];
+  for (const path of inside.sort()) if ((await entriesOf(path)).some(({ name }) => name === 'task.toml')) tasks.push(await listed(path));
+  if (tasks.length > 0) return tasks;
+  throw new InputError(
+    'task.missing',
+    `${directory}: there is no task.toml in it, nor in any directory in it; expected a task, or a directory of tasks`,
+  );
+}
+
+async function entriesOf(directory: string): Promise<readonly Dirent[]> {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch (error) {
+    throw new InputError('task.missing', `${directory}: it cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function listed(directory: string): Promise<ListedTask> {
+  try {
+    return { directory, task: await showTask(directory), problem: null };
+  } catch (error) {
+    if (error instanceof InputError) return { directory, task: null, problem: error.message };
+    throw error;
+  }
+}
+
+/** Writes a small task that is sound. @throws InputError when something is there already, or the name cannot be a task's. */
+export async function createTask(directory: string): Promise<Task> {
+  const name = basename(resolve(directory));
+  if (!isTaskId(name)) throw new InputError('task.name', `${directory}: the directory's name is the task's: ${TASK_ID_EXPECTED}`);
+  await writeTask(directory, newTask(name));
+  return await showTask(directory);
+}

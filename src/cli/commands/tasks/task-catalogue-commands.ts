@@ -1,0 +1,65 @@
+import { Command } from 'commander';
+import type { Task } from '../../../agents/tasks/task.ts';
+import type { ListedTask } from '../../../app/tasks/task-catalogue.ts';
+import { taskLines, taskListLines } from '../../lines/task-lines.ts';
+import { print } from '../../terminal/output.ts';
+
+/** What the commands on directories of tasks need of the composition root. */
+export interface TaskCatalogue {
+  readonly create: (directory: string) => Promise<Task>;
+  readonly list: (directory: string) => Promise<readonly ListedTask[]>;
+  readonly show: (directory: string) => Promise<Task>;
+}
+
+interface JsonFlag {
+  readonly json?: true;
+}
+
+/** `new`, `list` and `show`: nothing of them runs anything of a task. */
+export function taskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
+  return [newCommand(tasks), listCommand(tasks), showCommand(tasks)];
+}
+
+function newCommand({ create }: TaskCatalogue): Command {
+  return new Command('new')
+    .summary('write a small task to begin with')
+    .description(
+      'Writes a small task that is sound: instruction, stages, generator, golden model, solution, a cheat and an honest twin. Change it into yours.',
+    )
+    .argument('<directory>', 'a new directory; its name is the name of the task')
+    .addHelpText('after', '\nExample:\n  muster task new tasks/parse-dates && muster task check tasks/parse-dates')
+    .action(async (directory: string) => {
+      const { files } = await create(directory);
+      await print(process.stdout, `${files.map(({ path }) => `${directory}/${path}`).join('\n')}\n`);
+    });
+}
+
+function listCommand({ list }: TaskCatalogue): Command {
+  return new Command('list')
+    .summary('list the tasks in a directory')
+    .description('Lists the tasks in a directory, with what judges them, and says why a directory cannot be read as one.')
+    .argument('<directory>', 'a task, or a directory of tasks')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', '\nExample:\n  muster task list examples/code')
+    .action(async (directory: string, { json }: JsonFlag) => {
+      const found = await list(directory);
+      await print(process.stdout, json ? jsonText(found) : `${taskListLines(found).join('\n')}\n`);
+    });
+}
+
+function showCommand({ show }: TaskCatalogue): Command {
+  return new Command('show')
+    .summary('say what a task holds')
+    .description('Prints what an agent is given, what it has to leave behind, how that is judged, and the digest that names all of it.')
+    .argument('<task>', 'directory of the task')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', '\nExample:\n  muster task show examples/code/fix-bug-in-sort-function')
+    .action(async (directory: string, { json }: JsonFlag) => {
+      const task = await show(directory);
+      await print(process.stdout, json ? jsonText(task) : `${taskLines(task).join('\n')}\n`);
+    });
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

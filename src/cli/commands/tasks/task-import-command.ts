@@ -1,0 +1,54 @@
+import { Command } from 'commander';
+import type { ImportedTask, ImportTerms } from '../../../app/tasks/task-import.ts';
+import { printableLine } from '../../../kernel/text/printable.ts';
+import { parseWholeNumber } from '../../flags/flag-values.ts';
+import { notice } from '../../terminal/error-report.ts';
+import { EXIT_CODES } from '../../terminal/exit-code.ts';
+import { print } from '../../terminal/output.ts';
+
+/** What `muster task import` needs of the composition root. */
+export type ImportTasks = (terms: ImportTerms) => AsyncIterable<ImportedTask>;
+
+interface ImportFlags {
+  readonly out: string;
+  readonly only?: readonly string[];
+  readonly limit?: number;
+}
+
+export function taskImportCommand(importTasks: ImportTasks): Command {
+  return new Command('import')
+    .summary('make tasks of the rows of a dataset')
+    .description(
+      'Makes a task of each row of SWE-bench or SWE-smith: image, issue, pinned tests, and the gold patch as the oracle. A dataset of Harbor needs no import.',
+    )
+    .argument('<rows>', 'the dataset: a JSON list, or JSON Lines')
+    .requiredOption('-o, --out <directory>', 'where the directories of the tasks are made')
+    .option('--only <ids...>', 'rows with these instance ids only')
+    .option('--limit <count>', 'so many rows at most', parseWholeNumber)
+    .addHelpText('after', HELP)
+    .action(async (rows: string, flags: ImportFlags) => {
+      process.exitCode = await imported(importTasks({ rows, ...flags }));
+    });
+}
+
+const HELP = `
+A row is left out, with the reason, when its tests are not pytest's or it has no issue.
+
+Exit codes:
+  0    at least one task was made
+  2    bad input: a file, a row or a flag; or no row gave a task
+
+Example:
+  muster task import swe-bench-verified.jsonl --out tasks/swe --only astropy__astropy-12907`;
+
+async function imported(tasks: AsyncIterable<ImportedTask>): Promise<number> {
+  let made = 0;
+  for await (const { name, directory, refusal } of tasks) {
+    if (directory === null) await print(process.stderr, notice(`${printableLine(name)} is left out: ${printableLine(refusal)}`));
+    else {
+      made += 1;
+      await print(process.stdout, `${directory}\n`);
+    }
+  }
+  return made > 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+}

@@ -1,0 +1,76 @@
+import type { ListedTask } from '../../app/tasks/task-catalogue.ts';
+import type { RootFileSystem, Task, TaskStep, Verifier } from '../../agents/tasks/task.ts';
+import { formatBytes, formatCount } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import { columns } from './columns.ts';
+import { tableLines, warningLines, type Row } from './table-lines.ts';
+
+/** A task for a person who has not seen it. */
+export function taskLines(task: Task): readonly string[] {
+  const { id, digest, description, workspace, limits, steps, files, oracle, cheats, twins, notices } = task;
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const rows: readonly Row[] = [
+    ['digest', digest],
+    ...(description === '' ? [] : [['about', printableLine(description)] as const]),
+    ['workspace', `${rootText(workspace.root)}, ${workspace.workdir}, network ${workspace.network.mode}`],
+    ['limits', limitsText(limits)],
+    ['files', `${formatCount(files.length)}, ${formatBytes(bytes)}`],
+    ['oracle', oracle === undefined ? 'none' : `${oracle.directory} (${oracle.kind})`],
+    ['cheats', cheats.map(({ name }) => name).join(', ') || 'none'],
+    ['honest twins', twins.map(({ name }) => name).join(', ') || 'none'],
+  ];
+  return [id, ...tableLines(rows), ...steps.flatMap((step) => stepLines(step, steps.length > 1)), ...warningLines(notices)];
+}
+
+function stepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, isOneOfSeveral: boolean): readonly string[] {
+  const rows: readonly Row[] = [
+    ...(isOneOfSeveral ? [['step', name] as const] : []),
+    ['artifacts', artifacts.map(({ source }) => printableLine(source)).join(', ')],
+    ['time', agent.timeoutSeconds === undefined ? 'no limit' : `${agent.timeoutSeconds} s`],
+    ['judged by', judgedBy(verifier)],
+  ];
+  return ['', ...tableLines(rows), '', ...instruction.split('\n').map((line) => `    ${printableLine(line)}`.trimEnd())];
+}
+
+/** One line for each task, or for the reason why a directory is none. */
+export function taskListLines(tasks: readonly ListedTask[]): readonly string[] {
+  const rows = tasks.map(({ directory, task, problem }) =>
+    task === null
+      ? [directory, 'cannot be read', printableLine(problem)]
+      : [directory, judgedBy(task.steps[0].verifier), printableLine(task.description)],
+  );
+  return columns([['DIRECTORY', 'JUDGED BY', 'ABOUT'], ...rows]);
+}
+
+function judgedBy(verifier: Verifier): string {
+  if (verifier.kind === 'script') return 'tests/test.sh';
+  const { compile, execute, constraints, score } = verifier;
+  const executed =
+    execute.kind === 'suite' ? `${execute.runner} (${execute.failToPass.length} to pass, ${execute.passToPass.length} to go on)` : 'cases';
+  return [
+    ...(compile === undefined ? [] : ['compile']),
+    executed,
+    ...(constraints.length === 0 ? [] : [constraints.map(({ measure }) => measure).join(' + ')]),
+    ...(['speed', 'efficiency'] as const).filter((name) => score.weights[name] > 0),
+  ].join(', ');
+}
+
+function rootText(root: RootFileSystem): string {
+  switch (root.kind) {
+    case 'host':
+      return "this machine's root file system";
+    case 'image':
+      return `image ${printableLine(root.image)}`;
+    case 'dockerfile':
+      return `built from ${root.path}`;
+  }
+}
+
+function limitsText({ cpus, memoryBytes, storageBytes }: Task['limits']): string {
+  const given = [
+    ...(cpus === undefined ? [] : [`${cpus} processors`]),
+    ...(memoryBytes === undefined ? [] : [`${formatBytes(memoryBytes)} memory`]),
+    ...(storageBytes === undefined ? [] : [`${formatBytes(storageBytes)} storage`]),
+  ];
+  return given.join(', ') || "the sandbox's own";
+}

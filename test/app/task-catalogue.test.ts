@@ -1,0 +1,115 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTask, listTasks, showTask } from '../../src/app/tasks/task-catalogue.ts';
+import { importTasks, type ImportedTask, type ImportTerms } from '../../src/app/tasks/task-import.ts';
+
+let top = '';
+beforeEach(async () => {
+  top = await mkdtemp(join(tmpdir(), 'muster-tasks-'));
+});
+afterEach(() => rm(top, { recursive: true, force: true }));
+
+describe('a directory of tasks', () => {
+  it('begins with a small task that has all that shows it is sound', async () => {
+    const task = await createTask(join(top, 'first'));
+    expect([task.id, task.oracle?.kind, task.cheats.length, task.twins.length, task.notices]).toEqual(['first', 'files', 1, 1, []]);
+    await expect(createTask(join(top, 'first'))).rejects.toThrow(/first: something is there already; name a new directory/);
+    await expect(createTask(join(top, 'no name'))).rejects.toThrow(/the directory's name is the task's: expected "name"/);
+  });
+
+  it('is listed with what cannot be read, and a directory without any is refused', async () => {
+    await expect(listTasks(top)).rejects.toThrow(/there is no task\.toml in it, nor in any directory in it/);
+    await createTask(join(top, 'good'));
+    await createTask(join(top, 'bad'));
+    await writeFile(join(top, 'bad/task.toml'), '[agent]\ntimeout_sec = 0\n');
+    const listed = await listTasks(top);
+    expect(listed.map(({ task, problem }) => task?.id ?? problem)).toEqual([
+      expect.stringMatching(/bad\/task\.toml: agent\.timeout_sec: expected more than 0 seconds, got 0/),
+      'good',
+    ]);
+    expect(await listTasks(join(top, 'good'))).toHaveLength(1);
+  });
+});
+
+describe('rows of a dataset', () => {
+  const patch = '--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a = "1"\n+a = 2\n';
+  const testPatch = patch.replaceAll('x.py', 'tests/test_x.py');
+  const bench = {
+    instance_id: 'django__django-11099',
+    repo: 'a/b',
+    base_commit: 'c',
+    patch,
+    test_patch: testPatch,
+    problem_statement: 'It says "1".\nIt should say 2.',
+    FAIL_TO_PASS: '["tests/test_x.py::test_a[\\"q\\"]"]',
+    PASS_TO_PASS: ['tests/test_x.py::test_b'],
+  };
+  const smith = {
+    instance_id: 'r.1',
+    repo: 'a/b',
+    patch,
+    image_name: 'img',
+    problem_statement: 'Broken.',
+    FAIL_TO_PASS: ['t.py::a'],
+    PASS_TO_PASS: [],
+  };
+
+  const imported = async (rows: unknown, terms: Partial<ImportTerms> = {}): Promise<readonly ImportedTask[]> => {
+    const path = join(top, 'rows.json');
+    await writeFile(path, typeof rows === 'string' ? rows : JSON.stringify(rows));
+    return await Array.fromAsync(importTasks({ rows: path, out: join(top, 'out'), ...terms }));
+  };
+
+  it('become tasks with pinned tests, whose gold patch is in the oracle and nowhere else', async () => {
+    expect(await imported([bench, smith])).toMatchObject([{ name: 'django__django-11099' }, { name: 'r.1' }]);
+    const task = await showTask(join(top, 'out/django__django-11099'));
+    expect(task.workspace.root).toEqual({ kind: 'image', image: 'sweb.eval.x86_64.django_1776_django-11099:latest' });
+    expect(task.steps[0].instruction).toBe(bench.problem_statement);
+    expect(task.steps[0].verifier).toMatchObject({ execute: { failToPass: ['tests/test_x.py::test_a["q"]'], boundary: 'shared' } });
+    expect(task.oracle?.kind).toBe('script');
+    const holders = [];
+    for (const { path } of task.files)
+      if ((await readFile(join(top, 'out/django__django-11099', path), 'utf8')).includes(patch)) holders.push(path);
+    expect(holders).toEqual(['solution/gold.patch']);
+    const second = await showTask(join(top, 'out/r.1'));
+    expect([second.workspace.root.kind, second.steps[0].tests.map(({ path }) => path)]).toEqual([
+      'dockerfile',
+      ['fail-to-pass.json', 'pass-to-pass.json'],
+    ]);
+  });
+
+  it('are left out with the reason where nothing here can judge them', async () => {
+    const rows = [
+      { ...bench, FAIL_TO_PASS: ['test_x (app.tests.T)'] },
+      { ...bench, FAIL_TO_PASS: '[]' },
+      { ...bench, PASS_TO_PASS: bench.FAIL_TO_PASS },
+      { ...smith, problem_statement: '' },
+    ];
+    const reasons = (await imported(rows)).map(({ refusal }) => refusal);
+    expect(reasons).toEqual([
+      expect.stringMatching(/is not one of pytest's/),
+      'it has no test that has to begin to pass',
+      expect.stringMatching(/stands twice/),
+      expect.stringMatching(/no problem_statement/),
+    ]);
+  });
+
+  it('may be chosen, and are refused with their place when they are wrong', async () => {
+    const lines = [bench, smith].map((row) => JSON.stringify(row)).join('\n');
+    expect(await imported(lines, { only: ['r.1'] })).toMatchObject([{ name: 'r.1' }]);
+    expect(await imported(lines, { limit: 1 })).toHaveLength(1);
+    await expect(imported(lines)).rejects.toThrow(/django__django-11099: something is there already/);
+    await expect(imported([{ ...bench, patch: 1 }])).rejects.toThrow(/rows\.json\[0\]: patch: /);
+    await expect(imported([{ ...bench, FAIL_TO_PASS: 'no list' }])).rejects.toThrow(
+      /FAIL_TO_PASS: expected a list of test ids, or one as JSON/,
+    );
+    await expect(imported('PAR1')).rejects.toThrow(/expected a JSON list of rows, or JSON Lines; Parquet has to be converted first/);
+  });
+
+  it('cannot leave the directory by their name', async () => {
+    const [first] = await imported([{ ...smith, instance_id: '../../etc/x y' }]);
+    expect(first?.directory).toBe(join(top, 'out', 'etc-x-y'));
+  });
+});
