@@ -200,8 +200,18 @@ test('certified: returns that drift are reported', () => {
 test.each<[string, Stop, Bounds | undefined, RegExp]>([
   ['certified without bounds', certified, undefined, /stop\.rule: "certified" needs.*declare reward\.bounds/],
   ['approximate without bounds', approximate, undefined, /stop\.rule: "approximate" needs.*declare reward\.bounds/],
-  ['a half-width that is met without an episode', { ...certified, halfWidth: 5 }, bounds, /met without an episode/],
-  ['a half-width as wide for "approximate"', { ...approximate, halfWidth: 5 }, bounds, /stop\.halfWidth: .*met without an episode/],
+  [
+    'a half-width that is met without an episode',
+    { ...certified, halfWidth: 5 },
+    bounds,
+    /stop\.halfWidth: expected less than 5: .*before any episode/,
+  ],
+  [
+    'a half-width as wide for "approximate"',
+    { ...approximate, halfWidth: 5 },
+    bounds,
+    /stop\.halfWidth: expected less than 5: .*before any episode/,
+  ],
   ['a half-width out of reach', { ...certified, halfWidth: 1e-6 }, bounds, /out of reach/],
   ['a half-width out of reach for "approximate"', { ...approximate, halfWidth: 1e-6 }, bounds, /stop\.halfWidth: .*out of reach/],
   ['one episode', { ...fixed, episodes: 1 }, bounds, /stop\.episodes/],

@@ -87,7 +87,7 @@ describe('the npm package, installed where nothing of the repository is', () => 
   it('holds compiled files alone, and none of the tests', async () => {
     const packed = JSON.parse(await place.succeed('npm', ['pack', '--dry-run', '--json', path.join(REPOSITORY, 'dist/package')]));
     const files: readonly string[] = packed[0].files.map((file: { path: string }) => file.path);
-    expect(files.filter((file) => /(?<!\.d)\.ts$|test|__pycache__|\.pyc$/.test(file))).toEqual([]);
+    expect(files.filter((file) => /(?<!\.d)\.ts$|^test\/|\.test\.|(^|\/)tests?\/|__pycache__|\.pyc$/.test(file))).toEqual([]);
     expect(files).toEqual(expect.arrayContaining(['bin/muster.js', 'config/default.yaml', 'runner/__main__.py', 'src/app/main.d.ts']));
     await expect(access(place.path('node_modules/.bin/muster'))).resolves.toBeUndefined();
   });

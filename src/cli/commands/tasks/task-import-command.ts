@@ -1,7 +1,8 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { ImportedTask, ImportTerms } from '../../../app/tasks/task-import.ts';
 import { printableLine } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
+import { addNeededOption } from '../../flags/needed-option.ts';
 import { notice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { print } from '../../terminal/output.ts';
@@ -16,19 +17,19 @@ interface ImportFlags {
 }
 
 export function taskImportCommand(importTasks: ImportTasks): Command {
-  return new Command('import')
+  const command = new Command('import')
     .summary('make tasks of the rows of a dataset')
     .description(
       'Makes a task of each row of SWE-bench or SWE-smith: image, issue, pinned tests, and the gold patch as the oracle. A dataset of Harbor needs no import.',
     )
     .argument('<rows>', 'the dataset: a JSON list, or JSON Lines')
-    .requiredOption('-o, --out <directory>', 'where the directories of the tasks are made')
     .option('--only <ids...>', 'rows with these instance ids only')
     .option('--limit <count>', 'so many rows at most', parseWholeNumber)
     .addHelpText('after', HELP)
     .action(async (rows: string, flags: ImportFlags) => {
       process.exitCode = await imported(importTasks({ rows, ...flags }));
     });
+  return addNeededOption(command, new Option('-o, --out <directory>', 'where the directories of the tasks are made'));
 }
 
 const HELP = `

@@ -1,6 +1,7 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
 import { printable } from '../../../kernel/text/printable.ts';
+import { addNeededOption } from '../../flags/needed-option.ts';
 import { verdictLines } from '../../lines/verdict-lines.ts';
 import { notice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
@@ -25,11 +26,10 @@ interface VerifyFlags extends Omit<VerifyRequest, 'task'> {
 }
 
 export function verifySubmissionCommand(verify: VerifySubmission): Command {
-  return new Command('verify')
+  const command = new Command('verify')
     .summary('grade a submission to a task')
     .description('Grades what an agent has left behind: the artifacts that the task declares, in a fresh sandbox that no agent has seen.')
     .argument('<task>', 'directory of the task (task.toml, and muster.toml where it has one)')
-    .requiredOption('-s, --submission <directory>', 'what the agent has left behind; it looks like the workdir of the task')
     .option('--step <name>', 'of a task with several steps')
     .option('--seed <seed>', 'of an earlier verdict, to take it again on the same hidden cases (default: a fresh one)')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
@@ -38,6 +38,8 @@ export function verifySubmissionCommand(verify: VerifySubmission): Command {
     .action(async (task: string, { json, ...flags }: VerifyFlags) => {
       process.exitCode = await verified(verify, { ...flags, task }, json === true);
     });
+  const submission = new Option('-s, --submission <directory>', 'what the agent has left behind; it looks like the workdir of the task');
+  return addNeededOption(command, submission);
 }
 
 const HELP = `
