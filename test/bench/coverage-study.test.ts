@@ -6,16 +6,16 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { readOptions, shortTasks } from '../../../bench/coverage/options.ts';
-import { measure } from '../../../bench/coverage/measurement.ts';
-import { SCENARIOS, scenarioNamed } from '../../../bench/coverage/scenarios.ts';
-import { titleOf } from '../../../bench/coverage/scenario.ts';
-import { study } from '../../../bench/coverage/study.ts';
-import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
+import { readOptions, shortTasks } from '../../bench/coverage/options.ts';
+import { measure } from '../../bench/coverage/measurement.ts';
+import { SCENARIOS, scenarioNamed } from '../../bench/coverage/scenarios.ts';
+import { titleOf } from '../../bench/coverage/scenario.ts';
+import { study } from '../../bench/coverage/study.ts';
+import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 
 failOnLeftoverProcesses();
 
-const PROJECT = join(dirname(fileURLToPath(import.meta.url)), '../../..');
+const PROJECT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const titles = ['approximate: uniform, h = 0.03', 'fixed: normal, n = 3'];
 const tasks = titles.map((title) => ({ scenario: scenarioNamed(title), runs: 50 }));
