@@ -40,6 +40,14 @@ def whole(frame: Frame, name: str) -> int:
     return value
 
 
+def wholes(frame: Frame, name: str) -> list[int]:
+    """A list of whole numbers from 0 on."""
+    value = frame.get(name)
+    if not isinstance(value, list) or not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in value):
+        raise ProtocolError(f"{name} is {value!r}, expected whole numbers from 0 on")
+    return value
+
+
 def number(frame: Frame, name: str) -> float:
     """A positive number."""
     value = frame.get(name)

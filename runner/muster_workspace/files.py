@@ -1,13 +1,12 @@
 """Files in and out."""
 
-import errno
 import os
 import stat
 from dataclasses import dataclass
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, empty, opened_below, opened_directory, parts_below, remove
+from muster_workspace.places import Refusal, directory_problem, empty, kind_of, opened_below, opened_directory, parts_below, remove
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -94,15 +93,8 @@ class Outgoing:
         if path == "/" or not path.startswith("/") or os.path.normpath(path) != path:
             raise Refusal("path", path, "is no normal absolute path")
         names = path.split("/")[1:]
-        try:
-            with opened_directory("/", names[:-1], make=False) as directory:
-                self._entry(directory, names[-1], path, 0)
-        except FileNotFoundError as error:
-            raise Refusal("missing", path, "is not there") from error
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise Refusal("link", path, "is reached through a link, or through what is no directory") from error
-            raise Refusal("unreadable", path, error.strerror or str(error)) from error
+        with directory_problem(path), opened_directory("/", names[:-1], make=False) as directory:
+            self._entry(directory, names[-1], path, 0)
 
     def _entry(self, directory: int, name: str, path: str, depth: int) -> None:
         _check_name(name, path)
@@ -114,7 +106,7 @@ class Outgoing:
         elif stat.S_ISREG(kind.st_mode):
             self._file(directory, name, path)
         else:
-            raise Refusal("special", path, f"is {_kind_of(kind.st_mode)}")
+            raise Refusal("special", path, f"is {kind_of(kind.st_mode)}")
 
     def _directory(self, directory: int, name: str, path: str, depth: int) -> None:
         if depth >= _DEEPEST:
@@ -140,7 +132,7 @@ class Outgoing:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise Refusal("special", path, f"is {_kind_of(found.st_mode)}")
+                raise Refusal("special", path, f"is {kind_of(found.st_mode)}")
             if found.st_size > self._bounds.bytes:
                 raise Refusal("too-large", path, f"has {found.st_size} bytes, more than are taken")
             executable = found.st_mode & 0o100 != 0
@@ -164,11 +156,3 @@ def _check_name(name: str, path: str) -> None:
         raise Refusal("name", path.encode("utf-8", "backslashreplace").decode(), "has a name that is no UTF-8") from error
     if len(encoded) > _NAME_BYTES:
         raise Refusal("name", path, f"has a name of more than {_NAME_BYTES} bytes")
-
-
-def _kind_of(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a named pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"

@@ -3,6 +3,7 @@
 Whoever ran in the sandbox before may have left links where files are to be written, or in the place of directories.
 """
 
+import errno
 import itertools
 import os
 import stat
@@ -31,6 +32,30 @@ def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
         if path == base or path.startswith(f"{base}/"):
             return base, path[len(base) :].split("/")[1:]
     raise Refusal("path", path, f"is in none of {', '.join(bases)}, which are all that can be written to")
+
+
+@contextmanager
+def directory_problem(path: str) -> Iterator[None]:
+    """Say what keeps a path from being walked. Raises Refusal."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Refusal("missing", path, "is not there") from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise Refusal("link", path, "is reached through a link, or through what is no directory") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Refusal("full", path, "cannot be written: there is no space left") from error
+        raise Refusal("unreadable", path, error.strerror or str(error)) from error
+
+
+def kind_of(mode: int) -> str:
+    """What is neither a file nor a directory nor a link, for people."""
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
 
 
 @contextmanager

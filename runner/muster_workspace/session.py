@@ -1,9 +1,11 @@
 """Answers what Muster asks, one request after the other."""
 
 from muster_workspace import fields
+from muster_workspace.changing import Change, Written
 from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.command import Command, RunningCommand
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
+from muster_workspace.looking import Looking
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining, end_all
 
@@ -23,6 +25,7 @@ class _Session:
         self._channel = channel
         self._writable = writable
         self._incoming = Incoming(writable)
+        self._looking = Looking(channel, writable)
         self._input = bytearray()
 
     def answer(self, frame: fields.Frame) -> None:
@@ -51,6 +54,10 @@ class _Session:
                 self._done(request)
             case "collect":
                 self._collect(frame, request)
+            case "read" | "list" | "search" as kind:
+                self._look(frame, request, kind)
+            case "change":
+                self._change(frame, request)
             case other:
                 raise ProtocolError(f"a frame of type {other!r}")
 
@@ -76,6 +83,27 @@ class _Session:
         outgoing = Outgoing(self._channel, {"request": request}, Bounds(fields.whole(frame, "files"), fields.whole(frame, "bytes")))
         for path in fields.texts(frame, "paths"):
             outgoing.give(path)
+        self._done(request)
+
+    def _look(self, frame: fields.Frame, request: int, kind: str) -> None:
+        path, most = fields.text(frame, "path"), fields.whole(frame, "most")
+        match kind:
+            case "read":
+                self._looking.read(request, path, most)
+            case "list":
+                self._looking.list(request, path, fields.whole(frame, "depth"), most)
+            case _:
+                self._looking.search(request, path, fields.text(frame, "text"), fields.truth(frame, "ignoresCase"), most)
+
+    def _change(self, frame: fields.Frame, request: int) -> None:
+        """The contents are in the input, one after the other."""
+        given = memoryview(bytes(self._input))
+        self._input.clear()
+        written: list[Written] = []
+        for path, size in zip(fields.texts(frame, "paths"), fields.wholes(frame, "sizes"), strict=True):
+            written.append(Written(path, given[:size]))
+            given = given[size:]
+        Change(self._writable).apply(written, fields.texts(frame, "removed"))
         self._done(request)
 
     def _done(self, request: int) -> None:

@@ -37,6 +37,16 @@ const frameSchema = z.discriminatedUnion('type', [
     z.object({ type: z.literal('entry'), request, kind: z.literal('file'), path: z.string(), executable: z.boolean() }),
   ]),
   z.object({ type: z.literal('data'), request, data }),
+  z.object({ type: z.literal('file'), request, bytes: z.int().min(0), executable: z.boolean() }),
+  z.object({
+    type: z.literal('listed'),
+    request,
+    path: z.string(),
+    kind: z.enum(['file', 'directory', 'link', 'special']),
+    bytes: z.int().min(0),
+  }),
+  z.object({ type: z.literal('match'), request, path: z.string(), line: z.int().min(1), text: z.string() }),
+  z.object({ type: z.literal('counted'), request, total: z.int().min(0), complete: z.boolean() }),
 ]);
 
 /** From the program in a workspace. */

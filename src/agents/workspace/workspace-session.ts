@@ -132,6 +132,14 @@ export class WorkspaceSession implements Occupant {
     await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
   }
 
+  /** Asks for something that ends within a minute. @param input what goes before it. */
+  request<Result>(answer: Answer<Result>, asked: object, signal: AbortSignal, input: Uint8Array = new Uint8Array()): Promise<Result> {
+    return this.#ask(answer, GRACE_MS, signal, async (request) => {
+      for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
+      await this.#send({ request, ...asked });
+    });
+  }
+
   /** How its sandbox ended; undefined while it has not. */
   get exit(): SandboxExit | undefined {
     return this.#exit;

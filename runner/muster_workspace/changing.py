@@ -1,0 +1,121 @@
+"""Changing several files of a workspace together: all of them, or none."""
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+
+from muster_workspace.looking import resolved
+from muster_workspace.places import Refusal, directory_problem, kind_of, opened_directory
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MODE = 0o644
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is to have this content."""
+
+    path: str
+    content: memoryview
+
+
+@dataclass(frozen=True)
+class _Place:
+    base: str
+    parts: list[str]
+    path: str
+
+
+@dataclass(frozen=True)
+class _Staged:
+    place: _Place
+    temporary: str
+
+
+class Change:
+    """Everything that can fail happens before the first file is replaced: new contents lie beside their files, and are then renamed."""
+
+    def __init__(self, bases: tuple[str, ...]) -> None:
+        self._bases = bases
+        self._staged: list[_Staged] = []
+        self._made: list[tuple[str, list[str]]] = []
+
+    def apply(self, written: list[Written], removed: list[str]) -> None:
+        """Raises Refusal and OSError, and then nothing has changed."""
+        try:
+            removals = [self._removal(path) for path in removed]
+            for each in written:
+                self._stage(each)
+        except BaseException:
+            self._undo()
+            raise
+        for staged in self._staged:
+            with opened_directory(staged.place.base, staged.place.parts[:-1], make=False) as directory:
+                os.rename(staged.temporary, staged.place.parts[-1], src_dir_fd=directory, dst_dir_fd=directory)
+        for place in removals:
+            with opened_directory(place.base, place.parts[:-1], make=False) as directory:
+                os.unlink(place.parts[-1], dir_fd=directory)
+
+    def _place(self, path: str) -> _Place:
+        base, parts = resolved(path, self._bases)
+        if not parts:
+            raise Refusal("directory", path, "is a directory")
+        return _Place(base, parts, path)
+
+    def _removal(self, path: str) -> _Place:
+        place = self._place(path)
+        with directory_problem(path), opened_directory(place.base, place.parts[:-1], make=False) as directory:
+            _mode_of(place, directory, must_exist=True)
+        return place
+
+    def _stage(self, written: Written) -> None:
+        place = self._place(written.path)
+        with directory_problem(written.path):
+            self._make_parents(place)
+            with opened_directory(place.base, place.parts[:-1], make=False) as directory:
+                mode = _mode_of(place, directory, must_exist=False)
+                temporary = f".muster-{os.urandom(8).hex()}"
+                descriptor = os.open(temporary, _NEW, mode, dir_fd=directory)
+                self._staged.append(_Staged(place, temporary))
+                try:
+                    os.fchmod(descriptor, mode)
+                    left = written.content
+                    while left:
+                        left = left[os.write(descriptor, left) :]
+                finally:
+                    os.close(descriptor)
+
+    def _make_parents(self, place: _Place) -> None:
+        for depth in range(1, len(place.parts)):
+            with opened_directory(place.base, place.parts[: depth - 1], make=False) as directory:
+                try:
+                    os.mkdir(place.parts[depth - 1], 0o755, dir_fd=directory)
+                except FileExistsError:
+                    continue
+                self._made.append((place.base, place.parts[:depth]))
+
+    def _undo(self) -> None:
+        for staged in self._staged:
+            place = staged.place
+            # The agent's own processes may have removed or moved it meanwhile.
+            with contextlib.suppress(OSError), opened_directory(place.base, place.parts[:-1], make=False) as directory:
+                os.unlink(staged.temporary, dir_fd=directory)
+        for base, parts in reversed(self._made):
+            with contextlib.suppress(OSError), opened_directory(base, parts[:-1], make=False) as directory:
+                os.rmdir(parts[-1], dir_fd=directory)
+
+
+def _mode_of(place: _Place, directory: int, must_exist: bool) -> int:
+    """What the file has, or is to have. Raises Refusal when something else is there."""
+    try:
+        found = os.stat(place.parts[-1], dir_fd=directory, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        if must_exist:
+            raise
+        return _MODE
+    if stat.S_ISDIR(found):
+        raise Refusal("directory", place.path, "is a directory")
+    if not stat.S_ISREG(found):
+        raise Refusal("special", place.path, f"is {kind_of(found)}")
+    return stat.S_IMODE(found) & 0o777

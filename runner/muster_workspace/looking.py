@@ -1,0 +1,183 @@
+"""What an agent is told of the files in its workspace: a file's content, what a directory holds, the lines that hold a text.
+
+Processes of the agent may run meanwhile and may have left links: a path is resolved first, has to lie below the directories that can be
+written to, and is then walked without following links.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from muster_workspace.channel import DATA_BYTES, Channel
+from muster_workspace.places import Refusal, directory_problem, kind_of, opened_below, opened_directory, parts_below
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Directories deeper than that are listed and not entered.
+_DEEPEST = 64
+# Of one directory, sorted before the first is told.
+_MOST_NAMES = 100_000
+# Larger files are not searched, and no more than this of all together: what a search finds must not depend on the speed of the machine.
+_SEARCHED_FILE_BYTES = 8 << 20
+_SEARCHED_BYTES = 64 << 20
+# Of one listing or search.
+_WALKED_ENTRIES = 50_000
+_LINE_BYTES = 400
+
+
+def resolved(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
+    """The directory that can be written to, and the names below it, once links are followed."""
+    return parts_below(os.path.realpath(path), bases)
+
+
+def opened_parent(base: str, parts: list[str]) -> AbstractContextManager[int]:
+    """The directory that a resolved path is in."""
+    return opened_directory(base, parts[:-1], make=False)
+
+
+class Looking:
+    """Tells of files, and changes none."""
+
+    def __init__(self, channel: Channel, bases: tuple[str, ...]) -> None:
+        self._channel = channel
+        self._bases = bases
+
+    def read(self, request: int, path: str, most: int) -> None:
+        """Give the content of a file of at most so many bytes."""
+        base, parts = resolved(path, self._bases)
+        if not parts:
+            raise Refusal("directory", path, "is a directory")
+        with directory_problem(path), opened_parent(base, parts) as directory:
+            data, mode = _content(directory, parts[-1], path, most)
+        self._channel.send_data({"type": "data", "request": request}, data)
+        self._channel.send({"type": "file", "request": request, "bytes": len(data), "executable": mode & 0o100 != 0})
+
+    def list(self, request: int, path: str, depth: int, most: int) -> None:
+        """Tell of what is in a directory, and in those in it, in the order of the names."""
+        total = 0
+        for entry in self._walk(path, depth):
+            if total == _WALKED_ENTRIES:
+                break
+            total += 1
+            if total <= most:
+                about = {"path": entry.path, "kind": entry.kind, "bytes": entry.size}
+                self._channel.send({"type": "listed", "request": request, **about})
+        self._channel.send({"type": "counted", "request": request, "total": total, "complete": total <= most})
+
+    def search(self, request: int, path: str, wanted: str, ignores_case: bool, most: int) -> None:
+        """Tell of the lines that hold a text."""
+        needle = wanted.encode()
+        needle = needle.lower() if ignores_case else needle
+        total, bytes_left = 0, _SEARCHED_BYTES
+        for walked, entry in enumerate(self._walk(path, _DEEPEST)):
+            if walked == _WALKED_ENTRIES:
+                bytes_left = -1
+                break
+            if entry.kind != "file" or entry.size > _SEARCHED_FILE_BYTES:
+                continue
+            if bytes_left < entry.size:
+                bytes_left = -1
+                break
+            data = _searched(entry, _SEARCHED_FILE_BYTES)
+            bytes_left -= len(data)
+            for line, text in _lines_with(data, needle, ignores_case):
+                total += 1
+                if total <= most:
+                    self._channel.send({"type": "match", "request": request, "path": entry.path, "line": line, "text": text})
+        self._channel.send({"type": "counted", "request": request, "total": total, "complete": bytes_left >= 0 and total <= most})
+
+    def _walk(self, path: str, depth: int) -> "Iterator[_Entry]":
+        base, parts = resolved(path, self._bases)
+        with directory_problem(path), opened_directory(base, parts, make=False) as directory:
+            yield from _below(directory, "", depth, path)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    directory: int
+    name: str
+    path: str
+    """Relative to what is walked."""
+    kind: str
+    size: int
+
+
+def _below(directory: int, prefix: str, depth: int, where: str) -> Iterator[_Entry]:
+    for name in _names(directory, where):
+        try:
+            about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        entry = _Entry(directory, name, f"{prefix}{name}", _kind(about.st_mode), about.st_size if stat.S_ISREG(about.st_mode) else 0)
+        yield entry
+        if entry.kind == "directory" and depth > 1:
+            # One that is gone, or whose mode keeps its owner out, is told of, and what is in it is not.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), opened_below(directory, name) as below:
+                yield from _below(below, f"{entry.path}/", depth - 1, where)
+
+
+def _names(directory: int, where: str) -> list[str]:
+    names: list[str] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            names.append(entry.name)
+            if len(names) > _MOST_NAMES:
+                raise Refusal("too-many", where, f"holds a directory of more than {_MOST_NAMES} entries")
+    return sorted(names)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "link"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "file" if stat.S_ISREG(mode) else "special"
+
+
+def _content(directory: int, name: str, path: str, most: int) -> tuple[bytes, int]:
+    descriptor = os.open(name, _READ, dir_fd=directory)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise Refusal("directory", path, "is a directory")
+        if not stat.S_ISREG(found.st_mode):
+            raise Refusal("special", path, f"is {kind_of(found.st_mode)}")
+        if found.st_size > most:
+            raise Refusal("too-large", path, f"has {found.st_size} bytes; expected {most} at most")
+        return _read_all(descriptor, path, most), found.st_mode
+    finally:
+        os.close(descriptor)
+
+
+def _read_all(descriptor: int, path: str, most: int) -> bytes:
+    data = bytearray()
+    while part := os.read(descriptor, DATA_BYTES):
+        data += part
+        if len(data) > most:
+            raise Refusal("too-large", path, "grew while it was read")
+    return bytes(data)
+
+
+def _searched(entry: _Entry, most: int) -> bytes:
+    """Nothing of a file that cannot be read, or that is no text."""
+    try:
+        data, _ = _content(entry.directory, entry.name, entry.path, most)
+    except (OSError, Refusal):
+        return b""
+    return b"" if b"\0" in data[:8192] else data
+
+
+def _lines_with(data: bytes, needle: bytes, ignores_case: bool) -> Iterator[tuple[int, str]]:
+    searched = data.lower() if ignores_case else data
+    line, counted, at = 1, 0, searched.find(needle)
+    while at >= 0:
+        line += data.count(b"\n", counted, at)
+        counted = at
+        start = data.rfind(b"\n", 0, at) + 1
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        first = max(start, at - _LINE_BYTES // 2)
+        yield line, data[first : min(end, first + _LINE_BYTES)].decode("utf-8", "replace")
+        at = searched.find(needle, end)

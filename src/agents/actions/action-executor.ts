@@ -1,0 +1,225 @@
+import { isUtf8 } from 'node:buffer';
+import type { FileRefusal, OutputBounds } from '../workspace/command.ts';
+import type { Asked } from '../workspace/file-answers.ts';
+import { type FileChange, WorkspaceFiles } from '../workspace/workspace-files.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import { FILE_BYTES, type Action, type Misfit } from './action.ts';
+import { escapedText, excerptOf, shortened } from './escaped-text.ts';
+import { MOST_ENTRIES, MOST_MATCHES, type Observation, type ObservationData, type RefusalReason } from './observation.ts';
+import { observed } from './observation-text.ts';
+import { patchedText, readPatch } from './patched-files.ts';
+
+/** Where and how an agent acts. */
+export interface ActionTerms {
+  /** Absolute: where relative paths and commands begin. */
+  readonly workdir: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Of what a command prints, each stream. */
+  readonly output: OutputBounds;
+}
+
+export const SHOWN_TO_AGENTS: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
+
+/** bash where there is one: tasks are written for it, and some images have none. */
+const SHELL = 'if [ -x /bin/bash ]; then exec /bin/bash -c "$1"; else exec /bin/sh -c "$1"; fi';
+
+type Done = { readonly data: ObservationData; readonly bytesWritten?: number };
+
+export interface Performed {
+  readonly observation: Observation;
+  /** By the action itself; what a command writes is bounded by the sandbox. */
+  readonly bytesWritten: number;
+}
+
+/** Carries the actions of an agent out in its workspace, one after the other. What the agent got wrong is an observation. */
+export class ActionExecutor {
+  readonly #session: WorkspaceSession;
+  readonly #files: WorkspaceFiles;
+  readonly #terms: ActionTerms;
+
+  constructor(session: WorkspaceSession, terms: ActionTerms) {
+    this.#session = session;
+    this.#files = new WorkspaceFiles(session);
+    this.#terms = terms;
+  }
+
+  /**
+   * @param seconds that a command may take at most, whatever it asks for.
+   * @throws InfrastructureError when the workspace is lost; the signal's reason.
+   */
+  async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
+    const { data, bytesWritten = 0 } = await this.#done(action, seconds, signal);
+    return { observation: observed(data), bytesWritten };
+  }
+
+  async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
+    switch (action.action) {
+      case 'read_file':
+        return { data: await this.#read(action, signal) };
+      case 'write_file':
+        return await this.#write(action.file, Buffer.from(action.content), signal);
+      case 'edit_file':
+        return await this.#edit(action, signal);
+      case 'apply_patch':
+        return await this.#patch(action.patch, signal);
+      case 'list_files':
+        return { data: await this.#list(action, signal) };
+      case 'search':
+        return { data: await this.#search(action, signal) };
+      case 'run':
+        return { data: await this.#run(action, Math.min(action.timeout, seconds), signal) };
+      case 'submit':
+        return { data: { kind: 'submitted' } };
+    }
+  }
+
+  async #read({ file, from, lines }: Extract<Action, { action: 'read_file' }>, signal: AbortSignal): Promise<ObservationData> {
+    const read = await this.#text(file, signal);
+    if ('refused' in read) return read.refused;
+    const all = read.text === '' ? [] : read.text.split(/(?<=\n)/);
+    const shown = all.slice(from - 1, lines === undefined ? undefined : from - 1 + lines);
+    const { content, omitted } = shortened(shown.join(''));
+    return { kind: 'file', file, content, from, lines: all.length, bytes: Buffer.byteLength(read.text), omitted };
+  }
+
+  async #write(file: string, content: Buffer, signal: AbortSignal): Promise<Done> {
+    const changed = await this.#files.change({ written: [{ path: this.#path(file), content }], removed: [] }, signal);
+    if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
+    return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length };
+  }
+
+  async #edit({ file, old, new: replacement }: Extract<Action, { action: 'edit_file' }>, signal: AbortSignal): Promise<Done> {
+    const read = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    if (read.kind === 'refused') return { data: refusedFile(read.refusal) };
+    const content = read.result;
+    const sought = Buffer.from(old);
+    const at = content.indexOf(sought);
+    if (at < 0) return { data: refused('no-match', `${file} does not hold the text of "old"; it has to be there letter for letter`) };
+    if (content.includes(sought, at + 1))
+      return { data: refused('several-matches', `${file} holds the text of "old" more than once; add lines around it until there is one`) };
+    const changed = Buffer.concat([content.subarray(0, at), Buffer.from(replacement), content.subarray(at + sought.length)]);
+    const written = await this.#write(file, changed, signal);
+    if (written.data.kind === 'refused') return written;
+    const line = 1 + content.subarray(0, at).toString('latin1').split('\n').length - 1;
+    return { data: { kind: 'edited', file, line, bytes: changed.length }, bytesWritten: changed.length };
+  }
+
+  async #patch(text: string, signal: AbortSignal): Promise<Done> {
+    const read = readPatch(text);
+    if (read.kind === 'problem') return { data: refused('patch', read.detail) };
+    const texts = new Map<string, string | null>();
+    const files: { file: string; change: 'added' | 'changed' | 'removed' }[] = [];
+    for (const part of read.files) {
+      const { source, target } = part;
+      const before = source === null ? { text: '' } : await this.#before(source, texts, signal);
+      if ('refused' in before) return { data: before.refused };
+      if (source === null && target !== null && (await this.#exists(target, texts, signal)))
+        return { data: refused('patch', `${target}: the patch makes it, but it is there already`) };
+      const after = patchedText(before.text, part);
+      if ('problem' in after) return { data: refused('patch', `${source ?? target ?? ''}: ${after.problem}`) };
+      if (source !== null && source !== target) texts.set(source, null);
+      if (target !== null) texts.set(target, after.text);
+      if (source !== null && source !== target) files.push({ file: source, change: 'removed' });
+      if (target !== null) files.push({ file: target, change: source === target ? 'changed' : 'added' });
+    }
+    const { change, bytes } = this.#changeOf(texts);
+    const changed = await this.#files.change(change, signal);
+    if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
+    return { data: { kind: 'patched', files }, bytesWritten: bytes };
+  }
+
+  /** A file as the parts of the patch before have left it. */
+  async #before(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<TextOfFile> {
+    const known = texts.get(file);
+    if (known === undefined) return await this.#text(file, signal);
+    return known === null ? { refused: refused('missing', `${file}: the patch has removed it before`) } : { text: known };
+  }
+
+  async #exists(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<boolean> {
+    const known = texts.get(file);
+    if (known !== undefined) return known !== null;
+    const read = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    return read.kind === 'given' || read.refusal.kind !== 'missing';
+  }
+
+  #changeOf(texts: ReadonlyMap<string, string | null>): { readonly change: FileChange; readonly bytes: number } {
+    const written: { path: string; content: Buffer }[] = [];
+    const removed: string[] = [];
+    for (const [file, text] of texts) {
+      if (text === null) removed.push(this.#path(file));
+      else written.push({ path: this.#path(file), content: Buffer.from(text) });
+    }
+    return { change: { written, removed }, bytes: written.reduce((sum, { content }) => sum + content.length, 0) };
+  }
+
+  async #list({ path, depth }: Extract<Action, { action: 'list_files' }>, signal: AbortSignal): Promise<ObservationData> {
+    const listed = await this.#files.list(this.#path(path), depth, MOST_ENTRIES, signal);
+    if (listed.kind === 'refused') return refusedFile(listed.refusal);
+    const { items, total, isComplete } = listed.result;
+    return {
+      kind: 'listed',
+      path,
+      entries: items.map(({ path: each, kind, bytes }) => ({ path: escapedText(each), kind, bytes })),
+      total,
+      isComplete,
+    };
+  }
+
+  async #search({ text, path, ignoreCase }: Extract<Action, { action: 'search' }>, signal: AbortSignal): Promise<ObservationData> {
+    const found = await this.#files.search(this.#path(path), { text, ignoresCase: ignoreCase }, MOST_MATCHES, signal);
+    if (found.kind === 'refused') return refusedFile(found.refusal);
+    const { items, total, isComplete } = found.result;
+    const matches = items.map((item) => ({ file: escapedText(item.path), line: item.line, text: escapedText(item.text) }));
+    return { kind: 'found', matches, total, isComplete };
+  }
+
+  async #run({ command, stdin }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<ObservationData> {
+    const { workdir, environment, output } = this.#terms;
+    const argv = ['/bin/sh', '-c', SHELL, 'sh', command];
+    const { end, stdout, stderr } = await this.#session.run(
+      { argv, directory: workdir, environment, seconds: Math.max(0.001, seconds), output, input: Buffer.from(stdin) },
+      signal,
+    );
+    return { kind: 'ran', end, stdout: excerptOf(stdout), stderr: excerptOf(stderr) };
+  }
+
+  async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
+    const read: Asked<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    if (read.kind === 'refused') return { refused: refusedFile(read.refusal) };
+    if (!isUtf8(read.result) || read.result.includes(0))
+      return { refused: refused('no-text', `${file} is no text (${read.result.length} bytes); run a program to look at it`) };
+    return { text: read.result.toString('utf8') };
+  }
+
+  /** Links and ".." are left to the program in the workspace, which knows what they lead to. */
+  #path(file: string): string {
+    return file.startsWith('/') ? file : `${this.#terms.workdir}/${file}`;
+  }
+}
+
+type TextOfFile = { readonly text: string } | { readonly refused: ObservationData };
+
+/** What is no action has an observation, too. */
+export function misfitObservation({ reason, detail }: Misfit): Observation {
+  return observed(refused(reason, detail));
+}
+
+function refused(reason: RefusalReason, detail: string): ObservationData {
+  return { kind: 'refused', reason, detail: escapedText(detail.slice(0, 4000)) };
+}
+
+const REASONS: Readonly<Record<string, RefusalReason>> = {
+  path: 'outside',
+  missing: 'missing',
+  directory: 'directory',
+  special: 'special-file',
+  link: 'link',
+  name: 'name',
+  'too-large': 'too-large',
+  'too-many': 'too-many',
+  full: 'full',
+};
+
+function refusedFile({ kind, path, detail }: FileRefusal): ObservationData {
+  return refused(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+
+/** Of a file that an action reads or writes whole. */
+export const FILE_BYTES = 4 * 2 ** 20;
+
+/** Of any action: a number that an agent has made up is refused before anything is done. */
+const PATH_LENGTH = 4096;
+const COMMAND_LENGTH = 64 * 1024;
+const TEXT_LENGTH = FILE_BYTES;
+
+const wellFormed = (text: string): boolean => text.isWellFormed();
+const text = (length: number): z.ZodString => z.string().max(length).refine(wellFormed, 'expected Unicode without lone surrogates');
+const withoutNul = (length: number): z.ZodString =>
+  text(length)
+    .min(1)
+    .refine((value) => !value.includes('\0'), 'expected a text without NUL');
+
+const file = withoutNul(PATH_LENGTH).describe('relative to the working directory, or absolute');
+const directory = file.default('.');
+
+const readFile = z.strictObject({
+  action: z.literal('read_file'),
+  file,
+  from: z.int().min(1).max(1e9).default(1).describe('first line'),
+  lines: z.int().min(1).max(1e6).optional().describe('number of lines; all when it is left out'),
+});
+
+const writeFile = z
+  .strictObject({ action: z.literal('write_file'), file, content: text(TEXT_LENGTH) })
+  .describe('writes a whole file, and the directories that it is in');
+
+const editFile = z
+  .strictObject({ action: z.literal('edit_file'), file, old: text(TEXT_LENGTH).min(1), new: text(TEXT_LENGTH) })
+  .describe('replaces a text that occurs exactly once');
+
+const applyPatch = z
+  .strictObject({ action: z.literal('apply_patch'), patch: text(TEXT_LENGTH).min(1) })
+  .describe('applies a unified diff to all of its files, or to none');
+
+const listFiles = z.strictObject({
+  action: z.literal('list_files'),
+  path: directory,
+  depth: z.int().min(1).max(64).default(1).describe('1: only what is directly in the directory'),
+});
+
+const search = z
+  .strictObject({ action: z.literal('search'), text: withoutNul(1000), path: directory, ignoreCase: z.boolean().default(false) })
+  .describe('lines that hold a text, letter for letter');
+
+const commandFields = {
+  command: withoutNul(COMMAND_LENGTH).describe('for bash, or for sh where there is none; it begins in the working directory'),
+  stdin: text(2 ** 20).default(''),
+};
+
+const run = z
+  .strictObject({ action: z.literal('run'), ...commandFields, timeout: z.number().positive().max(86_400).default(60).describe('seconds') })
+  .describe('runs a command until it ends, and ends what it has left running');
+
+const submit = z.strictObject({ action: z.literal('submit') }).describe('ends the episode: what is in the workspace is graded');
+
+/** What an agent does in its workspace. */
+export const actionSchema = z.discriminatedUnion('action', [readFile, writeFile, editFile, applyPatch, listFiles, search, run, submit]);
+
+export type Action = z.infer<typeof actionSchema>;
+export type ActionName = Action['action'];
+/** Before defaults are filled in. */
+export type GivenAction = z.input<typeof actionSchema>;
+
+export const ACTION_NAMES: readonly ActionName[] = actionSchema.options.map((option) => option.shape.action.value);
+
+/** Why something is no action. */
+export interface Misfit {
+  readonly reason: 'malformed' | 'unknown-action' | 'not-allowed';
+  readonly detail: string;
+}
+
+export type ReadAction = { readonly kind: 'action'; readonly action: Action } | { readonly kind: 'misfit'; readonly misfit: Misfit };
+
+/**
+ * Reads an action. `edit_file` with `code` and without `old` and `new` is `write_file`.
+ *
+ * @param allowed names that the task allows.
+ */
+export function readAction(given: unknown, allowed: readonly ActionName[] = ACTION_NAMES): ReadAction {
+  const name = fieldOf(given, 'action');
+  if (typeof name !== 'string')
+    return misfit('malformed', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name) ?? 'nothing'}`);
+  const known = ACTION_NAMES.find((each) => each === name);
+  if (known === undefined)
+    return misfit('unknown-action', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name.slice(0, 100))}`);
+  if (!allowed.includes(known))
+    return misfit('not-allowed', `action ${known} is not allowed in this task; it allows ${allowed.join(', ')}`);
+  const parsed = actionSchema.safeParse(wholeWrite(given));
+  if (parsed.success) return { kind: 'action', action: parsed.data };
+  return misfit(
+    'malformed',
+    `${name}: ${parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`).join('; ')}`,
+  );
+}
+
+function wholeWrite(given: unknown): unknown {
+  if (fieldOf(given, 'action') !== 'edit_file' || fieldOf(given, 'code') === undefined) return given;
+  if (typeof given !== 'object' || given === null || 'old' in given || 'new' in given) return given;
+  const { code, ...others } = { code: undefined, ...given };
+  return { ...others, action: 'write_file', content: code };
+}
+
+function fieldOf(given: unknown, name: string): unknown {
+  if (typeof given !== 'object' || given === null || !Object.hasOwn(given, name)) return undefined;
+  const field: unknown = Reflect.get(given, name);
+  return field;
+}
+
+function misfit(reason: Misfit['reason'], detail: string): ReadAction {
+  return { kind: 'misfit', misfit: { reason, detail: detail.slice(0, 2000) } };
+}

@@ -1,0 +1,51 @@
+import { printable } from '../../kernel/text/printable.ts';
+import type { PrintedOutput } from '../workspace/command.ts';
+import { SHOWN_CHARACTERS, type Excerpt } from './observation.ts';
+
+const LONE_SURROGATE = /[\ud800-\udfff]/gu;
+
+/** What a command has printed, with the middle left out where it is long. */
+export function excerptOf({ head, tail, total }: PrintedOutput): Excerpt {
+  if (total <= head.length + tail.length)
+    return { text: escapedText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };
+  const first = head.subarray(0, wholeEnd(head));
+  const last = tail.subarray(wholeStart(tail));
+  const omitted = total - first.length - last.length;
+  return {
+    text: `${escapedText(first.toString('utf8'))}\n[… ${omitted} bytes left out …]\n${escapedText(last.toString('utf8'))}`,
+    bytes: total,
+    omitted,
+  };
+}
+
+/** The text of a file with its middle left out where it is long. */
+export function shortened(text: string): { readonly content: string; readonly omitted: number } {
+  if (text.length <= SHOWN_CHARACTERS) return { content: text, omitted: 0 };
+  const half = SHOWN_CHARACTERS / 2;
+  const omitted = text.length - 2 * half;
+  const [first, last] = [text.slice(0, half).toWellFormed(), text.slice(-half).toWellFormed()];
+  return { content: `${first}\n[… ${omitted} characters left out …]\n${last}`, omitted };
+}
+
+/** Lines and tabs are kept, other control characters are escapes. A byte of a name that is no UTF-8 has come as a lone surrogate. */
+export function escapedText(text: string): string {
+  const whole = text.replaceAll(LONE_SURROGATE, (lone) => `\\x${(lone.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`);
+  return whole.split('\t').map(printable).join('\t');
+}
+
+/** Without the first bytes of a character whose last ones are left out. */
+function wholeEnd(bytes: Buffer): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return bytes.length;
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}
+
+/** Without the last bytes of a character whose first ones are left out. */
+function wholeStart(bytes: Buffer): number {
+  let start = 0;
+  while (start < 3 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return start;
+}

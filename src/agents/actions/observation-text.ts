@@ -1,0 +1,87 @@
+import { constants } from 'node:os';
+import type { CommandEnd } from '../workspace/command.ts';
+import { escapedText } from './escaped-text.ts';
+import type { Excerpt, Observation, ObservationData } from './observation.ts';
+
+/** The observation with what a model reads of it. */
+export function observed(data: ObservationData): Observation {
+  return { text: textOf(data), data };
+}
+
+function textOf(data: ObservationData): string {
+  switch (data.kind) {
+    case 'file':
+      return fileText(data);
+    case 'written':
+      return `Wrote ${data.bytes} bytes to ${escapedText(data.file)}.`;
+    case 'edited':
+      return `Edited ${escapedText(data.file)} at line ${data.line}; it has ${data.bytes} bytes now.`;
+    case 'patched':
+      return `Applied: ${data.files.map(({ file, change }) => `${escapedText(file)} ${change}`).join(', ')}.`;
+    case 'listed':
+      return listText(data);
+    case 'found':
+      return foundText(data);
+    case 'ran':
+      return [endText(data.end), ...printedText('stdout', data.stdout), ...printedText('stderr', data.stderr)].join('\n');
+    case 'submitted':
+      return 'Submitted. What is in the workspace is graded.';
+    case 'refused':
+      return `Not done (${data.reason}): ${escapedText(data.detail)}`;
+  }
+}
+
+function fileText({ file, content, from, lines, bytes }: Extract<ObservationData, { kind: 'file' }>): string {
+  const shown = content === '' ? 0 : content.replace(/\n$/, '').split('\n').length;
+  const part = shown === lines ? `${lines} lines` : `from line ${from}; ${lines} lines in all`;
+  return `${escapedText(file)} (${part}, ${bytes} bytes):\n${escapedText(content)}`;
+}
+
+function listText({ path, entries, total, isComplete }: Extract<ObservationData, { kind: 'listed' }>): string {
+  if (total === 0) return `${escapedText(path)} is empty.`;
+  const rows = entries.map((entry) => {
+    const name = escapedText(entry.path);
+    switch (entry.kind) {
+      case 'directory':
+        return `${name}/`;
+      case 'file':
+        return `${name} (${entry.bytes} bytes)`;
+      case 'link':
+      case 'special':
+        return `${name} (${entry.kind})`;
+    }
+  });
+  return [...rows, ...(isComplete ? [] : [`[${entries.length} of ${total} entries or more are shown]`])].join('\n');
+}
+
+function foundText({ matches, total, isComplete }: Extract<ObservationData, { kind: 'found' }>): string {
+  if (total === 0) return isComplete ? 'No line holds it.' : 'No line of what was searched holds it; not every file was searched.';
+  const rows = matches.map(({ file, line, text }) => `${escapedText(file)}:${line}: ${escapedText(text)}`);
+  return [...rows, ...(isComplete ? [] : [`[${matches.length} of ${total} lines or more are shown]`])].join('\n');
+}
+
+/** How a command ended, in words. */
+export function endText(end: CommandEnd): string {
+  switch (end.kind) {
+    case 'exited':
+      return `exit code ${end.code}`;
+    case 'signalled':
+      return `ended by ${signalName(end.signal)}`;
+    case 'timeout':
+      return 'ended: its time was over';
+    case 'output-limit':
+      return 'ended: it printed too much';
+    case 'unstartable':
+      return `it could not be started: ${escapedText(end.detail)}`;
+    case 'out-of-memory':
+      return 'ended, with everything in the workspace: out of memory';
+  }
+}
+
+function signalName(signal: number): string {
+  return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
+}
+
+function printedText(name: string, { text }: Excerpt): readonly string[] {
+  return text === '' ? [] : [`${name}:`, text.replace(/\n$/, '')];
+}

@@ -1,0 +1,55 @@
+import {
+  type Asked,
+  ChangeAnswer,
+  type Counted,
+  type FoundLine,
+  ListAnswer,
+  type ListedEntry,
+  ReadAnswer,
+  SearchAnswer,
+} from './file-answers.ts';
+import type { WorkspaceSession } from './workspace-session.ts';
+
+/** What becomes of files, all of it or nothing. */
+export interface FileChange {
+  /** Whole contents. Directories are made as they are needed; a file that is there keeps its mode. */
+  readonly written: readonly { readonly path: string; readonly content: Uint8Array }[];
+  readonly removed: readonly string[];
+}
+
+/**
+ * Files of a workspace while things run in it. Paths are absolute; links are followed, also those that the agent has made, and what they lead to
+ * has to lie where the workspace can be written to. Whatever is wrong with a path is an answer; only the loss of the workspace is thrown.
+ */
+export class WorkspaceFiles {
+  readonly #session: WorkspaceSession;
+
+  constructor(session: WorkspaceSession) {
+    this.#session = session;
+  }
+
+  /** @param most bytes; a larger file is refused. */
+  read(path: string, most: number, signal: AbortSignal): Promise<Asked<Buffer>> {
+    return this.#session.request(new ReadAnswer(), { type: 'read', path, most }, signal);
+  }
+
+  /** @param depth 1 for what is directly in the directory. @param most entries that are told. */
+  list(path: string, depth: number, most: number, signal: AbortSignal): Promise<Asked<Counted<ListedEntry>>> {
+    return this.#session.request(new ListAnswer(), { type: 'list', path, depth, most }, signal);
+  }
+
+  /** Lines that hold a text, letter for letter. @param most lines that are told. */
+  search(
+    path: string,
+    { text, ignoresCase }: { readonly text: string; readonly ignoresCase: boolean },
+    most: number,
+    signal: AbortSignal,
+  ): Promise<Asked<Counted<FoundLine>>> {
+    return this.#session.request(new SearchAnswer(), { type: 'search', path, text, ignoresCase, most }, signal);
+  }
+
+  change({ written, removed }: FileChange, signal: AbortSignal): Promise<Asked<true>> {
+    const frame = { type: 'change', paths: written.map(({ path }) => path), sizes: written.map(({ content }) => content.length), removed };
+    return this.#session.request(new ChangeAnswer(), frame, signal, Buffer.concat(written.map(({ content }) => content)));
+  }
+}
