@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isFullForm } from '../support/full-form.ts';
 import { EmptyPlace, REPOSITORY } from './empty-place.ts';
+import { lockedProject } from './locked-project.ts';
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
@@ -41,9 +42,10 @@ describe('the npm package, installed where nothing of the repository is', () => 
   beforeAll(async () => {
     place = await EmptyPlace.open(path.dirname(process.execPath));
     const built = await place.succeed(process.execPath, [path.join(REPOSITORY, 'scripts/packages/npm-package.ts')]);
-    await place.write('package.json', JSON.stringify({ type: 'module', private: true }));
-    const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
-    await place.succeed('npm', ['install', ...quiet, path.join(REPOSITORY, built.trim())]);
+    const { project, lock } = await lockedProject(path.join(REPOSITORY, built.trim()));
+    await place.write('package.json', JSON.stringify(project));
+    await place.write('package-lock.json', JSON.stringify(lock));
+    await place.succeed('npm', ['ci', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']);
     await place.bring('examples/game/cartpole.yaml', 'cartpole.yaml');
     await place.bring('examples/game/checkpoints/late.safetensors', 'late.safetensors');
   });
