@@ -10,7 +10,7 @@ from muster_runner.refusal import PolicyRefusal
 
 DESCRIPTION_FILE = "muster.json"
 # Of files that hold a policy.
-SUFFIXES = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras")
+SUFFIXES = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zip")
 # Files in a message.
 MOST_NAMED = 8
 

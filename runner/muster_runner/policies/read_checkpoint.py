@@ -31,6 +31,10 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             from muster_runner.policies.keras_model import read_keras
 
             return read_keras
+        case ".zip":
+            from muster_runner.policies.sb3_model import read_sb3
+
+            return read_sb3
         case ".pth":
             from muster_runner.policies.torch_state_dict import read_state_dict
 
@@ -45,5 +49,5 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             return read_torchscript
         case _:
             raise PolicyRefusal(
-                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras or a directory with muster.json"
+                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras, .zip or a directory with muster.json"
             )

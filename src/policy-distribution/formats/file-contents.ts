@@ -59,7 +59,7 @@ export async function readContents({ path, address, size }: NamedFile, readAt: R
     };
   }
   if (path.endsWith('.onnx')) return { format: 'onnx', ...(await readOnnxModel(address, size, readAt)) };
-  if (!/\.(pt|ts|pth|keras)$/.test(path)) return { format: 'other' };
+  if (!/\.(pt|ts|pth|keras|zip)$/.test(path)) return { format: 'other' };
   const located = await readZipDirectory(address, size, readAt);
   const format = zipFormat(new Set(located.map(({ name }) => name)));
   const entries = located.map(({ name, size: unpacked, packed }) => ({ name, size: unpacked, packed }));

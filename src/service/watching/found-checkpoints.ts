@@ -16,7 +16,7 @@ export interface FoundCheckpoint {
   readonly isMarked: boolean;
 }
 
-const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras)$/;
+const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
 
 /** @param marker name of a file in a checkpoint's directory; beside a checkpoint of one file it follows the file's own name and a dot. */
 export function checkpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {

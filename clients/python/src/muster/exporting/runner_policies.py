@@ -15,7 +15,7 @@ def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
 
     Raises ExportError when the checkpoint does not fit the spaces, naming both.
     """
-    reader, checkpoint, refusal = (_module(name) for name in ("policies.read_checkpoint", "policies.checkpoint", "refusal"))
+    reader, checkpoint, refusal = (runner_module(name) for name in ("policies.read_checkpoint", "policies.checkpoint", "refusal"))
     try:
         fit = checkpoint.Fit(observation_space, action_space, True)
         return reader.read_checkpoint(path).fit(fit)
@@ -23,7 +23,8 @@ def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
         raise ExportError(f"the exported policy does not fit: {error}") from error
 
 
-def _module(name: str) -> Any:
+def runner_module(name: str) -> Any:
+    """A module of the runner's. Raises ExportError when it is not there, or what it needs is not."""
     try:
         return importlib.import_module(f"{PACKAGE}.{name}")
     except ModuleNotFoundError as error:

@@ -8,6 +8,7 @@ import numpy as np
 
 from muster.exporting.errors import ExportError, MissingNormalisation
 from muster.exporting.network import Normalise
+from muster.exporting.runner_policies import runner_module
 from muster.sb3.observations import Statistics
 
 NONE = "none"
@@ -65,24 +66,8 @@ def _normaliser(given: Any) -> Any:
 
 def _sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
     """What tells that a model was trained on normalised observations; None where nothing does."""
-    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-
-    original, last = model._last_original_obs, model._last_obs
-    if isinstance(model, OnPolicyAlgorithm) and original is not None:
-        return "it has kept an observation from before normalisation"
-    if original is not None and not _is_inside(last, model.observation_space):
-        return "its last observation lies outside of its observation space"
+    sign: str | None = runner_module("policies.sb3_zip").sign_of_normalisation(model)
+    if sign is not None:
+        return sign
     beside = sorted(saved_at.parent.glob("*vec*normalize*.pkl")) if saved_at is not None else []
     return f"{beside[0].name} lies beside it" if beside else None
-
-
-def _is_inside(batch: Any, space: Any) -> bool:
-    """A batch of observations, within the bounds of a space."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Dict):
-        return all(_is_inside(batch[name], inner) for name, inner in space.spaces.items())
-    if batch is None or not isinstance(space, spaces.Box) or np.asarray(batch).shape[1:] != space.shape:
-        return True
-    margin = 1e-3 * (1 + np.abs(np.asarray(batch)))
-    return bool(((batch >= space.low - margin) & (batch <= space.high + margin)).all())

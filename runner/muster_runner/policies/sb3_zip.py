@@ -1,0 +1,120 @@
+"""What `model.save` of Stable-Baselines3 wrote: read by that library. What is pickled in it is run."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from muster_runner.failure import describe, installation
+from muster_runner.refusal import PolicyRefusal
+
+# A field that the algorithm alone saves, the more particular ones first: DDPG is saved as TD3 is.
+SIGNS = {
+    "clip_range": "PPO",
+    "exploration_rate": "DQN",
+    "target_entropy": "SAC",
+    "target_policy_noise": "TD3",
+    "gae_lambda": "A2C",
+}
+KNOWN = ("PPO", "A2C", "DQN", "SAC", "TD3", "DDPG")
+EXPECTED = "expected the zip that model.save() of Stable-Baselines3 wrote"
+# Of the settings, which are a few kilobytes; networks are not in it.
+MOST_SETTINGS_BYTES = 64 << 20
+
+
+def load_model(path: Path, algorithm: str | None = None) -> Any:
+    """The model, on the CPU and without an environment.
+
+    @param algorithm: one of KNOWN; the zip tells when it is left out.
+    @raises PolicyRefusal when it is no such zip, is of an unknown algorithm, or cannot be read by the version that is installed.
+    """
+    data, version = _saved(path)
+    name = algorithm or _algorithm(data, path)
+    if name not in KNOWN:
+        raise PolicyRefusal(f"algorithm: expected one of {', '.join(KNOWN)}, got {name!r}")
+    library = _library(path)
+    try:
+        return getattr(library, name).load(path, device="cpu", custom_objects=_without_training())
+    except Exception as error:
+        # What is pickled in a zip of another version, or with classes that are not here, fails in any way.
+        raise PolicyRefusal(
+            f"{path.name} was written by Stable-Baselines3 {version}, and {library.__version__}, which is installed here, cannot load it "
+            f"as {name}: {describe(error)}. Install the version that wrote it, or make the classes that it names importable"
+        ) from error
+
+
+def sign_of_normalisation(model: Any) -> str | None:
+    """What tells that a model was trained on the observations of VecNormalize; None where nothing in it does."""
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+    original, last = model._last_original_obs, model._last_obs
+    if isinstance(model, OnPolicyAlgorithm) and original is not None:
+        return "it has kept an observation from before normalisation"
+    if original is not None and not _is_inside(last, model.observation_space):
+        return "its last observation lies outside of its observation space"
+    return None
+
+
+def _library(path: Path) -> Any:
+    try:
+        import stable_baselines3
+    except ImportError as error:
+        raise PolicyRefusal(
+            f"{path.name} is a model of Stable-Baselines3, and the Python of this sandbox has none ({error}): "
+            f"{installation('stable-baselines3')}, or export the policy with muster.sb3.export (docs/training.md)"
+        ) from error
+    return stable_baselines3
+
+
+def _without_training() -> dict[str, Any]:
+    """In place of what only training needs: a buffer of a million steps, and functions that were pickled by another Python."""
+
+    def constant(_: float) -> float:
+        return 0.0
+
+    schedules = dict.fromkeys(("lr_schedule", "clip_range", "clip_range_vf", "exploration_schedule"), constant)
+    return {"buffer_size": 1, "learning_rate": 0.0, **schedules}
+
+
+def _saved(path: Path) -> tuple[dict[str, Any], str]:
+    """What is told of the model without running anything, and the version that wrote it."""
+    if not path.is_file():
+        raise PolicyRefusal(f"{path} is no file; {EXPECTED}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = json.loads(_entry(archive, "data"))
+            version = _entry(archive, "_stable_baselines3_version").decode().strip()
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise PolicyRefusal(f"{path.name} cannot be read ({error}); {EXPECTED}") from error
+    if not isinstance(data, dict):
+        raise PolicyRefusal(f"{path.name} holds {type(data).__name__} as its data; {EXPECTED}")
+    return data, version
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as file:
+        content = file.read(MOST_SETTINGS_BYTES + 1)
+    if len(content) > MOST_SETTINGS_BYTES:
+        raise ValueError(f"its {name} has more than {MOST_SETTINGS_BYTES} bytes")
+    return content
+
+
+def _algorithm(data: dict[str, Any], path: Path) -> str:
+    for field, name in SIGNS.items():
+        if field in data:
+            return name
+    fields = ", ".join(sorted(data)[:8])
+    raise PolicyRefusal(f"{path.name} is of an algorithm that is not known (it saves {fields}, …); expected {', '.join(KNOWN)}")
+
+
+def _is_inside(batch: Any, space: Any) -> bool:
+    """A batch of observations, within the bounds of a space."""
+    import numpy as np
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict):
+        return all(_is_inside(batch[name], inner) for name, inner in space.spaces.items())
+    if batch is None or not isinstance(space, spaces.Box) or np.asarray(batch).shape[1:] != space.shape:
+        return True
+    margin = 1e-3 * (1 + np.abs(np.asarray(batch)))
+    return bool(((batch >= space.low - margin) & (batch <= space.high + margin)).all())
