@@ -16,6 +16,10 @@ export async function lockedProject(archive: string): Promise<{ readonly project
   const needed = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true);
   const packed = packageSchema.parse(JSON.parse(await readFile(path.join(REPOSITORY, 'dist/package/package.json'), 'utf8')));
   const project = { type: 'module', private: true, dependencies: { [packed.name]: `file:${archive}` } };
-  const places = { '': project, [`node_modules/${packed.name}`]: { ...packed, resolved: `file:${archive}` }, ...Object.fromEntries(needed) };
+  const places = {
+    '': project,
+    [`node_modules/${packed.name}`]: { ...packed, resolved: `file:${archive}` },
+    ...Object.fromEntries(needed),
+  };
   return { project, lock: { lockfileVersion: 3, requires: true, packages: places } };
 }

@@ -153,7 +153,7 @@ def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) ->
         ({"policy.py": ""}, "has no muster.json"),
         (
             {"a.onnx": "", "b/c.safetensors": ""},
-            "not exactly one file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras): a.onnx, b/c.safetensors",
+            "not exactly one file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras, .zip): a.onnx, b/c.safetensors",
         ),
         ({"muster.json": "{"}, "muster.json is not JSON"),
         ({"muster.json": "{}"}, 'muster.json has no "policy"'),
