@@ -49,5 +49,6 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             return read_torchscript
         case _:
             raise PolicyRefusal(
-                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras, .zip or a directory with muster.json"
+                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras, .zip "
+                "or a directory with muster.json"
             )
