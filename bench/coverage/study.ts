@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { resolveBeside } from '../../src/kernel/package-root.ts';
+import { Thread } from '../../src/kernel/thread.ts';
 import { NOTHING, together } from './measurement.ts';
 import type { Measurement } from './measurement.ts';
 import { titleOf } from './scenario.ts';
@@ -46,7 +47,7 @@ export async function study({ tasks, threads, signal, onRow }: StudyOptions): Pr
   const measured = new Map<string, Measurement>();
   const wanted = new Map(tasks.map((task) => [titleOf(task.scenario), task]));
   const batches = tasks.flatMap(batchesOf);
-  const workers = Array.from({ length: threads }, () => new Worker(new URL('worker.ts', import.meta.url)));
+  const workers = Array.from({ length: threads }, () => new Thread(resolveBeside(import.meta.url, 'worker')));
   const add = (title: string, part: Measurement): void => {
     const measurement = together(measured.get(title) ?? NOTHING, part);
     measured.set(title, measurement);
@@ -64,7 +65,7 @@ export async function study({ tasks, threads, signal, onRow }: StudyOptions): Pr
 /** Takes batches from the queue until it is empty. */
 async function workOff(
   batches: Batch[],
-  worker: Worker,
+  worker: Thread,
   signal: AbortSignal,
   add: (title: string, part: Measurement) => void,
 ): Promise<void> {

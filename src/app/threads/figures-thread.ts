@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import {
   distributionFigures,
   type DistributionFigures,
@@ -12,6 +11,7 @@ import {
 import type { Clock } from '../../kernel/clock.ts';
 import { withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { Thread } from '../../kernel/thread.ts';
 import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
 
@@ -34,7 +34,7 @@ interface Waiting {
 export class FiguresThread implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #waiting = new Map<number, Waiting>();
-  #thread: Worker | undefined;
+  #thread: Thread | undefined;
   #lastId = 0;
 
   constructor(clock: Clock) {
@@ -61,7 +61,10 @@ export class FiguresThread implements AsyncDisposable {
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread?.terminate();
+    const thread = this.#thread;
+    if (!thread) return;
+    this.#onEnded(thread, 'it has been closed');
+    await thread.terminate();
   }
 
   /** @param buffers of the question: they are the thread's from now on. */
@@ -83,15 +86,15 @@ export class FiguresThread implements AsyncDisposable {
     }
   }
 
-  #begin(): Worker {
-    const thread = new Worker(resolveBeside(import.meta.url, 'figures-worker'));
+  #begin(): Thread {
+    const thread = new Thread(resolveBeside(import.meta.url, 'figures-worker'));
     thread.on('message', ({ id, result }: FiguresAnswer) => this.#waiting.get(id)?.resolve(result));
     thread.on('error', (error) => this.#onEnded(thread, messageOf(error)));
     thread.on('exit', () => this.#onEnded(thread, 'its thread has ended'));
     return thread;
   }
 
-  #onEnded(thread: Worker, why: string): void {
+  #onEnded(thread: Thread, why: string): void {
     if (this.#thread !== thread) return;
     this.#thread = undefined;
     for (const { reject } of this.#waiting.values()) reject(failedError(why));

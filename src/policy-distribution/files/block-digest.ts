@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { allocateAligned } from './direct-files.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
+import { Thread } from '../../kernel/thread.ts';
 
 /** Bytes of a block: reading and writing so much at once costs little more than copying it. */
 export const BLOCK_BYTES = 2 ** 20;
@@ -55,7 +55,7 @@ class DigestHere implements BlockDigest {
 
 /** SHA-256 goes over bytes in order, so one file is one thread's work; what it saves is that reading and writing go on meanwhile. */
 class DigestInThread implements BlockDigest {
-  readonly #thread = new Worker(resolveBeside(import.meta.url, 'digest-thread'));
+  readonly #thread = new Thread(resolveBeside(import.meta.url, 'digest-thread'));
   readonly #free = Array.from({ length: BLOCKS }, () => allocateAligned(BLOCK_BYTES));
   readonly #digest = Promise.withResolvers<Digest>();
   #returned = Promise.withResolvers<void>();

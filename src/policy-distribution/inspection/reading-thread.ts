@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { InputError, messageOf } from '../../kernel/errors.ts';
+import type { ThreadData } from '../../kernel/thread.ts';
 import { MalformedDelta } from '../delta/delta-format.ts';
 import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
 import { readHere, type ReadingKind } from './readings.ts';
@@ -23,12 +24,15 @@ const readAt: ReadAt = async (position, length) => {
 /** Some bytes are unpacked: in this thread, no request waits for that. */
 const take = (): void => undefined;
 
-const { kind, order }: ThreadOrder<ReadingKind> = workerData;
-try {
-  say({ says: 'read', answer: await readHere(kind, order, readAt, take) });
-} catch (error) {
-  if (error instanceof InputError) say({ says: 'refused', code: error.code, message: error.message });
-  else if (error instanceof MalformedDelta) say({ says: 'malformed', problem: error.message });
-  else say({ says: 'failed', message: messageOf(error) });
+async function read({ kind, order }: ThreadOrder<ReadingKind>): Promise<void> {
+  try {
+    say({ says: 'read', answer: await readHere(kind, order, readAt, take) });
+  } catch (error) {
+    if (error instanceof InputError) say({ says: 'refused', code: error.code, message: error.message });
+    else if (error instanceof MalformedDelta) say({ says: 'malformed', problem: error.message });
+    else say({ says: 'failed', message: messageOf(error) });
+  }
 }
-port.close();
+
+const { data }: ThreadData<ThreadOrder<ReadingKind>> = workerData;
+void read(data).finally(() => port.close());

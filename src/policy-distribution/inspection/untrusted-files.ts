@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { systemClock, type Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
@@ -7,6 +6,7 @@ import { MalformedDelta } from '../delta/delta-format.ts';
 import { readHere, type Answer, type Order, type ReadingKind } from './readings.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
+import { Thread } from '../../kernel/thread.ts';
 
 /** A reader that asks for more of a file does its work in a thread. */
 const MOST_HERE_BYTES = 2 ** 20;
@@ -46,10 +46,10 @@ export class UntrustedFiles {
     return this.#threads.add(() => this.#readInThread(order.address, { kind, order }, readAt));
   }
 
-  async #readInThread<Kind extends ReadingKind>(file: string, workerData: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
+  async #readInThread<Kind extends ReadingKind>(file: string, data: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Kind>>();
     using deadline = new WorkingTime(this.#clock, () => reject(timeoutError(file)));
-    const thread = new Worker(resolveBeside(import.meta.url, 'reading-thread'), { workerData, resourceLimits: HEAP });
+    const thread = new Thread(resolveBeside(import.meta.url, 'reading-thread'), { data, resourceLimits: HEAP });
     const answer = async (position: number, length: number): Promise<void> => {
       deadline.pause();
       // A copy: what a source lends is not given away.

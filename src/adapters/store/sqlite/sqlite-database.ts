@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../kernel/clock.ts';
 import { withTimeout } from '../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
@@ -8,6 +7,7 @@ import { renderSql, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
 import { cannotBeOpened } from './unusable-file.ts';
 import { resolveBeside } from '../../../kernel/package-root.ts';
+import { Thread } from '../../../kernel/thread.ts';
 
 const DIALECT: Dialect = {
   // Never the number of a row that is gone: its episodes may still be there.
@@ -43,12 +43,12 @@ export class SqliteDatabase implements Database {
   readonly dialect = DIALECT;
   readonly #path: string;
   readonly #clock: Clock;
-  readonly #thread: Worker;
+  readonly #thread: Thread;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #ended: Error | undefined;
 
-  private constructor(path: string, clock: Clock, thread: Worker) {
+  private constructor(path: string, clock: Clock, thread: Thread) {
     this.#path = path;
     this.#clock = clock;
     this.#thread = thread;
@@ -63,7 +63,7 @@ export class SqliteDatabase implements Database {
    * `store.full`, `store.failed` when the disk fails.
    */
   static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
-    const thread = new Worker(resolveBeside(import.meta.url, 'sqlite-thread'), { workerData: path });
+    const thread = new Thread(resolveBeside(import.meta.url, 'sqlite-thread'), { data: path });
     // Awaited from the beginning: after a busy moment, the thread's last message and its end arrive together.
     const exit = once(thread, 'exit');
     exit.catch(() => undefined);

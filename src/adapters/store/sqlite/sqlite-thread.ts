@@ -1,5 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../kernel/errors.ts';
+import type { ThreadData } from '../../../kernel/thread.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
 import type { Message, Order, Request } from './sqlite-messages.ts';
 
@@ -12,8 +13,9 @@ const port = parentPort;
 if (port === null) throw new Error('this module is a thread');
 const say = (message: Message): void => port.postMessage(message);
 
+const { data: path }: ThreadData<string> = workerData;
 try {
-  const connection = new SqliteConnection(String(workerData));
+  const connection = new SqliteConnection(path);
   port.on('message', (order: Order) => {
     const requests: Request[] = [];
     let isLast = false;

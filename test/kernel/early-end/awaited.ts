@@ -1,0 +1,1 @@
+export const awaited: string = await Promise.resolve('awaited');
