@@ -11,8 +11,8 @@ import { createTask, listTasks, showTask } from '../app/tasks/task-catalogue.ts'
 import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
+import type { RunningServer } from '../app/server/serve.ts';
 import { watchRun } from '../app/run-watching.ts';
-import { openTokenService } from '../app/client/token-access.ts';
 import { checkpointsCommand } from './commands/checkpoints-command.ts';
 import { compareCommand } from './commands/compare-command.ts';
 import { doctorCommand } from './commands/doctor-command.ts';
@@ -20,12 +20,10 @@ import { evalCommand } from './commands/eval-command.ts';
 import { grantCommand } from './commands/grant-command.ts';
 import { planCommand } from './commands/plan-command.ts';
 import { reportCommand } from './commands/report-command.ts';
-import { serve } from '../app/server/serve.ts';
-import { createStarter, toChildConfig } from '../app/server/starter.ts';
 import { clientFor, suiteToSend } from '../app/client/server-client.ts';
 import { cancelCommand, listCommand, poolCommand } from './commands/server-commands.ts';
 import { setUpPython } from '../app/python-setup.ts';
-import { serveCommand } from './commands/serve-command.ts';
+import { serveCommand, type ServeFlags } from './commands/serve-command.ts';
 import { setupCommand } from './commands/setup-command.ts';
 import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
@@ -57,9 +55,7 @@ function commands(): readonly Command[] {
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
     tuneCommand(openMuster),
-    serveCommand(({ config, child }) =>
-      child ? serve(() => toChildConfig(configuration(config)), createStarter()) : serve(() => configuration(config)),
-    ),
+    serveCommand(openServer),
     submitCommand({ connect: clientFor, suiteToSend, openBatch }),
     watchCommand(clientFor, async (request, hooks) => {
       const config = configuration(request.config, request.sandboxes);
@@ -75,7 +71,7 @@ function commands(): readonly Command[] {
       (checkpoint, { config, digest }, signal) => inspectionOf(checkpoint, configuration(config), digest, signal),
       (file) => openCheckpoints(configuration(file)),
     ),
-    tokenCommand(openTokenService),
+    tokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
     grantCommand(clientFor),
     taskCommand(checkTasks, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
@@ -93,6 +89,14 @@ const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onT
     await onTask(await checkTask(grader, open, { times, onVerdict: report }, signal));
   }
 };
+
+/** A third of Muster's modules are the server's alone: the command that serves reads them. */
+async function openServer({ config, child }: ServeFlags): Promise<RunningServer> {
+  const { serve } = await import('../app/server/serve.ts');
+  if (!child) return await serve(() => configuration(config));
+  const { createStarter, toChildConfig } = await import('../app/server/starter.ts');
+  return await serve(() => toChildConfig(configuration(config)), createStarter());
+}
 
 function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
   return Muster.open(configuration(config, sandboxes));

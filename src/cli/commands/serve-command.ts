@@ -7,7 +7,7 @@ import { errorReport, notice } from '../terminal/error-report.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
-interface ServeFlags {
+export interface ServeFlags {
   readonly config?: string;
   readonly child?: true;
 }
