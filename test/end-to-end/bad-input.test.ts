@@ -23,18 +23,12 @@ describe('a suite', () => {
     expect(await stage.run(['eval', suite, '--checkpoint', LATE])).toEqual(refusal(suite, 'expected a YAML or JSON file'));
   });
 
-  it.each([
-    ['with a slip in its name', 'suit.yaml', 'suite.yaml'],
-    ['without its ending', 'suite', 'suite.yaml'],
-    ['in a directory that is written wrongly', 'exmples/game.yaml', 'examples/game.yaml'],
-    ['that is nowhere, in a directory that is written wrongly', 'exmples/no-such-game.yaml', 'examples'],
-  ])('%s is refused with the path that was meant', async (_, given, meant) => {
+  it('with a slip in its path is refused with the path that was meant', async () => {
     await using stage = await Stage.open();
-    await stage.faultSuite();
     await mkdir(stage.path('examples'));
     await stage.write('examples/game.yaml', '');
-    const result = await stage.run(['eval', stage.path(given), '--checkpoint', LATE]);
-    expect(result).toEqual(refusal(stage.path(given), `did you mean ${stage.path(meant)}?`));
+    const result = await stage.run(['eval', stage.path('exmples/game.yaml'), '--checkpoint', LATE]);
+    expect(result).toEqual(refusal(stage.path('exmples/game.yaml'), `did you mean ${stage.path('examples/game.yaml')}?`));
   });
 
   it('whose directory of modules has the suite file in it is refused: all that is saved there would make another suite', async () => {
@@ -55,13 +49,8 @@ describe('a suite', () => {
     expect(await stage.run(['plan', suite])).toEqual(expected);
   });
 
+  // The name is one that every object of JavaScript has.
   it('that names a template which the configuration does not have is told which there are', async () => {
-    await using stage = await Stage.open();
-    const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
-    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"cloud"', 'it has local'));
-  });
-
-  it('that names no template, but something that every object has, is told the same', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
     expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));

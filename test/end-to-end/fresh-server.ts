@@ -26,7 +26,7 @@ export class FreshServer implements AsyncDisposable {
   static async start(access: 'off' | 'tokens' = 'off'): Promise<FreshServer> {
     const stage = await Stage.open();
     const config = await stage.write('server.json', { sources: SOURCES, server: { port: 0, access } });
-    const token = access === 'off' ? '' : (await stage.run(['token', 'create', 'somebody', '--role', 'submitter'])).stdout.trim();
+    const token = access === 'off' ? '' : await stage.token('caller', 'submitter');
     return new FreshServer(stage, await MusterServer.start(stage, config, { deadlineMs: 300_000, environment: HEAP }), token);
   }
 

@@ -78,7 +78,7 @@ export class MusterCommand implements AsyncDisposable {
 }
 
 /** Every five seconds there is one, on a machine that is slow enough. */
-const PROGRESS = /^.+: [\d,]+ of ~?[\d,]+ episodes .*; mean .*; sandboxes: .*\n/gm;
+const PROGRESS = /^.+: ([\d,]+ of ~?[\d,]+ episodes .*; mean .*; sandboxes: .*|[\d,]+ pairs · .*)\n/gm;
 
 export class MusterResult {
   readonly exitCode: number | null;

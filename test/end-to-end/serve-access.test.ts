@@ -16,14 +16,10 @@ function configOf(stage: Stage, server: object = {}): Promise<string> {
   return stage.write('access.json', { server: { port: 0, access: 'tokens', suites: { cartpole: CARTPOLE }, ...server }, pool: { max: 2 } });
 }
 
-async function tokenFor(stage: Stage, principal: string, role: string): Promise<string> {
-  return (await stage.run(['token', 'create', principal, '--role', role])).stdout.trim();
-}
-
 describe('muster serve with tokens', () => {
   it('evaluates an uploaded checkpoint for who has a token, and for nobody else', async () => {
     await using stage = await Stage.open();
-    const token = await tokenFor(stage, 'pipeline', 'submitter');
+    const token = await stage.token('pipeline', 'submitter');
     const server = await MusterServer.start(stage, await configOf(stage));
     const weights = await readFile(LATE);
     const digest = sha256(weights);
@@ -103,7 +99,7 @@ describe('muster serve with tokens', () => {
 
   it('has its tokens made, listed and taken back by an operator while it runs', async () => {
     await using stage = await Stage.open();
-    const operator = await tokenFor(stage, 'admin', 'operator');
+    const operator = await stage.token('admin', 'operator');
     const server = await MusterServer.start(stage, await configOf(stage));
     const muster = (args: readonly string[], token: string): ReturnType<Stage['run']> =>
       stage.run([...args, '--server', server.url], { environment: { MUSTER_TOKEN: token } });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import nock from 'nock';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { sha256 } from '../support/upload-fixture.ts';
@@ -148,69 +148,22 @@ describe('muster serve', () => {
 });
 
 describe('the commands that speak to a server', () => {
-  it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
-    await using stage = await Stage.open();
+  let stage: Stage;
+  let server: MusterServer;
+  beforeAll(async () => {
+    stage = await Stage.open();
     // Callers may name no path of the server's machine: what they evaluate is sent.
-    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
-    const at = ['--server', server.url];
-    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
-    expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
-    const digest = sha256(await readFile(LATE));
-    expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
-    const id = submitted.stdout.trim();
-    const watched = await stage.run(['watch', id, ...at]);
-    expect(watched.exitCode).toBe(0);
-    expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
-    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(
-      new RegExp(`^id .*\\n${id} +sha256:[0-9a-f]{12}… \\(r@7\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
-    );
-    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
-    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
-    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
-    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
+    server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
+  });
+  afterAll(async () => {
     server.command.signal('SIGTERM');
-    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+    const ended = await server.command.ended;
+    await stage[Symbol.asyncDispose]();
+    expect(ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('say by the exit code whether asking again may help', async () => {
-    await using stage = await Stage.open();
-    const settings = { server: { port: 0, suites: { cartpole: CARTPOLE } }, quotas: { default: { episodesPerDay: 5 } }, pool: { max: 2 } };
-    const server = await MusterServer.start(stage, await stage.write('plain.json', settings));
-    const at = ['--watch', '--json', '--server', server.url];
-    const misfit = LATE.replace('game/checkpoints', 'inventory/checkpoints');
-    const refused = await stage.run(['submit', 'cartpole', '-c', misfit, ...at]);
-    expect({ exitCode: refused.exitCode, answer: JSON.parse(refused.stdout) }).toMatchObject({
-      exitCode: 2,
-      answer: { state: 'failed', failure: { kind: 'input', code: 'checkpoint.refused' } },
-    });
-    expect((await stage.run(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
-    const beyond = await stage.run(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
-    expect(beyond.exitCode).toBe(3);
-    expect(beyond.stderr).toContain('it begins anew at midnight UTC');
-    server.command.signal('SIGTERM');
-    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
-  });
-
-  it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
-    await using stage = await Stage.open();
-    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
-    const at = ['--server', server.url];
-    expect((await stage.run(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
-    const id = (await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', ...at])).stdout.trim();
-    await server.command.until('it has begun', async () => (await server.find(id)).state !== 'waiting');
-    expect(await server.find(id)).toMatchObject({ state: 'running', failure: null });
-    expect((await stage.run(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
-    const watched = await stage.run(['watch', id, ...at]);
-    expect(watched.exitCode).toBe(0);
-    expect(watched.stdout).toContain('(at most 2)');
-    server.command.signal('SIGTERM');
-    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
-  });
-
+  // Before the others: what is asked for again is not played again.
   it('evaluate a batch, which is interrupted, goes on, and is found again', async () => {
-    await using stage = await Stage.open();
-    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
     const batch = await stage.write('batch.json', {
       suites: [CARTPOLE],
       checkpoints: [{ files: LATE.replace('late', '*a*'), labelled: '{run}.safetensors' }],
@@ -244,7 +197,57 @@ describe('the commands that speak to a server', () => {
     const document = z.looseObject({ complete: z.literal(true), evaluations: z.array(z.looseObject({})) }).parse(JSON.parse(again.stdout));
     expect(document.evaluations).toMatchObject([{ evaluation: { run: 'early' } }, { evaluation: { run: 'late' } }]);
     expect(await labelled()).toHaveLength(2);
-    server.command.signal('SIGTERM');
-    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
+    const at = ['--server', server.url];
+    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
+    expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const digest = sha256(await readFile(LATE));
+    expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
+    const id = submitted.stdout.trim();
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
+    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(
+      new RegExp(`^id .*\\n${id} +sha256:[0-9a-f]{12}… \\(r@7\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
+    );
+    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
+    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
+    expect((await stage.run(['pool', 'scale', 'local', '--max', '2', ...at])).stdout).toContain('max 2');
+    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
+  });
+
+  it('say by the exit code whether asking again may help', async () => {
+    await using own = await Stage.open();
+    const settings = { server: { port: 0, suites: { cartpole: CARTPOLE } }, quotas: { default: { episodesPerDay: 5 } }, pool: { max: 2 } };
+    const limited = await MusterServer.start(own, await own.write('limited.json', settings));
+    const at = ['--watch', '--json', '--server', limited.url];
+    const misfit = LATE.replace('game/checkpoints', 'inventory/checkpoints');
+    const refused = await own.run(['submit', 'cartpole', '-c', misfit, ...at]);
+    expect({ exitCode: refused.exitCode, answer: JSON.parse(refused.stdout) }).toMatchObject({
+      exitCode: 2,
+      answer: { state: 'failed', failure: { kind: 'input', code: 'checkpoint.refused' } },
+    });
+    expect((await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
+    const beyond = await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
+    expect(beyond.exitCode).toBe(3);
+    expect(beyond.stderr).toContain('it begins anew at midnight UTC');
+    limited.command.signal('SIGTERM');
+    expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
+    const at = ['--server', server.url];
+    expect((await stage.run(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
+    const id = (await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
+    await server.command.until('it has begun', async () => (await server.find(id)).state !== 'waiting');
+    expect(await server.find(id)).toMatchObject({ state: 'running', failure: null });
+    expect((await stage.run(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('(at most 2)');
   });
 });

@@ -6,9 +6,13 @@ import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/
 import { detectHere } from '../../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
+import { openEvaluationStore } from '../../src/app/stores.ts';
+import type { Role } from '../../src/evaluation-store/tokens.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { seedStreams } from '../../src/kernel/seeds.ts';
+import { TokenService } from '../../src/service/access/token-service.ts';
 import { eventually } from '../support/eventually.ts';
 import { runnersInside } from './inside.ts';
 import { MusterCommand, type MusterCommandOptions, type MusterResult } from './muster-command.ts';
@@ -101,6 +105,13 @@ export class Stage implements AsyncDisposable {
     const templates = { local: { mounts: [{ source: this.gates, target: '/gates' }] } };
     const sources = { roots: [path.dirname(ANYTHING)] };
     return this.write('gated.json', { sources, templates, server: { port: 0, suites: { gated: suite }, ...server }, ...changes });
+  }
+
+  /** Makes a token as `./muster token create` does, which takes a process of its own. */
+  async token(principal: string, role: Role): Promise<string> {
+    const config = loadConfig({ environment: { HOME: this.directory, MUSTER_STATE_DIR: this.stateDir } });
+    await using store = await openEvaluationStore(config, systemClock);
+    return (await new TokenService(store, systemClock, 'test').issue({ principal, role, lifetimeMs: undefined })).text;
   }
 
   /** Runs `./muster` to its end. */

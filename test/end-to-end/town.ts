@@ -37,7 +37,7 @@ export class Town implements AsyncDisposable {
       ['watcher', 'viewer'],
       ['admin', 'operator'],
     ] as const)
-      tokens[principal] = (await stage.run(['token', 'create', principal, '--role', role])).stdout.trim();
+      tokens[principal] = await stage.token(principal, role);
     const server = { port: 0, access: 'tokens', suites: { cartpole: CARTPOLE }, ...serverChanges };
     const config = await stage.write('town.json', { server, pool: { max: 1, warm: 1 }, ...changes });
     return new Town(stage, await MusterServer.start(stage, config, { deadlineMs }), tokens);

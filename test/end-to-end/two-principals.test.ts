@@ -1,12 +1,10 @@
 import { cp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../support/upload-fixture.ts';
 import { ANYTHING, LATE } from './stage.ts';
 import { Town } from './town.ts';
-
-beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 /** Stands in the owner's checkpoint, and is nobody else's to read. */
 const SECRET = 'weights-that-nobody-else-may-read';
@@ -45,9 +43,15 @@ async function telltale({ stage }: Town, name: string, weights: string): Promise
   return directory;
 }
 
+let town: Town;
+beforeAll(async () => {
+  nock.enableNetConnect('127.0.0.1');
+  town = await Town.open();
+});
+afterAll(() => town[Symbol.asyncDispose]());
+
 describe('a principal who knows the digest of another’s checkpoint', () => {
   it('is answered as for one that is not there, until the owner or an operator grants it', async () => {
-    await using town = await Town.open();
     const digest = (await town.client('owner').upload(LATE)).replace('sha256:', '');
     expect(digest).toBe(sha256(await readFile(LATE)));
     const own = await town.client('owner').submit({ sha256: digest }, 'cartpole', { stop: STOP });
@@ -89,7 +93,6 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
 
 describe('what code tells of the checkpoint that it plays', () => {
   it('reaches its principal and those who may use the checkpoint, and nobody else, whichever way they look', async () => {
-    await using town = await Town.open();
     const owner = town.client('owner');
     const ids: string[] = [];
     const digests: string[] = [];
@@ -134,7 +137,6 @@ describe('what code tells of the checkpoint that it plays', () => {
 
 describe('episodes that came out of a sandbox with code in it', () => {
   it('are found again by their principal alone, though another asks the same of the same files', async () => {
-    await using town = await Town.open();
     // The same bytes, which both of them have.
     const directory = town.stage.path('anything');
     await cp(ANYTHING, directory, { recursive: true });
@@ -149,9 +151,9 @@ describe('episodes that came out of a sandbox with code in it', () => {
   });
 
   it('are not those that data alone came to, which are shared with all who have the checkpoint', async () => {
-    await using town = await Town.open();
+    const early = LATE.replace('late', 'early');
     const played = async (principal: string): Promise<number> =>
-      (await town.client(principal).evaluate(LATE, 'cartpole', { stop: STOP })).run.outcomes;
+      (await town.client(principal).evaluate(early, 'cartpole', { stop: STOP })).run.outcomes;
     expect([await played('owner'), await played('intruder')]).toEqual([4, 0]);
   });
 });
