@@ -154,5 +154,8 @@ def _check_name(name: str, path: str) -> None:
         encoded = name.encode("utf-8")
     except UnicodeEncodeError as error:
         raise Refusal("name", path.encode("utf-8", "backslashreplace").decode(), "has a name that is no UTF-8") from error
+    # A name with a line feed is two to a script that reads names line by line.
+    if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in name):
+        raise Refusal("name", path, "has a name with a control character")
     if len(encoded) > _NAME_BYTES:
         raise Refusal("name", path, f"has a name of more than {_NAME_BYTES} bytes")

@@ -7,6 +7,7 @@ import { doctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
+import { hardenTask } from '../app/grading/task-hardening.ts';
 import { createTask, listTasks, showTask } from '../app/tasks/task-catalogue.ts';
 import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
@@ -31,6 +32,7 @@ import { evaluatorOf } from './commands/suite-evaluator.ts';
 import { tuneCommand } from './commands/tune-command.ts';
 import type { CheckTasks } from './commands/tasks/task-check-command.ts';
 import { taskCommand } from './commands/tasks/task-command.ts';
+import type { HardenTask } from './commands/tasks/task-harden-command.ts';
 import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
 import { tokenCommand } from './commands/token-command.ts';
 
@@ -73,13 +75,19 @@ function commands(): readonly Command[] {
     ),
     tokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
     grantCommand(clientFor),
-    taskCommand(checkTasks, { create: createTask, list: listTasks, show: showTask }, importTasks),
+    taskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
     }),
   ];
 }
+
+const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) => {
+  await using grader = new TaskGrader(configuration(config));
+  const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${trial}: ${verdict.reward ?? 'no reward'}`);
+  return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
+};
 
 const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
   await using grader = new TaskGrader(configuration(config));

@@ -1,32 +1,21 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import { exportSubmission } from '../../src/agents/grading/export-submission.ts';
-import type { Submission } from '../../src/agents/grading/submission.ts';
+import { layWorkdir } from '../../src/agents/grading/lay-workdir.ts';
 import type { WorkspaceFile } from '../../src/agents/workspace/command.ts';
 import type { OpenTask } from '../../src/app/grading/task-grader.ts';
 import type { Verdict } from '../../src/agents/verification/verdict.ts';
-import { sampled } from './full-form.ts';
-import { type FilesByPath, GradingFixture, SORT_TASK } from './grading-fixture.ts';
+import type { Attack } from '../agents/attacks/catalogue/attack.ts';
+import { SOLVED, taskOf } from '../agents/attacks/catalogue/kinds.ts';
+import { type FileContents, type FilesByPath, GradingFixture, writeFiles } from './grading-fixture.ts';
 import { shell, WorkspaceFixture } from './workspace-fixture.ts';
 
-/** A way to be rewarded without having solved the task, and an honest solution that does something similar for a good reason. */
-export interface Attack {
-  readonly name: string;
-  /** What the agent leaves in /app. */
-  readonly files: FilesByPath;
-  /** What it runs in its workspace, where that is. Processes that it leaves behind are there when a naive verifier judges. */
-  readonly script?: string;
-  /** The naive verifier's tests, beside or in place of `NAIVE_TESTS`. */
-  readonly naive?: FilesByPath;
-  /** Our task, where it is another than sorting. */
-  readonly task?: FilesByPath;
-  readonly twin: { readonly files: FilesByPath; readonly script?: string };
-}
-
-/** Files that an agent finds. Nothing has been solved. */
-export const UNSOLVED = 'def sort_numbers(numbers):\n    return numbers\n';
-
 /** Tests as they are often written: they import the candidate, and the status of their process is the verdict. */
-export const NAIVE_TESTS: FilesByPath = {
+const NAIVE_TESTS: FilesByPath = {
   'test.sh': '#!/bin/bash\ncd /app\nif python3 -m unittest discover -s /tests; then echo 1; else echo 0; fi >/logs/verifier/reward.txt\n',
   'test_sort.py': `import sys, unittest
 sys.path.insert(0, "/app")
@@ -38,11 +27,14 @@ class Sorting(unittest.TestCase):
         self.assertEqual(sort_numbers(numbers), expected)
 `,
 };
-
+/** Judges in the agent's own sandbox, after the agent; of two rewards the first that Harbor looks for. */
+const VERIFY =
+  'mkdir -p /logs/verifier; cp -r /hidden/. /tests/; sleep .2; timeout 20 /tests/test.sh >/dev/null 2>&1; sleep .3; cat /logs/verifier/reward.json 2>/dev/null || cat /logs/verifier/reward.txt';
+const ENVIRONMENT = 'environment/';
 const soon = (): AbortSignal => AbortSignal.timeout(120_000);
 
 /** Workspaces for attackers, naive verifiers, and ours. */
-class AttackFixture implements AsyncDisposable {
+export class AttackFixture implements AsyncDisposable {
   readonly #workspaces: WorkspaceFixture;
   readonly #grading: GradingFixture;
 
@@ -55,29 +47,58 @@ class AttackFixture implements AsyncDisposable {
     return new AttackFixture(await WorkspaceFixture.open(), await GradingFixture.open());
   }
 
-  /** What a verifier says that runs in the agent's own sandbox, after the agent: test.sh, and whatever is in the reward file afterwards. */
-  async naiveReward({ files, script = ':', naive = {} }: Attack): Promise<string> {
+  /** The task that the attack is made against. */
+  async task({ against = 'cases', task = {}, naive = {} }: Attack): Promise<OpenTask> {
+    const tests = against === 'script' ? belowDirectory('tests/', { ...NAIVE_TESTS, ...naive }) : {};
+    return await this.#grading.task({ ...(await taskOf(against)), ...tests, ...task });
+  }
+
+  /** What a verifier says that runs in the agent's own sandbox. */
+  async naiveReward(attack: Attack): Promise<string> {
+    const { against = 'cases', files, script = ':', naive = {}, task = {} } = attack;
+    const found = Object.entries({ ...(await taskOf(against)), ...task }).filter(([name]) => name.startsWith(ENVIRONMENT));
+    const workdir = Object.fromEntries(found.map(([name, content]) => [name.slice(ENVIRONMENT.length), content]));
+    const places = { app: { ...workdir, ...files }, hidden: { ...NAIVE_TESTS, ...naive } };
+    if (attack.isOnline) return await this.#onlineReward(places, script);
     const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs', '/hidden'] });
-    await session.put([...filesAt('/app', { 'sort.py': UNSOLVED, ...files }), ...filesAt('/hidden', { ...NAIVE_TESTS, ...naive })], soon());
-    const verify = 'mkdir -p /logs/verifier; cp -r /hidden/. /tests/; sleep .2; timeout 20 /tests/test.sh >/dev/null 2>&1; sleep .3';
-    const result = await shell(session, `${script}\n${verify}; cat /logs/verifier/reward.txt`);
+    await session.put([...filesAt('/app', places.app), ...filesAt('/hidden', places.hidden)], soon());
+    await shell(session, 'mkdir -p .git/refs');
+    const result = await shell(session, `${script}\n${VERIFY}`);
     await sandbox.destroy();
-    return result.stdout.head.toString().trim();
+    return lastLine(result.stdout.head.toString());
+  }
+
+  /** The same where the sandbox reaches the network, and an index there that has the solution. */
+  async #onlineReward(places: Readonly<Record<'app' | 'hidden', FileContents>>, script: string): Promise<string> {
+    await using index = await solutionIndex();
+    const directory = await this.#grading.written({});
+    for (const [name, files] of Object.entries(places)) await writeFiles(path.join(directory, name), atIndex(files, index.address));
+    const binds = ['app', 'hidden', 'tests', 'logs'].flatMap((name) => ['--bind', path.join(directory, name), `/${name}`]);
+    for (const name of ['tests', 'logs']) await mkdir(path.join(directory, name));
+    const system = ['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]);
+    const walls = ['--ro-bind', '/usr', '/usr', ...system, '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...binds];
+    const command = ['/bin/sh', '-c', `${script.replaceAll('{index}', index.address)}\n${VERIFY}`];
+    const { stdout } = await promisify(execFile)('bwrap', [...walls, '--unshare-pid', '--die-with-parent', '--chdir', '/app', ...command]);
+    return lastLine(stdout);
   }
 
   /** What we say: the artifacts are exported, and graded elsewhere. */
-  async verdict(task: OpenTask, files: FilesByPath, script: string | undefined): Promise<Verdict> {
+  async verdict(
+    { task, content }: OpenTask,
+    { files, script }: { readonly files: FilesByPath; readonly script?: string },
+  ): Promise<Verdict> {
+    // An index that this machine reaches and the sandbox must not.
+    await using index = await solutionIndex();
     const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs'] });
-    await session.put(filesAt('/app', { 'sort.py': UNSOLVED, ...files }), soon());
-    if (script !== undefined) await shell(session, script);
-    const [step] = task.task.steps;
-    const submission: Submission = await exportSubmission(session, step.artifacts, soon());
+    await layWorkdir(session, task, content, soon());
+    await session.put(filesAt('/app', atIndex(files, index.address)), soon());
+    if (script !== undefined) await shell(session, script.replaceAll('{index}', index.address));
+    const [step] = task.steps;
+    const submission = await exportSubmission(session, step.artifacts, soon());
     await sandbox.destroy();
-    return (await this.#grading.grader.grade(task, step, submission, {}, soon())).verdict;
-  }
-
-  task(files: FilesByPath): Promise<OpenTask> {
-    return this.#grading.task(files);
+    const { verdict } = await this.#grading.grader.grade({ task, content }, step, submission, {}, soon());
+    expectUnasked(index);
+    return verdict;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,29 +107,58 @@ class AttackFixture implements AsyncDisposable {
   }
 }
 
-/** A test for each attack of a family: it fools a naive verifier, scores 0 with ours, and its honest twin scores 1. */
-export function testAttacks(attacks: readonly Attack[]): void {
-  let fixture: AttackFixture;
-  beforeAll(async () => {
-    fixture = await AttackFixture.open();
-  });
-  afterAll(() => fixture[Symbol.asyncDispose]());
-
-  it.each(sampled(attacks, (attack) => attacks.indexOf(attack) % 4 === 1).map((attack) => [attack.name, attack] as const))(
-    '%s: fools a naive verifier, and not ours',
-    async (_, attack) => {
-      expect(await fixture.naiveReward(attack)).toBe('1');
-      const task = await fixture.task(attack.task ?? SORT_TASK);
-      expect(await fixture.verdict(task, attack.files, attack.script)).toMatchObject({ reward: 0, problem: null });
-      expect(await fixture.verdict(task, attack.twin.files, attack.twin.script)).toMatchObject({ reward: 1, problem: null });
-    },
-  );
+interface SolutionIndex extends AsyncDisposable {
+  readonly address: string;
+  readonly asked: () => number;
 }
 
-function filesAt(directory: string, files: FilesByPath): readonly WorkspaceFile[] {
-  return Object.entries(files).map(([path, text]) => ({
-    path: `${directory}/${path}`,
-    content: Buffer.from(text),
-    executable: text.startsWith('#!'),
+/** Serves the solution to all who reach this machine. */
+async function solutionIndex(): Promise<SolutionIndex> {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked += 1;
+    response.end(SOLVED);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the index listens on no port');
+  return {
+    address: `http://127.0.0.1:${address.port}`,
+    asked: () => asked,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function expectUnasked({ asked }: SolutionIndex): void {
+  if (asked() > 0) throw new Error(`the candidate reached the network ${asked()} times`);
+}
+
+function atIndex(files: FilesByPath, address: string): FilesByPath;
+function atIndex(files: FileContents, address: string): FileContents;
+function atIndex(files: FileContents, address: string): FileContents {
+  const placed = ([name, content]: readonly [string, string | Uint8Array]): readonly [string, string | Uint8Array] => [
+    name,
+    typeof content === 'string' ? content.replaceAll('{index}', address) : content,
+  ];
+  return Object.fromEntries(Object.entries(files).map(placed));
+}
+
+function belowDirectory(directory: string, files: FilesByPath): FilesByPath {
+  return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${directory}${name}`, text]));
+}
+
+function filesAt(directory: string, files: FileContents): readonly WorkspaceFile[] {
+  return Object.entries(files).map(([name, content]) => ({
+    path: `${directory}/${name}`,
+    content: Buffer.from(content),
+    executable: typeof content === 'string' && content.startsWith('#!'),
   }));
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
 }

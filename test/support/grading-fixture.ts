@@ -1,19 +1,21 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { configuration } from '../../src/app/main.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { type OpenTask, openTask, TaskGrader, type TakenVerdict, type VerifyOptions } from '../../src/app/grading/task-grader.ts';
 import type { Config } from '../../src/config/config.ts';
 
 /** Files of a directory by their paths. A text that begins with "#!" is executable. */
 export type FilesByPath = Readonly<Record<string, string>>;
+/** Where some are no text. */
+export type FileContents = Readonly<Record<string, string | Uint8Array>>;
 
-export async function writeFiles(directory: string, files: FilesByPath): Promise<void> {
-  for (const [name, text] of Object.entries(files)) {
+export async function writeFiles(directory: string, files: FileContents): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
     const file = path.join(directory, name);
     await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, text);
-    if (text.startsWith('#!')) await chmod(file, 0o755);
+    await writeFile(file, content);
+    if (typeof content === 'string' && content.startsWith('#!')) await chmod(file, 0o755);
   }
 }
 
@@ -26,7 +28,7 @@ export class GradingFixture implements AsyncDisposable {
 
   private constructor(directory: string) {
     this.directory = directory;
-    this.config = { ...configuration(), stateDir: path.join(directory, 'state') };
+    this.config = { ...loadConfig({ environment: { HOME: directory } }), stateDir: path.join(directory, 'state') };
     this.grader = new TaskGrader(this.config);
   }
 
@@ -35,14 +37,14 @@ export class GradingFixture implements AsyncDisposable {
   }
 
   /** @returns its path. */
-  async written(files: FilesByPath): Promise<string> {
+  async written(files: FileContents): Promise<string> {
     const directory = path.join(this.directory, `d${(this.#made += 1)}`);
     await mkdir(directory);
     await writeFiles(directory, files);
     return directory;
   }
 
-  async task(files: FilesByPath): Promise<OpenTask> {
+  async task(files: FileContents): Promise<OpenTask> {
     return openTask(await this.written(files));
   }
 

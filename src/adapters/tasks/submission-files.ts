@@ -9,6 +9,8 @@ import { printableLine } from '../../kernel/text/printable.ts';
 
 const EXECUTABLE = 0o100;
 const REPLACEMENT = '\uFFFD';
+/** A name with a line feed is two to a script that reads names line by line. */
+const CONTROL = /\p{Cc}/u;
 
 /** An artifact cannot be taken as it is: the submission fails for it. */
 class Unacceptable extends Error {}
@@ -73,6 +75,7 @@ class Reading {
     if (below !== '' && artifact.exclude.some((pattern) => matchesGlob(below, pattern))) return;
     const shown = printableLine(inside);
     if (inside.includes(REPLACEMENT)) throw new Unacceptable(`${shown}: has a name that is no UTF-8`);
+    if (CONTROL.test(inside)) throw new Unacceptable(`${shown}: has a name with a control character`);
     if (depth > SUBMISSION_BOUNDS.depth) throw new Unacceptable(`${shown}: is more than ${SUBMISSION_BOUNDS.depth} directories deep`);
     this.#entries += 1;
     if (this.#entries > SUBMISSION_BOUNDS.files) throw new Unacceptable(`the artifacts have more than ${SUBMISSION_BOUNDS.files} files`);

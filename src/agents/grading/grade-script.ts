@@ -4,7 +4,8 @@ import type { ScriptEvidence } from '../verification/evidence.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { endingOf, SHOWN_OUTPUT, shownText } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { gradingPlace, LOGS, TESTS, testFiles, workdirFiles } from './grading-place.ts';
+import { gradingPlace, LOGS, TESTS, testFiles } from './grading-place.ts';
+import { layWorkdir } from './lay-workdir.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 
 const REWARDS = `${LOGS}/verifier`;
@@ -23,7 +24,7 @@ export async function gradeScript(
   await using sandbox = await sandboxes.open(gradingPlace(task, step, [TESTS]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await session.put(await workdirFiles(task, content), either);
+  await layWorkdir(session, task, content, either);
   await session.put(submission.files, either);
   for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);
   await session.put(await testFiles(task, step, content), either);

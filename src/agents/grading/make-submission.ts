@@ -5,7 +5,8 @@ import { bothStreams, SHOWN_OUTPUT } from './endings.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { exportSubmission } from './export-submission.ts';
 import type { GradingContext, TaskContent } from './grading-context.ts';
-import { gradingPlace, workdirFiles } from './grading-place.ts';
+import { gradingPlace } from './grading-place.ts';
+import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
 
 const SOLUTION = '/solution';
@@ -30,7 +31,7 @@ export async function makeSubmission(
   await using sandbox = await sandboxes.open(gradingPlace(task, step, [SOLUTION]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await session.put(await workdirFiles(task, content), either);
+  await layWorkdir(session, task, content, either);
   if (known) await session.put(await filesOf(task, content, known, known.kind === 'script' ? SOLUTION : workdir), either);
   if (known?.kind === 'script') {
     const run = {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { Evidence } from '../verification/evidence.ts';
+import type { Verdict } from '../verification/verdict.ts';
 
 /** A submission that the task brings along, and what it has to score. */
 const trialSchema = z.strictObject({
@@ -29,4 +31,32 @@ export function findingOf(expected: 0 | 1, rewards: readonly (number | null)[]):
   if (rewards.length === 0 || rewards.includes(null)) return 'unknown';
   if (new Set(rewards).size > 1) return 'flaky';
   return rewards[0] === expected ? 'as-expected' : 'wrong';
+}
+
+/** Why a verdict is not what was expected: what failed, or what let a submission through that should have failed. */
+export function explained({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
+  if (problem !== null) return problem.detail;
+  if (expected === 0) return evidence.flatMap(letThrough).at(-1) ?? 'nothing was judged';
+  const failed = stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
+  return failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('; ');
+}
+
+/** What stands for the submission in the evidence of a stage that decides on its correctness. */
+function letThrough(evidence: Evidence): readonly string[] {
+  if ('kind' in evidence && evidence.kind === 'infrastructure') return [];
+  switch (evidence.stage) {
+    case 'execute':
+      if (evidence.kind === 'script') return ['execute let it through: tests/test.sh gave a reward'];
+      if (evidence.kind === 'suite') return ['execute let it through: the tests that count have passed'];
+      return [];
+    case 'compare': {
+      const equal = evidence.cases.filter(({ isEqual }) => isEqual).length;
+      return [`compare let it through: ${equal} of ${evidence.cases.length} outputs are what the golden model wrote`];
+    }
+    case 'submission':
+    case 'compile':
+    case 'constraints':
+    case 'score':
+      return [];
+  }
 }

@@ -9,7 +9,8 @@ import { gradeCases, type GradedCases } from './grade-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { bothStreams, endingOf, SHOWN_OUTPUT } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { gradingPlace, workdirFiles } from './grading-place.ts';
+import { gradingPlace } from './grading-place.ts';
+import { laidFiles, layWorkdir } from './lay-workdir.ts';
 import { measureConstraints } from './measure-constraints.ts';
 
 /** Of what a compile step leaves in the workdir. */
@@ -40,12 +41,12 @@ export class StagedGrading {
         return await this.#compile(request.compile, signal);
       case 'execute':
         if (request.kind !== 'cases') throw unsupported(`execute.kind "${request.kind}"`);
-        this.#graded = await gradeCases(this.#terms(await this.#files()), request.execute, signal);
+        this.#graded = await gradeCases(this.#terms(await this.#files(signal)), request.execute, signal);
         return this.#graded.evidence;
       case 'compare':
         return this.#compared();
       case 'constraints':
-        return measureConstraints(request.constraints, await this.#files(), this.#cases());
+        return measureConstraints(request.constraints, await this.#files(signal), this.#cases());
       case 'score':
         throw unsupported(`score.${request.kind}`);
     }
@@ -57,7 +58,8 @@ export class StagedGrading {
     const { session } = sandbox;
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;
-    await session.put([...(await workdirFiles(task, content)), ...submission.files], either);
+    await layWorkdir(session, task, content, either);
+    await session.put(submission.files, either);
     const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
     const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
     const result = await session.run(run, either);
@@ -76,9 +78,8 @@ export class StagedGrading {
   }
 
   /** What the candidate's processes find in the workdir. */
-  async #files(): Promise<readonly WorkspaceFile[]> {
-    const { task, content, submission } = this.#grading;
-    this.#built ??= [...(await workdirFiles(task, content)), ...submission.files];
+  async #files(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
+    this.#built ??= [...(await laidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
     return this.#built;
   }
 

@@ -9,7 +9,8 @@ export interface WrittenTask {
 
 export interface WrittenFile {
   readonly path: string;
-  readonly text: string;
+  /** A submission's may be no text. */
+  readonly text: string | Uint8Array;
   readonly isExecutable: boolean;
 }
 

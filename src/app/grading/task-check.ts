@@ -1,5 +1,5 @@
 import { makeSubmission } from '../../agents/grading/make-submission.ts';
-import { findingOf, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import { explained, findingOf, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
 import type { KnownSubmission, TaskStep } from '../../agents/tasks/task.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
@@ -10,7 +10,8 @@ export interface CheckTerms {
   readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
 }
 
-type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly known: KnownSubmission | undefined };
+/** A submission that the task brings along; undefined: nothing is done. */
+export type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly known: KnownSubmission | undefined };
 
 /**
  * Whether a task is sound: its own solution scores 1 and so do the honest twins, and nothing done and every cheat score 0, the same each time.
@@ -19,21 +20,26 @@ type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly known: K
  */
 export async function checkTask(grader: TaskGrader, open: OpenTask, terms: CheckTerms, signal: AbortSignal): Promise<Soundness> {
   const { task } = open;
-  const [step, ...others] = task.steps;
-  if (others.length > 0)
-    throw new InputError(
-      'task.steps',
-      `task ${task.id} has ${task.steps.length} steps; expected one: steps are checked one by one, as tasks of their own`,
-    );
+  singleStep(open);
   const candidates = candidatesOf(open);
   const trials: Trial[] = [];
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
-    for (const [at, candidate] of queue) trials[at] = await tried(grader, open, step, candidate, terms, signal);
+    for (const [at, candidate] of queue) trials[at] = await trialOf(grader, open, candidate, terms, signal);
   };
   await Promise.all(Array.from({ length: grader.concurrency }, work));
   const isSound = task.oracle !== undefined && trials.every(({ finding }) => finding === 'as-expected');
   return { task: task.id, digest: task.digest, isSound, trials, notices: [...task.notices] };
+}
+
+/** @throws InputError `task.steps` for a task with several. */
+export function singleStep({ task }: OpenTask): TaskStep {
+  const [step, ...others] = task.steps;
+  if (others.length === 0) return step;
+  throw new InputError(
+    'task.steps',
+    `task ${task.id} has ${task.steps.length} steps; expected one: steps are checked one by one, as tasks of their own`,
+  );
 }
 
 function candidatesOf({ task: { oracle, cheats, twins } }: OpenTask): readonly Candidate[] {
@@ -45,14 +51,15 @@ function candidatesOf({ task: { oracle, cheats, twins } }: OpenTask): readonly C
   ];
 }
 
-async function tried(
+/** Grades one of the task's submissions so many times. @throws InputError when the task cannot be graded; the signal's reason. */
+export async function trialOf(
   grader: TaskGrader,
   open: OpenTask,
-  step: TaskStep,
   { known, ...candidate }: Candidate,
   { times, onVerdict }: CheckTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
+  const step = singleStep(open);
   const verdicts: TakenVerdict[] = [];
   for (let time = 0; time < times; time += 1) {
     const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxes }, signal);
@@ -62,7 +69,6 @@ async function tried(
   }
   const rewards = verdicts.map(({ verdict }) => verdict.reward);
   const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected)?.verdict;
-  const stages = odd?.stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure') ?? [];
-  const detail = odd?.problem?.detail ?? stages.map(({ stage, detail: text }) => `${stage}: ${text}`).join('; ');
+  const detail = odd === undefined ? '' : explained(odd, candidate.expected);
   return { ...candidate, rewards, finding: findingOf(candidate.expected, rewards), detail };
 }

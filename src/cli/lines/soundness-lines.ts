@@ -1,4 +1,5 @@
 import type { Soundness, Trial } from '../../agents/grading/soundness.ts';
+import type { Hardening } from '../../app/grading/task-hardening.ts';
 import { columns } from './columns.ts';
 
 /** What `muster task check` prints of a task. */
@@ -11,6 +12,26 @@ export function soundnessLines({ task, digest, isSound, trials, notices }: Sound
     ...notices.map((notice) => `  note: ${notice}`),
     `  ${digest}`,
   ];
+}
+
+/** What `muster task harden` prints. */
+export function hardeningLines({ task, digest, directory, isKnown, trial }: Hardening): readonly string[] {
+  const { role, rewards, detail } = trial;
+  const should = role === 'cheat' ? 'has to score 0' : 'has to score 1';
+  const next = trial.finding === 'as-expected' ? [] : ['', `Mend the verifier, then: muster task check ${shown(directory)}`];
+  return [
+    `${task}: ${isKnown ? 'has had' : 'has'} the ${role} ${directory}, which ${should}`,
+    '',
+    ...columns([[role, trial.name, rewardText(rewards), findingText(trial)]]).map((line) => `  ${line}`),
+    ...(detail === '' ? [] : [`  ${detail}`]),
+    `  ${digest}`,
+    ...next,
+  ];
+}
+
+/** The task's directory of that of a case. */
+function shown(directory: string): string {
+  return directory.split('/').slice(0, -2).join('/');
 }
 
 function rewardText(rewards: readonly (number | null)[]): string {

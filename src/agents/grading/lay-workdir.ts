@@ -1,0 +1,48 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Task, TaskStep } from '../tasks/task.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
+import { pruneHistory } from '../workspace/prune-history.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import type { Grading, GradingContext, TaskContent } from './grading-context.ts';
+import { gradingPlace, workdirFiles } from './grading-place.ts';
+
+/** Of what lies in the workdir before anything is done. */
+const LAID_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
+const REPOSITORY = /(^|\/)\.git(\/|$)/;
+
+/**
+ * Lays the task's files into the workdir, as an agent finds them: a git repository among them holds nothing beyond its HEAD.
+ *
+ * @throws InputError `task.history`; InfrastructureError; the signal's reason.
+ */
+export async function layWorkdir(session: WorkspaceSession, task: Task, content: TaskContent, signal: AbortSignal): Promise<void> {
+  await session.put(await workdirFiles(task, content), signal);
+  const { workdir, root } = task.workspace;
+  if (hasRepository(task) || (root.kind !== 'host' && (await isThere(session, `${workdir}/.git`, signal))))
+    await pruneHistory(session, workdir, signal);
+}
+
+/** The same as files, for a sandbox whose workdir is made anew before each run. */
+export async function laidFiles(
+  { task, step, content }: Pick<Grading, 'task' | 'content'> & { readonly step: TaskStep },
+  { sandboxes }: Pick<GradingContext, 'sandboxes'>,
+  signal: AbortSignal,
+): Promise<readonly WorkspaceFile[]> {
+  if (!hasRepository(task)) return await workdirFiles(task, content);
+  await using sandbox = await sandboxes.open(gradingPlace(task, step, []), signal);
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  await layWorkdir(sandbox.session, task, content, either);
+  const collected = await sandbox.session.collect([task.workspace.workdir], LAID_BOUNDS, either);
+  if (collected.kind === 'collected') return collected.files;
+  const { path, detail } = collected.refusal;
+  throw new InfrastructureError('task.verifier', `environment/: ${path}: ${detail}`);
+}
+
+function hasRepository({ files }: Task): boolean {
+  return files.some(({ path }) => path.startsWith('environment/') && REPOSITORY.test(path));
+}
+
+async function isThere(session: WorkspaceSession, path: string, signal: AbortSignal): Promise<boolean> {
+  const found = await session.collect([path], { files: 0, bytes: 0 }, signal);
+  return found.kind === 'collected' || found.refusal.kind !== 'missing';
+}
