@@ -1,5 +1,14 @@
 /** What every command of a grading sandbox has, and nothing of Muster's own environment besides. */
-const BASE = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+const BASE = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/tmp',
+  TMPDIR: '/tmp',
+  LANG: 'C.UTF-8',
+  // The workdir belongs to the first process of the sandbox, and git refuses a repository of another user.
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+};
 
 const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
 

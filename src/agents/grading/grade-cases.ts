@@ -12,6 +12,7 @@ import { endingOf, evidenceText } from './endings.ts';
 import { DRIVER, gradingPlace, LOGS, testFiles } from './grading-place.ts';
 import { orderOfRuns } from './order-of-runs.ts';
 import { caseCommand, caseFiles, outputOf } from './run-case.ts';
+import { putSubmission } from './submission.ts';
 import { type ExpectedCase, trustedCases } from './trusted-cases.ts';
 
 /** Of what a run printed on its error output. */
@@ -46,15 +47,15 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
     const { run, compared, result } = await runOnce(sandbox.session, terms, execute, one, runs[at]?.length ?? 0, either);
     runs[at]?.push(run);
     if (compared) comparisons[at]?.push(compared);
-    measured.push(result);
+    if (result) measured.push(result);
     // Its memory limit has ended the whole sandbox.
-    if (result.end.kind === 'out-of-memory') break;
+    if (result?.end.kind === 'out-of-memory') break;
   }
   const evidence = cases.map(({ test, isVisible }, i) => ({
     name: test.name,
     isVisible,
     inputDigest: inputDigest(test),
-    runs: runs[i]?.length ? runs[i] : [NOT_RUN],
+    runs: runs[i]?.length ? runs[i] : [AFTER_MEMORY],
   }));
   return {
     evidence: { stage: 'execute', kind: 'cases', seed: terms.grading.seed, cases: evidence },
@@ -63,20 +64,22 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   };
 }
 
-/** After one that has used up the memory of the sandbox. */
-const NOT_RUN: Run = {
-  ending: { kind: 'no-output', detail: 'was not run: an earlier case took more memory than it may' },
+/** Of a case that there was no run of. */
+const notRun = (detail: string): Run => ({
+  ending: { kind: 'no-output', detail: evidenceText(`was not run: ${detail}`) },
   outputDigest: '',
   outputBytes: 0,
   errors: '',
   seconds: 0,
   peakBytes: null,
-};
+});
+const AFTER_MEMORY = notRun('an earlier case took more memory than it may');
 
 interface RanCase {
   readonly run: Run;
   readonly compared: Compared | undefined;
-  readonly result: CommandResult;
+  /** Undefined when there was nothing to be run. */
+  readonly result: CommandResult | undefined;
 }
 
 async function runOnce(
@@ -89,7 +92,8 @@ async function runOnce(
 ): Promise<RanCase> {
   const { task } = terms.grading;
   const { workdir } = task.workspace;
-  await makeAnew(session, terms, execute, signal);
+  const problem = await makeAnew(session, terms, execute, signal);
+  if (problem !== undefined) return { run: notRun(problem), result: undefined, compared: undefined };
   await session.put(caseFiles(test, workdir), signal);
   const result = await session.run(caseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds }), signal);
   const ended = endingOf(result.end);
@@ -108,18 +112,19 @@ async function runOnce(
   return { run, result, compared: output?.bytes ? compare(terms, test, number, expected, bytes) : undefined };
 }
 
+/** @returns why the candidate could not be brought in. */
 async function makeAnew(
   session: WorkspaceSession,
   { grading, files }: CandidateTerms,
   { driver }: CasesStage,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const { task, step, content } = grading;
   const own = driver === undefined ? [] : [DRIVER];
   for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...gradingPlace(task, step, []).writable])
     await session.wipe(directory, signal);
   if (driver !== undefined) await session.put(await testFiles(task, step, content, `${driver}/`, DRIVER), signal);
-  await session.put(files, signal);
+  return await putSubmission(session, files, signal);
 }
 
 function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {

@@ -2,14 +2,25 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { ScriptVerifier } from '../tasks/task.ts';
 import type { ScriptEvidence } from '../verification/evidence.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
-import { endingOf, SHOWN_OUTPUT, shownText } from './endings.ts';
+import { endingOf, evidenceText, SHOWN_OUTPUT, shownText } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
 import { gradingPlace, LOGS, TESTS, testFiles } from './grading-place.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import { cleanEnvironment } from './clean-environment.ts';
+import { putSubmission } from './submission.ts';
 
 const REWARDS = `${LOGS}/verifier`;
 const REWARD_BYTES = 64 * 1024;
+
+/** Of a submission that the script could not be given. */
+const UNJUDGED: Omit<ScriptEvidence, 'ending'> = {
+  stage: 'execute',
+  kind: 'script',
+  rewardJson: null,
+  rewardText: null,
+  output: '',
+  seconds: 0,
+};
 
 /**
  * Has `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. Its exit status counts for nothing, as with Harbor: the
@@ -25,7 +36,8 @@ export async function gradeScript(
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(session, task, content, either);
-  await session.put(submission.files, either);
+  const problem = await putSubmission(session, submission.files, either);
+  if (problem !== undefined) return { ...UNJUDGED, ending: { kind: 'no-output', detail: evidenceText(problem) } };
   for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);
   await session.put(await testFiles(task, step, content), either);
   const result = await session.run(

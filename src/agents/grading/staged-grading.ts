@@ -7,11 +7,12 @@ import type { WorkspaceFile } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { gradeCases, type GradedCases } from './grade-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
-import { bothStreams, endingOf, SHOWN_OUTPUT } from './endings.ts';
+import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
 import { gradingPlace } from './grading-place.ts';
 import { laidFiles, layWorkdir } from './lay-workdir.ts';
 import { measureConstraints } from './measure-constraints.ts';
+import { putSubmission } from './submission.ts';
 
 /** Of what a compile step leaves in the workdir. */
 const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
@@ -59,7 +60,9 @@ export class StagedGrading {
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;
     await layWorkdir(session, task, content, either);
-    await session.put(submission.files, either);
+    const problem = await putSubmission(session, submission.files, either);
+    if (problem !== undefined)
+      return { stage: 'compile', ending: { kind: 'no-output', detail: evidenceText(problem) }, output: '', seconds: 0 };
     const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
     const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
     const result = await session.run(run, either);

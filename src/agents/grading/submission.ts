@@ -1,4 +1,6 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
 /** What an agent has left behind, as the host has exported it. */
 export interface Submission {
@@ -10,3 +12,24 @@ export interface Submission {
 
 /** What is taken of one submission. */
 export const SUBMISSION_BOUNDS = { files: 10_000, bytes: 256 * 2 ** 20, depth: 64 } as const;
+
+/**
+ * Brings what a candidate has made into its sandbox.
+ *
+ * @returns why it cannot be there, which is the candidate's own fault: it takes more room than there is, or has a file where a directory has to be.
+ * @throws InfrastructureError when the sandbox is lost; the signal's reason.
+ */
+export async function putSubmission(
+  session: WorkspaceSession,
+  files: readonly WorkspaceFile[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    await session.put(files, signal);
+    return undefined;
+  } catch (error) {
+    if (error instanceof InfrastructureError && error.code === 'workspace.failed')
+      return `the submission does not fit into its sandbox: ${error.message}`;
+    throw error;
+  }
+}

@@ -13,6 +13,8 @@ export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
 run() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c safe.directory='*' "$@"; }
 prune() {
   cd "$1"
+  # An empty directory is no file of a task, and git knows a repository by it.
+  [ ! -d .git ] || mkdir -p .git/refs .git/objects
   directory=$(run rev-parse --absolute-git-dir)
   run for-each-ref --format='%(refname)' >/tmp/.muster-references
   : >/tmp/.muster-ancestors

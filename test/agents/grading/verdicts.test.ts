@@ -1,5 +1,5 @@
 import { mkfifo } from './special-files.ts';
-import { rm, symlink, truncate } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withoutMeasurements } from '../../../src/agents/verification/verdict.ts';
@@ -99,13 +99,14 @@ describe('a submission', () => {
     ['a link', (file: string) => symlink('/etc/passwd', file), 'is a link'],
     ['a pipe', (file: string) => mkfifo(file), 'is a device, socket or pipe'],
     ['huge', (file: string) => truncate(file, 2 ** 40), 'have more than'],
+    ['named with a line feed', (file: string) => mkdir(`${file}/a\nb`, { recursive: true }), 'has a name with a control character'],
     ['missing', (file: string) => rm(file), 'is missing'],
   ])('with an artifact that is %s fails', async (_, make, problem) => {
     const toml = `artifacts = ["sort.py"]\n${SORT_TASK['task.toml']}`;
     const task = await fixture.task({ ...SORT_TASK, 'task.toml': toml });
     const directory = await fixture.written({ 'sort.py': '' });
     const file = path.join(directory, 'sort.py');
-    if (problem.startsWith('is ') && !problem.endsWith('missing')) await rm(file);
+    if (!problem.startsWith('have') && !problem.endsWith('missing')) await rm(file);
     await make(file);
     const { verdict } = await fixture.verdict(task, directory);
     expect(verdict).toMatchObject({
@@ -113,5 +114,15 @@ describe('a submission', () => {
       problem: null,
       stages: [{ outcome: 'failed', detail: expect.stringContaining(problem) }, {}, {}],
     });
+  });
+
+  it('that is larger than its sandbox, or stands in the way of the task, fails and is no fault of the infrastructure', async () => {
+    const small = (SORT_TASK['task.toml'] ?? '').replace('[environment]', '[environment]\nstorage_mb = 8');
+    const task = await fixture.task({ ...SORT_TASK, 'task.toml': small, 'environment/data': '' });
+    const judge = await fixture.task({ ...TASK, 'task.toml': small, 'environment/data': '', 'tests/test.sh': '#!/bin/bash\nexit 0\n' });
+    const directory = await fixture.written({ 'sort.py': '', 'large.bin': '' });
+    await truncate(path.join(directory, 'large.bin'), 64 * 2 ** 20);
+    for (const submission of [directory, { 'data/file': '' }])
+      for (const one of [task, judge]) expect((await fixture.verdict(one, submission)).verdict).toMatchObject({ reward: 0, problem: null });
   });
 });

@@ -21,11 +21,11 @@ export const KNOWLEDGE: readonly Attack[] = [
     against: 'repository',
     files: {},
     script:
-      'for commit in $(git log --all --format=%H); do git show $commit:sort.py | grep "sorted(" && git show $commit:sort.py >sort.py; done',
+      'git config --global safe.directory "*"; for commit in $(git log --all --format=%H); do git show $commit:sort.py | grep "sorted(" && git show $commit:sort.py >sort.py; done',
     twin: {
       files: { 'sort.py': SOLVED },
       script:
-        'set -e; git log --oneline --all | grep "Add sorting"; git -c user.name=a -c user.email=a@b commit -qam "Sort"; git describe --tags',
+        'set -e; git config --global safe.directory "*"; git log --oneline --all | grep "Add sorting"; git -c user.name=a -c user.email=a@b commit -qam "Sort"; git describe --tags',
     },
   },
   {
@@ -34,8 +34,11 @@ export const KNOWLEDGE: readonly Attack[] = [
     against: 'repository',
     files: {},
     script:
-      'for object in $(git cat-file --batch-all-objects --batch-check="%(objecttype) %(objectname)" | sed -n "s/^blob //p"); do git cat-file -p $object | grep "sorted(" && git cat-file -p $object >sort.py; done',
-    twin: { files: { 'sort.py': SOLVED }, script: 'set -e; git stash -q; git stash pop -q; git fsck --strict' },
+      'git config --global safe.directory "*"; for object in $(git cat-file --batch-all-objects --batch-check="%(objecttype) %(objectname)" | sed -n "s/^blob //p"); do git cat-file -p $object | grep "sorted(" && git cat-file -p $object >sort.py; done',
+    twin: {
+      files: { 'sort.py': SOLVED },
+      script: 'set -e; git config --global safe.directory "*"; git stash -q; git stash pop -q; git fsck --strict',
+    },
   },
   {
     name: 'the mended release is fetched from the network',
