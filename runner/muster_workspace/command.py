@@ -1,8 +1,11 @@
 """Running one command: with an input, for a time, its output bounded, until nothing of it is left."""
 
+import fcntl
 import os
+import resource
 import selectors
 import signal
+import socket
 import time
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,6 +18,7 @@ from muster_workspace.processes import Accounts, end_all, resident_bytes
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
 _WRITE_BYTES = 1 << 16
+_REPORT_DESCRIPTOR = 3
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Command:
     tail: int
     most: int
     """Bytes of output, of both streams together, after which it is ended."""
+    reports: bool
+    """Whether it gets a socket as descriptor 3: the path of a socket cannot be opened, so what comes out of it has come from its holder."""
+    alone: bool
+    """Whether it may start neither processes nor threads."""
     input: bytes
 
     @classmethod
@@ -39,7 +47,9 @@ class Command:
             raise ProtocolError("argv is empty")
         environment = fields.variables(frame, "environment")
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
-        return cls(argv, fields.text(frame, "directory"), environment, fields.number(frame, "seconds"), head, tail, most, given)
+        reports, alone = fields.truth(frame, "reports"), fields.truth(frame, "alone")
+        directory, seconds = fields.text(frame, "directory"), fields.number(frame, "seconds")
+        return cls(argv, directory, environment, seconds, head, tail, most, reports, alone, given)
 
 
 @dataclass
@@ -49,8 +59,10 @@ class Pipes:
     input: int
     stdout: int
     stderr: int
+    report: int
     problem: int
     theirs: tuple[int, ...]
+    """Input, output, error output, report and problem."""
 
 
 class RunningCommand:
@@ -66,11 +78,11 @@ class RunningCommand:
         for theirs in pipes.theirs:
             os.close(theirs)
         self._problem = _read_all(pipes.problem)
-        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr}
+        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
         self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
         self._input = pipes.input
         self._left = memoryview(command.input)
-        self._open = {pipes.stdout, pipes.stderr}
+        self._open = {pipes.stdout, pipes.stderr, pipes.report}
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> tuple[dict[str, Any], dict[str, BoundedOutput]]:
@@ -156,21 +168,28 @@ def _open_pipes() -> Pipes:
     their_input, input_ = os.pipe()
     stdout, their_stdout = os.pipe()
     stderr, their_stderr = os.pipe()
+    report, their_report = (end.detach() for end in socket.socketpair())
     problem, their_problem = os.pipe()
-    for own in (input_, stdout, stderr):
+    for own in (input_, stdout, stderr, report):
         os.set_blocking(own, False)
-    return Pipes(input_, stdout, stderr, problem, (their_input, their_stdout, their_stderr, their_problem))
+    return Pipes(input_, stdout, stderr, report, problem, (their_input, their_stdout, their_stderr, their_report, their_problem))
 
 
 def _start(command: Command, pipes: Pipes) -> int:
     pid = os.fork()
     if pid != 0:
         return pid
-    problem = pipes.theirs[3]
+    # Beyond the descriptors that the command is given.
+    problem = fcntl.fcntl(pipes.theirs[4], fcntl.F_DUPFD_CLOEXEC, _REPORT_DESCRIPTOR + 1)
     try:
         os.setsid()
         for descriptor, theirs in enumerate(pipes.theirs[:3]):
             os.dup2(theirs, descriptor)
+        if command.reports:
+            _give_report(pipes.theirs[3])
+        if command.alone:
+            # The first process, and the command itself.
+            resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.chdir(command.directory)
@@ -179,6 +198,13 @@ def _start(command: Command, pipes: Pipes) -> int:
         os.write(problem, f"{command.argv[0]} in {command.directory}: {error.strerror}".encode("utf-8", "replace"))
     finally:
         os._exit(127)
+
+
+def _give_report(theirs: int) -> None:
+    if theirs == _REPORT_DESCRIPTOR:
+        os.set_inheritable(theirs, True)
+    else:
+        os.dup2(theirs, _REPORT_DESCRIPTOR)
 
 
 def _read_all(descriptor: int) -> str:

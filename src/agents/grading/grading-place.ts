@@ -1,7 +1,9 @@
 import { posix } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
+import type { CasesStage } from '../tasks/muster-schema.ts';
 import type { Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
+import type { CandidateTerms } from './candidate-terms.ts';
 import type { TaskContent } from './grading-context.ts';
 import type { GradingPlace } from './grading-sandboxes.ts';
 
@@ -34,6 +36,15 @@ export function gradingPlace(
     writable.push(directory);
   }
   return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits };
+}
+
+/**
+ * Where the candidate's cases are run. Where it is measured beside the golden model there is room for the tests, empty while the candidate runs:
+ * so a candidate does not see whether it is measured.
+ */
+export function candidatePlace({ grading: { task, step }, verifier: { score } }: CandidateTerms, { driver }: CasesStage): GradingPlace {
+  const isMeasured = score.speed !== undefined || score.efficiency !== undefined;
+  return gradingPlace(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
 }
 
 /** Files that stand in the workdir before an agent begins. */

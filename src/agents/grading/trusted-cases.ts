@@ -82,18 +82,37 @@ async function goldenOutput(
   test: TestCase,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const { golden } = terms.verifier;
-  if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
   const { workdir } = terms.grading.task.workspace;
-  await session.wipe(workdir, signal);
-  await session.put(caseFiles(test, workdir), signal);
-  const result = await session.run(caseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds }), signal);
-  assertSucceeded(`the golden model on case ${test.name}`, result);
+  const result = await runGolden(session, terms, execute, test, signal);
   const output = await outputOf(session, execute, workdir, result, signal);
   if (output.bytes) return output.bytes;
   throw broken(
     `the golden model on case ${test.name}: ${output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may'}`,
   );
+}
+
+/**
+ * Runs the golden model on a case, in a workdir that is made anew. The tests have to be there.
+ *
+ * @param change of the command, for what is measured besides. @throws InfrastructureError when it fails.
+ */
+export async function runGolden(
+  session: WorkspaceSession,
+  terms: CandidateTerms,
+  execute: CasesStage,
+  test: TestCase,
+  signal: AbortSignal,
+  change: (command: Command) => Command = (command) => command,
+): Promise<CommandResult> {
+  const { golden } = terms.verifier;
+  if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
+  const { workdir } = terms.grading.task.workspace;
+  await session.wipe(workdir, signal);
+  await session.put(caseFiles(test, workdir), signal);
+  const command = caseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
+  const result = await session.run(change(command), signal);
+  assertSucceeded(`the golden model on case ${test.name}`, result);
+  return result;
 }
 
 function assertSucceeded(what: string, result: CommandResult): void {

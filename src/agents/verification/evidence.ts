@@ -98,34 +98,49 @@ const compareEvidence = z.strictObject({
     .describe('of every run that ended with an output'),
 });
 
+const reason = text.describe('why there is nothing to measure');
+
 const constraintsEvidence = z.strictObject({
   stage: z.literal('constraints'),
   measured: z
     .array(
       z.discriminatedUnion('measure', [
-        z.strictObject({ measure: z.enum(BOUNDED_MEASURES), of: name.nullable(), value: z.number().nullable() }),
-        z.strictObject({ measure: z.enum(FORBIDDING_MEASURES), of: name.nullable(), found: z.array(name).max(1000).nullable() }),
+        z.strictObject({ measure: z.enum(BOUNDED_MEASURES), of: name.nullable(), value: z.number().nullable(), reason: reason.optional() }),
+        z.strictObject({
+          measure: z.enum(FORBIDDING_MEASURES),
+          of: name.nullable(),
+          found: z.array(name).max(1000).nullable(),
+          reason: reason.optional(),
+        }),
       ]),
     )
     .max(100)
     .describe('in the order of the constraints; null where the submission has nothing to measure'),
 });
 
+const wrong = text.nullable().describe('what was wrong with an output of the candidate while it was measured; null when all were right');
+
 const speedEvidence = z.strictObject({
   stage: z.literal('score'),
   kind: z.literal('speed'),
-  ratio: z.number().min(0).describe('golden ÷ candidate'),
-  low: z.number().min(0),
+  ratio: z.number().min(0).describe('golden ÷ candidate: the geometric mean of the turns'),
+  low: z.number().min(0).describe('of the interval of the ratio, at 95 %'),
   high: z.number().min(0),
   pairs: count,
+  turns: z
+    .array(z.strictObject({ name, golden: seconds, candidate: seconds }))
+    .max(1000)
+    .describe('a case on which both were measured, in seconds by the clock outside'),
+  wrong,
 });
 
 const efficiencyEvidence = z.strictObject({
   stage: z.literal('score'),
   kind: z.literal('efficiency'),
   measure: z.enum(['instructions', 'peakBytes']),
-  golden: z.number().min(0),
+  golden: z.number().min(0).describe('over all cases: the sum of the instructions, the largest memory'),
   candidate: z.number().min(0),
+  wrong,
 });
 
 const failureEvidence = z

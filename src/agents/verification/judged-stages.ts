@@ -144,10 +144,11 @@ function violations(constraints: readonly Constraint[], { measured }: Constraint
     const name = constraint.of === undefined ? constraint.measure : `${constraint.measure} of ${constraint.of}`;
     if (found === undefined || found.measure !== constraint.measure) return [`${name}: was not measured`];
     if ('forbidden' in constraint) {
-      if (!('found' in found) || found.found === null) return [`${name}: there is nothing to look at`];
+      if (!('found' in found) || found.found === null) return [`${name}: ${found.reason ?? 'there is nothing to look at'}`];
       return found.found.length === 0 ? [] : [`${name}: ${found.found.slice(0, MOST_NAMED).join(', ')} may not be used`];
     }
-    if (!('value' in found) || found.value === null || Number.isNaN(found.value)) return [`${name}: there is nothing to measure`];
+    if (!('value' in found) || found.value === null || Number.isNaN(found.value))
+      return [`${name}: ${found.reason ?? 'there is nothing to measure'}`];
     return found.value <= constraint.most ? [] : [`${name} is ${found.value}; at most ${constraint.most} is allowed`];
   });
 }
@@ -155,7 +156,8 @@ function violations(constraints: readonly Constraint[], { measured }: Constraint
 type Scored = Extract<Evidence, { readonly stage: 'score' }>;
 
 function scored({ score }: StagedVerifier, one: Exclude<Scored, { readonly kind: 'infrastructure' }>): Finding {
-  const outcome = ended('score', '');
+  // What is wrong only now and then is not right.
+  const outcome = ended('score', one.wrong ?? '');
   const terms = score[one.kind];
   if (terms === undefined) throw new RangeError(`evidence of ${one.kind}, which the task does not ask for`);
   if (one.kind === 'speed') return { outcome, speed: ratioScore(one.ratio, terms) };

@@ -8,10 +8,13 @@ export interface Answer<Result> {
   take(frame: AnswerFrame): Result | undefined;
 }
 
+type Stream = 'stdout' | 'stderr' | 'report';
+
 export class CommandAnswer implements Answer<CommandResult> {
-  readonly #parts: Record<'stdout' | 'stderr', Record<'head' | 'tail', Buffer[]>> = {
+  readonly #parts: Record<Stream, Record<'head' | 'tail', Buffer[]>> = {
     stdout: { head: [], tail: [] },
     stderr: { head: [], tail: [] },
+    report: { head: [], tail: [] },
   };
 
   take(frame: AnswerFrame): CommandResult | undefined {
@@ -32,16 +35,16 @@ export class CommandAnswer implements Answer<CommandResult> {
 
   /** What is known when the sandbox has ended by its memory limit. */
   outOfMemory(): CommandResult {
-    return { ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0 }), seconds: 0, cpuSeconds: 0, peakBytes: 0 };
+    return { ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }), seconds: 0, cpuSeconds: 0, peakBytes: 0 };
   }
 
-  #result(end: CommandEnd, bytes: Readonly<Record<'stdout' | 'stderr', number>>): Pick<CommandResult, 'end' | 'stdout' | 'stderr'> {
-    const printed = (stream: 'stdout' | 'stderr'): PrintedOutput => ({
+  #result(end: CommandEnd, bytes: Readonly<Record<Stream, number>>): Pick<CommandResult, 'end' | Stream> {
+    const printed = (stream: Stream): PrintedOutput => ({
       head: Buffer.concat(this.#parts[stream].head),
       tail: Buffer.concat(this.#parts[stream].tail),
       total: bytes[stream],
     });
-    return { end, stdout: printed('stdout'), stderr: printed('stderr') };
+    return { end, stdout: printed('stdout'), stderr: printed('stderr'), report: printed('report') };
   }
 }
 

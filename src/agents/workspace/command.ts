@@ -8,6 +8,10 @@ export interface Command {
   readonly seconds: number;
   readonly input?: Uint8Array;
   readonly output: OutputBounds;
+  /** Whether it gets a socket as descriptor 3, for what nothing that it starts can write to by a path. */
+  readonly reports?: boolean;
+  /** Whether it may start neither processes nor threads. */
+  readonly alone?: boolean;
 }
 
 /** In bytes. What a command prints between its beginning and its end is left out. */
@@ -40,6 +44,8 @@ export interface CommandResult {
   readonly end: CommandEnd;
   readonly stdout: PrintedOutput;
   readonly stderr: PrintedOutput;
+  /** What came out of descriptor 3, where it has one. */
+  readonly report: PrintedOutput;
   /** Wall-clock time. */
   readonly seconds: number;
   /** Processor time of its whole tree. */

@@ -85,12 +85,12 @@ export class WorkspaceSession implements Occupant {
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
   async run(command: Command, signal: AbortSignal): Promise<CommandResult> {
-    const { argv, directory, environment, seconds, output, input = new Uint8Array() } = command;
+    const { argv, directory, environment, seconds, output, input = new Uint8Array(), reports = false, alone = false } = command;
     const answer = new CommandAnswer();
     try {
       return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
         for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({ type: 'exec', request, argv, directory, environment, seconds, ...output });
+        await this.#send({ type: 'exec', request, argv, directory, environment, seconds, ...output, reports, alone });
       });
     } catch (error) {
       if (this.#exit?.kind === 'out-of-memory') return answer.outOfMemory();

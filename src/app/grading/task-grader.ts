@@ -7,7 +7,7 @@ import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
-import { takeVerdict } from '../../agents/grading/take-verdict.ts';
+import { takeVerdict } from '../../agents/grading/stages/take-verdict.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import type { Task, TaskStep } from '../../agents/tasks/task.ts';
 import type { Verdict } from '../../agents/verification/verdict.ts';

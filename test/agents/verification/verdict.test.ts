@@ -39,7 +39,16 @@ const answered = (equal: readonly boolean[], visible = 0): readonly Evidence[] =
 ];
 const verdict = (text: string, evidence: readonly Evidence[]): Verdict => verdictOf(stagedVerifierOf(text), evidence, DIGEST);
 const peak = (value: number): Evidence => ({ stage: 'constraints', measured: [{ measure: 'peakBytes', of: null, value }] });
-const speed = (ratio: number): Evidence => ({ stage: 'score', kind: 'speed', ratio, low: ratio, high: ratio, pairs: 5 });
+const speed = (ratio: number): Evidence => ({
+  stage: 'score',
+  kind: 'speed',
+  ratio,
+  low: ratio,
+  high: ratio,
+  pairs: 0,
+  turns: [],
+  wrong: null,
+});
 
 /** The names of the stages that are asked for, each answered as the script says; the last is the verdict's reward. */
 function played(text: string, script: Readonly<Record<string, Evidence>>): readonly unknown[] {

@@ -1,4 +1,4 @@
-import type { WorkspaceFile } from '../workspace/command.ts';
+import type { WorkspaceFile } from '../../workspace/command.ts';
 
 /** How source files of each kind name what they import: the first group is the name. */
 const IMPORTS: readonly { readonly suffix: RegExp; readonly patterns: readonly RegExp[] }[] = [

@@ -1,18 +1,21 @@
-import { InfrastructureError } from '../../kernel/errors.ts';
-import type { CompileStage } from '../tasks/muster-schema.ts';
-import type { StagedVerifier } from '../tasks/task.ts';
-import type { CompareEvidence, CompileEvidence, Evidence } from '../verification/evidence.ts';
-import type { StageRequest } from '../verification/plan-stages.ts';
-import type { WorkspaceFile } from '../workspace/command.ts';
-import type { CandidateTerms } from './candidate-terms.ts';
-import { gradeCases, type GradedCases } from './grade-cases.ts';
-import { cleanEnvironment } from './clean-environment.ts';
-import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from './endings.ts';
-import type { Grading, GradingContext } from './grading-context.ts';
-import { gradingPlace } from './grading-place.ts';
-import { laidFiles, layWorkdir } from './lay-workdir.ts';
-import { measureConstraints } from './measure-constraints.ts';
-import { putSubmission } from './submission.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { CompileStage, Constraint } from '../../tasks/muster-schema.ts';
+import type { StagedVerifier } from '../../tasks/task.ts';
+import type { CompareEvidence, CompileEvidence, ConstraintsEvidence, Evidence } from '../../verification/evidence.ts';
+import type { StageRequest } from '../../verification/plan-stages.ts';
+import type { WorkspaceFile } from '../../workspace/command.ts';
+import type { CandidateTerms } from '../candidate-terms.ts';
+import { gradeCases, type GradedCases } from '../grade-cases.ts';
+import { cleanEnvironment } from '../clean-environment.ts';
+import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
+import type { Grading, GradingContext } from '../grading-context.ts';
+import { gradingPlace } from '../grading-place.ts';
+import { laidFiles, layWorkdir } from '../lay-workdir.ts';
+import { countInstructions } from '../measures/count-instructions.ts';
+import { measureConstraints } from '../measures/measure-constraints.ts';
+import { measureEfficiency } from '../measures/measure-efficiency.ts';
+import { measureSpeed } from '../measures/measure-speed.ts';
+import { putSubmission } from '../submission.ts';
 
 /** Of what a compile step leaves in the workdir. */
 const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
@@ -47,9 +50,9 @@ export class StagedGrading {
       case 'compare':
         return this.#compared();
       case 'constraints':
-        return measureConstraints(request.constraints, await this.#files(signal), this.#cases());
+        return await this.#constraints(request.constraints, signal);
       case 'score':
-        throw unsupported(`score.${request.kind}`);
+        return await this.#score(request, signal);
     }
   }
 
@@ -88,6 +91,28 @@ export class StagedGrading {
 
   #terms(files: readonly WorkspaceFile[]): CandidateTerms {
     return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within: (seconds) => this.#within(seconds) };
+  }
+
+  async #constraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
+    const files = await this.#files(signal);
+    const graded = this.#cases();
+    const { execute } = this.#verifier;
+    const counts = constraints.some(({ measure }) => measure === 'instructions') && execute.kind === 'cases';
+    const instructions = counts ? await countInstructions(this.#terms(files), execute, graded.cases, signal) : undefined;
+    return measureConstraints(constraints, { files, runs: graded.measured, instructions });
+  }
+
+  async #score(request: Extract<StageRequest, { readonly stage: 'score' }>, signal: AbortSignal): Promise<Evidence> {
+    const { execute } = this.#verifier;
+    if (execute.kind !== 'cases') throw unsupported(`score.${request.kind} of a test suite`);
+    const terms = this.#terms(await this.#files(signal));
+    const { cases } = this.#cases();
+    switch (request.kind) {
+      case 'speed':
+        return await measureSpeed(terms, execute, request.terms, cases, signal);
+      case 'efficiency':
+        return await measureEfficiency(terms, execute, request.terms, cases, signal);
+    }
   }
 
   #compared(): CompareEvidence {

@@ -1,26 +1,32 @@
-import { InfrastructureError } from '../../kernel/errors.ts';
-import type { Constraint } from '../tasks/muster-schema.ts';
-import type { ConstraintsEvidence } from '../verification/evidence.ts';
-import type { WorkspaceFile } from '../workspace/command.ts';
-import type { GradedCases } from './grade-cases.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { Constraint } from '../../tasks/muster-schema.ts';
+import type { ConstraintsEvidence } from '../../verification/evidence.ts';
+import type { WorkspaceFile } from '../../workspace/command.ts';
+import type { GradedCases } from '../grade-cases.ts';
+import type { Counted } from './counted-run.ts';
 import { forbiddenImports } from './forbidden-imports.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];
 
-/** What the constraints ask for, of the files of the submission and of its runs. @throws InfrastructureError for a measure that is not taken here. */
-export function measureConstraints(
-  constraints: readonly Constraint[],
-  files: readonly WorkspaceFile[],
-  cases: GradedCases,
-): ConstraintsEvidence {
-  return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, files, cases)) };
+/** What there is to measure of a submission. */
+export interface Measurable {
+  /** Of the submission, with what the compile step made. */
+  readonly files: readonly WorkspaceFile[];
+  readonly runs: GradedCases['measured'];
+  /** Undefined where no constraint asks for them. */
+  readonly instructions: Counted | undefined;
 }
 
-function measure(constraint: Constraint, files: readonly WorkspaceFile[], { measured }: GradedCases): Measured {
+/** What the constraints ask for, of the files of the submission and of its runs. @throws InfrastructureError for a measure that is not taken here. */
+export function measureConstraints(constraints: readonly Constraint[], measurable: Measurable): ConstraintsEvidence {
+  return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, measurable)) };
+}
+
+function measure(constraint: Constraint, { files, runs, instructions }: Measurable): Measured {
   const of = constraint.of ?? null;
   const subject = of === null ? files : files.filter(({ path }) => path.endsWith(`/${of}`));
   const largest = (value: (run: GradedCases['measured'][number]) => number): number | null =>
-    measured.length === 0 ? null : Math.max(...measured.map(value));
+    runs.reduce<number | null>((most, run) => Math.max(most ?? 0, value(run)), null);
   switch (constraint.measure) {
     case 'wallSeconds':
       return { measure: constraint.measure, of, value: largest(({ seconds }) => seconds) };
@@ -34,6 +40,7 @@ function measure(constraint: Constraint, files: readonly WorkspaceFile[], { meas
     case 'imports':
       return { measure: constraint.measure, of, found: subject.length === 0 ? null : [...forbiddenImports(constraint.forbidden, subject)] };
     case 'instructions':
+      return { measure: constraint.measure, of, value: instructions?.count ?? null, reason: instructions?.reason };
     case 'registers':
     case 'sharedMemoryBytes':
     case 'symbols':

@@ -1,14 +1,14 @@
-import type { Digest } from '../../kernel/ids.ts';
-import { InfrastructureError } from '../../kernel/errors.ts';
-import { verifierDigest } from '../tasks/task-digest.ts';
-import type { Evidence, InfrastructureEvidence, SubmissionEvidence } from '../verification/evidence.ts';
-import { planStages, type StageRequest } from '../verification/plan-stages.ts';
-import { VERIFIER_VERSION, type Verdict } from '../verification/verdict.ts';
-import { evidenceText } from './endings.ts';
-import { gradeScript } from './grade-script.ts';
-import type { Grading, GradingContext } from './grading-context.ts';
+import type { Digest } from '../../../kernel/ids.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { verifierDigest } from '../../tasks/task-digest.ts';
+import type { Evidence, InfrastructureEvidence, SubmissionEvidence } from '../../verification/evidence.ts';
+import { planStages, type StageRequest } from '../../verification/plan-stages.ts';
+import { VERIFIER_VERSION, type Verdict } from '../../verification/verdict.ts';
+import { evidenceText } from '../endings.ts';
+import { gradeScript } from '../grade-script.ts';
+import type { Grading, GradingContext } from '../grading-context.ts';
 import { StagedGrading } from './staged-grading.ts';
-import type { Submission } from './submission.ts';
+import type { Submission } from '../submission.ts';
 
 /** How often a verdict is taken that the infrastructure has spoilt. */
 const ATTEMPTS = 3;

@@ -1,0 +1,47 @@
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { CasesStage, ScoreTerms } from '../../tasks/muster-schema.ts';
+import type { EfficiencyEvidence } from '../../verification/evidence.ts';
+import type { CommandResult } from '../../workspace/command.ts';
+import type { CandidateTerms } from '../candidate-terms.ts';
+import type { ExpectedCase } from '../trusted-cases.ts';
+import { countedCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
+import { MeasuringSandbox } from './measuring-sandbox.ts';
+
+type Efficiency = NonNullable<ScoreTerms['efficiency']>;
+
+/**
+ * What golden model and candidate take, in turns on every case. A candidate whose output is wrong, or that cannot be measured, ends it.
+ *
+ * @throws InfrastructureError where the golden model cannot be measured.
+ */
+export async function measureEfficiency(
+  terms: CandidateTerms,
+  execute: CasesStage,
+  { measure }: Efficiency,
+  cases: readonly ExpectedCase[],
+  signal: AbortSignal,
+): Promise<EfficiencyEvidence> {
+  const found = (golden: number, candidate: number, wrong: string | null): EfficiencyEvidence => {
+    return { stage: 'score', kind: 'efficiency', measure, golden, candidate, wrong };
+  };
+  const refusal = measure === 'instructions' ? refusesCounting(terms.files) : undefined;
+  if (refusal !== undefined) return found(0, 0, refusal);
+  const change = measure === 'instructions' ? countedCommand : undefined;
+  const add = measure === 'instructions' ? (sum: number, value: number) => sum + value : Math.max;
+  let [golden, candidate] = [0, 0];
+  await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
+  for (const one of cases) {
+    const trusted = takenBy(await sandbox.golden(one, change), measure);
+    if (trusted.count === undefined)
+      throw new InfrastructureError('task.verifier', `the golden model on case ${one.test.name} ${trusted.reason}`);
+    const { result, wrong } = await sandbox.candidate(one, change);
+    const own = takenBy(result, measure);
+    if (wrong !== undefined || own.count === undefined) return found(golden, candidate, wrong ?? `case ${one.test.name}: ${own.reason}`);
+    [golden, candidate] = [add(golden, trusted.count), add(candidate, own.count)];
+  }
+  return found(golden, candidate, null);
+}
+
+function takenBy(result: CommandResult, measure: Efficiency['measure']): Counted {
+  return measure === 'instructions' ? countOf(result) : { count: result.peakBytes };
+}

@@ -1,0 +1,60 @@
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { CasesStage } from '../../tasks/muster-schema.ts';
+import type { Command, CommandResult } from '../../workspace/command.ts';
+import type { CandidateTerms } from '../candidate-terms.ts';
+import { candidatePlace, testFiles } from '../grading-place.ts';
+import type { GradingSandbox } from '../grading-sandboxes.ts';
+import { runCandidate, wipeAll } from '../run-candidate.ts';
+import { type ExpectedCase, runGolden } from '../trusted-cases.ts';
+
+/** A run of the candidate, which counts only when its output is right. */
+export interface MeasuredRun {
+  readonly result: CommandResult;
+  /** Undefined when its output is right. */
+  readonly wrong: string | undefined;
+}
+
+/**
+ * One sandbox in which golden model and candidate run in turns. Everything is wiped before each, and all processes of the one before are dead:
+ * the candidate finds nothing of tests and golden model.
+ */
+export class MeasuringSandbox implements AsyncDisposable {
+  readonly #terms: CandidateTerms;
+  readonly #execute: CasesStage;
+  readonly #sandbox: GradingSandbox;
+  readonly #signal: AbortSignal;
+
+  private constructor(terms: CandidateTerms, execute: CasesStage, sandbox: GradingSandbox, signal: AbortSignal) {
+    this.#terms = terms;
+    this.#execute = execute;
+    this.#sandbox = sandbox;
+    this.#signal = AbortSignal.any([signal, sandbox.signal]);
+  }
+
+  static async open(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<MeasuringSandbox> {
+    return new MeasuringSandbox(terms, execute, await terms.context.sandboxes.open(candidatePlace(terms, execute), signal), signal);
+  }
+
+  /** @throws InfrastructureError when it fails. */
+  async golden({ test }: ExpectedCase, change?: (command: Command) => Command): Promise<CommandResult> {
+    const { task, step, content } = this.#terms.grading;
+    const { session } = this.#sandbox;
+    await wipeAll(session, this.#terms, this.#execute, this.#signal);
+    await session.put(await testFiles(task, step, content), this.#signal);
+    const result = await runGolden(session, this.#terms, this.#execute, test, this.#signal, change);
+    await wipeAll(session, this.#terms, this.#execute, this.#signal);
+    return result;
+  }
+
+  async candidate(one: ExpectedCase, change?: (command: Command) => Command): Promise<MeasuredRun> {
+    const { run, compared, result } = await runCandidate(this.#sandbox.session, this.#terms, this.#execute, one, 0, this.#signal, change);
+    if (result === undefined) throw new InfrastructureError('workspace.failed', `case ${one.test.name} could not be run again`);
+    const how = run.ending.kind === 'exited' ? `ended with status ${run.ending.code}` : `ended by ${run.ending.kind}`;
+    const problem = compared === undefined ? how : compared.isEqual ? undefined : (compared.difference ?? 'another output');
+    return { result, wrong: problem === undefined ? undefined : `case ${one.test.name}, while it was measured: ${problem}` };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sandbox[Symbol.asyncDispose]();
+  }
+}

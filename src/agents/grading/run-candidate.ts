@@ -1,0 +1,102 @@
+import { digestOf } from '../../kernel/canonical-json.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { CasesStage } from '../tasks/muster-schema.ts';
+import type { TestCase } from '../tasks/test-case.ts';
+import { compareOutputs } from '../verification/compare-outputs.ts';
+import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
+import type { Command, CommandResult } from '../workspace/command.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import type { CandidateTerms } from './candidate-terms.ts';
+import { endingOf, evidenceText } from './endings.ts';
+import { candidatePlace, DRIVER, testFiles } from './grading-place.ts';
+import { caseCommand, caseFiles, outputOf } from './run-case.ts';
+import { putSubmission } from './submission.ts';
+import type { ExpectedCase } from './trusted-cases.ts';
+
+/** Of what a run printed on its error output. */
+const ERRORS_SHOWN = 2048;
+
+type Run = CasesEvidence['cases'][number]['runs'][number];
+type Compared = CompareEvidence['cases'][number];
+
+/** Of a case that there was no run of. */
+export const notRun = (detail: string): Run => ({
+  ending: { kind: 'no-output', detail: evidenceText(`was not run: ${detail}`) },
+  outputDigest: '',
+  outputBytes: 0,
+  errors: '',
+  seconds: 0,
+  peakBytes: null,
+});
+
+/** What came of one run of the candidate. */
+export interface RanCase {
+  readonly run: Run;
+  readonly compared: Compared | undefined;
+  /** Undefined when there was nothing to be run. */
+  readonly result: CommandResult | undefined;
+}
+
+/**
+ * Runs the candidate on a case, in a sandbox in which nothing is left of the runs before, and compares its output outside of it.
+ *
+ * @param number of the run among those of the case. @param change of the command, for what is measured besides.
+ */
+export async function runCandidate(
+  session: WorkspaceSession,
+  terms: CandidateTerms,
+  execute: CasesStage,
+  { test, expected }: ExpectedCase,
+  number: number,
+  signal: AbortSignal,
+  change: (command: Command) => Command = (command) => command,
+): Promise<RanCase> {
+  const { task } = terms.grading;
+  const { workdir } = task.workspace;
+  const problem = await makeAnew(session, terms, execute, signal);
+  if (problem !== undefined) return { run: notRun(problem), result: undefined, compared: undefined };
+  await session.put(caseFiles(test, workdir), signal);
+  const command = caseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
+  const result = await session.run(change(command), signal);
+  const ended = endingOf(result.end);
+  const hasEnded = result.end.kind === 'exited' && result.end.code === 0;
+  const output = hasEnded ? await outputOf(session, execute, workdir, result, signal) : undefined;
+  const ending: Ending = output?.problem ?? ended;
+  const bytes = output?.bytes ?? new Uint8Array();
+  const run: Run = {
+    ending,
+    outputDigest: output?.bytes ? digestOf(bytes) : '',
+    outputBytes: bytes.length,
+    errors: evidenceText(Buffer.concat([result.stderr.head, result.stderr.tail]).toString('utf8').slice(-ERRORS_SHOWN)),
+    seconds: result.seconds,
+    peakBytes: Math.round(result.peakBytes),
+  };
+  return { run, result, compared: output?.bytes ? compare(terms, test, number, expected, bytes) : undefined };
+}
+
+/** Everything that can be written to, with the candidate's files. @returns why the candidate could not be brought in. */
+async function makeAnew(
+  session: WorkspaceSession,
+  terms: CandidateTerms,
+  execute: CasesStage,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { task, step, content } = terms.grading;
+  await wipeAll(session, terms, execute, signal);
+  if (execute.driver !== undefined) await session.put(await testFiles(task, step, content, `${execute.driver}/`, DRIVER), signal);
+  return await putSubmission(session, terms.files, signal);
+}
+
+/** Leaves nothing in any place that can be written to. */
+export async function wipeAll(session: WorkspaceSession, terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<void> {
+  for (const directory of ['/tmp', '/dev/shm', ...candidatePlace(terms, execute).writable]) await session.wipe(directory, signal);
+}
+
+function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {
+  try {
+    return { name, run, ...compareOutputs(verifier.compare, expected, got) };
+  } catch (error) {
+    if (error instanceof RangeError) throw new InfrastructureError('task.verifier', `case ${name}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
