@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { ServerMemory } from '../fuzz/hostile-requests.ts';
 import { MusterServer } from './muster-server.ts';
@@ -34,6 +35,13 @@ export class FreshServer implements AsyncDisposable {
     expect((await fetch(`${this.url}/healthz`)).status).toBe(200);
   }
 
+  /** Processor time so far, in ticks of the kernel: of the thread with the event loop, and of all threads. */
+  async processorTime(): Promise<{ readonly eventLoop: number; readonly all: number }> {
+    const { pid } = this.#server.command;
+    const [eventLoop, all] = await Promise.all([`/proc/${pid}/task/${pid}/stat`, `/proc/${pid}/stat`].map(ticksIn));
+    return { eventLoop: eventLoop ?? 0, all: all ?? 0 };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.command.signal('SIGTERM');
     const ended = await this.#server.command.ended;
@@ -41,4 +49,14 @@ export class FreshServer implements AsyncDisposable {
     expect(ended).toMatchObject({ exitCode: 0 });
     expect(ended.stderr).not.toContain('defect');
   }
+}
+
+async function ticksIn(file: string): Promise<number> {
+  const stat = await readFile(file, 'utf8');
+  // The name of the program, in brackets, may hold spaces. User and system time are the 14th and 15th field.
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return Number(user) + Number(system);
 }
