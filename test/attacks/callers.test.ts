@@ -3,7 +3,7 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LATE } from '../end-to-end/stage.ts';
 import { Town, type TownChanges } from '../end-to-end/town.ts';
-import { isFullForm } from '../support/full-form.ts';
+import { extent, isFullForm, sampled } from '../support/full-form.ts';
 import { gvisorHere } from '../support/gvisor-context.ts';
 import { IMAGE, KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
@@ -49,10 +49,18 @@ class Rivals implements AsyncDisposable {
   }
 }
 
-/** Tries each attack beside the owner's evaluations, one after the other on the same server. @returns what the owner got each time. */
-async function besieged(rivals: Rivals): Promise<Readonly<Record<string, string>>> {
+/** The one that outlives its suite, which each kind of sandbox ends in a way of its own. What the others do is inside of Python. */
+const LASTING = 'leaves a thread that patches CartPole later';
+
+/**
+ * Tries attacks beside the owner's evaluations, one after the other on the same server.
+ *
+ * @param isFirst in the short form, all attacks are tried on the first kind of sandbox.
+ * @returns what the owner got each time.
+ */
+async function besieged(rivals: Rivals, isFirst: boolean): Promise<Readonly<Record<string, string>>> {
   const came: Record<string, string> = { alone: await rivals.official() };
-  for (const [attack, environment] of Object.entries(CHANGES)) {
+  for (const [attack, environment] of sampled(Object.entries(CHANGES), ([name]) => isFirst || name === LASTING)) {
     const { code } = await rivals.attack(environment);
     came[`after one who ${attack}`] = await rivals.official();
     expect([attack, code]).toEqual([attack, 'suite.refused']);
@@ -84,7 +92,7 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
     'changes nothing that the owner gets, and reads nothing of the owner’s, where they are %s',
     async (start) => {
       await using rivals = await Rivals.open({ pool, templates: { local: { start } } });
-      const came = await besieged(rivals);
+      const came = await besieged(rivals, start === 'forked');
       expect(JSON.parse(came['alone'] ?? '')).toMatchObject({ mean: 500 });
       expect(came).toEqual(undisturbed(came));
     },
@@ -92,7 +100,7 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
 
   it.runIf(isEverywhere && gvisorHere.gvisor.state === 'available')('nor where they are gVisor’s', async () => {
     await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'gvisor' } } });
-    const came = await besieged(rivals);
+    const came = await besieged(rivals, false);
     expect(came).toEqual(undisturbed(came));
   });
 
@@ -101,7 +109,7 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
     await using context = await KubernetesContext.open(image);
     const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python };
     await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'kubernetes', kubernetes } } });
-    const came = await besieged(rivals);
+    const came = await besieged(rivals, false);
     expect(came).toEqual(undisturbed(came));
   });
 });
@@ -111,7 +119,7 @@ describe('the memory of a sandbox that an intruder is given', () => {
     // Each episode has a sandbox of its own here, so policies are loaded where sandboxes are forked from.
     await using rivals = await Rivals.open({ pool: { max: 2, warm: 0, episodesPerSandbox: 1 }, templates: { local: { start: 'forked' } } });
     const owner = rivals.town.client('owner');
-    const { id } = await owner.submit(LATE, 'cartpole', { stop: { rule: 'fixed', episodes: 100 } });
+    const { id } = await owner.submit(LATE, 'cartpole', { stop: { rule: 'fixed', episodes: extent({ short: 30, full: 100 }) } });
     const { message } = await rivals.attack(running('import muster_runner.preloaded as p; raise ValueError(list(p._preloaded))'));
     expect(message).toContain(sha256(await readFile(EARLY)));
     expect(message).not.toContain(sha256(await readFile(LATE)));

@@ -46,26 +46,32 @@ function distinct(values: readonly unknown[]): number {
   return new Set(values.map((value) => JSON.stringify(value))).size;
 }
 
+const MODULES = 'multiprocessing, os, random, secrets, ssl, tempfile, uuid';
+/** A source of chance, what is done with it before the fork, and what is drawn from it in each sandbox. */
+const SOURCES = [
+  ['Python’s generator', 'import random; random.seed(1); random.random()', 'random.random()'],
+  ['the kernel', 'import os; os.urandom(8)', 'os.urandom(8).hex()'],
+  ['UUIDs', 'import uuid; uuid.uuid1(); uuid.uuid4()', 'str(uuid.uuid4())'],
+  ['UUIDs of the clock', '', 'str(uuid.uuid1())'],
+  ['secrets', 'import secrets; secrets.token_hex()', 'secrets.token_hex()'],
+  ['names of temporary files', 'import tempfile; tempfile._get_candidate_names()', 'next(tempfile._get_candidate_names())'],
+  ['OpenSSL', 'import ssl; ssl.RAND_bytes(8)', 'ssl.RAND_bytes(8).hex()'],
+  ['the key by which processes trust each other', 'import multiprocessing', 'bytes(multiprocessing.current_process().authkey).hex()'],
+] as const;
+
 describe('sandboxes that are forked from one zygote', () => {
-  it.each([
-    ['Python’s generator', 'import random; random.seed(1); random.random()', 'import random; print(json.dumps(random.random()))'],
-    ['Python’s generator, which nobody has touched', 'import random', 'import random; print(json.dumps(random.random()))'],
-    ['the kernel', 'import os; os.urandom(8)', 'import os; print(json.dumps(os.urandom(8).hex()))'],
-    ['UUIDs', 'import uuid; uuid.uuid1(); uuid.uuid4()', 'import uuid; print(json.dumps([str(uuid.uuid4()), str(uuid.uuid1())]))'],
-    ['secrets', 'import secrets; secrets.token_hex()', 'import secrets; print(json.dumps(secrets.token_hex()))'],
-    [
-      'names of temporary files',
-      'import tempfile; tempfile._get_candidate_names()',
-      'import tempfile; print(json.dumps(next(tempfile._get_candidate_names())))',
-    ],
-    ['OpenSSL', 'import ssl; ssl.RAND_bytes(8)', 'import ssl; print(json.dumps(ssl.RAND_bytes(8).hex()))'],
-    [
-      'the key by which processes trust each other',
-      'import multiprocessing',
-      'import multiprocessing; print(json.dumps(bytes(multiprocessing.current_process().authkey).hex()))',
-    ],
-  ])('draw differently from %s', async (_, imported, program) => {
-    const drawn = await inEach(imported, program);
+  // One zygote for all: what takes the time is to start it.
+  it('draw differently from every source of chance, also where it was drawn from before the fork', async () => {
+    const imported = SOURCES.map(([, before]) => before).join('\n');
+    const entries = SOURCES.map(([name, , value]) => `${JSON.stringify(name)}: ${value}`).join(', ');
+    const seen = await inEach(imported, `import ${MODULES}\nprint(json.dumps({${entries}}))`);
+    const drawn = z.array(z.record(z.string(), z.unknown())).parse(seen);
+    expect(drawn.map((each) => Object.keys(each))).toEqual(drawn.map(() => SOURCES.map(([name]) => name)));
+    expect(SOURCES.filter(([name]) => distinct(drawn.map((each) => each[name])) < drawn.length)).toEqual([]);
+  });
+
+  it('draw differently from Python’s generator where nothing has drawn from it', async () => {
+    const drawn = await inEach('import random', 'import random; print(json.dumps(random.random()))');
     expect(distinct(drawn)).toBe(drawn.length);
   });
 
