@@ -79,8 +79,10 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
       status: 503,
       body: { ready: false, reasons: [{ code: 'disk.full', detail: expect.stringMatching(/free at .*, expected 32.0 MiB or more/) }] },
     });
-    server.command.signal('SIGTERM');
-    await server.command.ended;
+    // The server is a child of the shell, which a signal of its own would end alone.
+    server.command.signalGroup('SIGTERM');
+    const { stderr } = await server.command.ended;
+    expect(stderr).toContain('SIGTERM: waiting for what is played');
   });
 
   it.each([
