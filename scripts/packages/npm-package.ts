@@ -12,7 +12,8 @@ const EXPORTS = { '.': 'src/app/main', './client': 'src/app/client/server-client
 const COMMAND = 'bin/muster.js';
 
 const target = await emptied(join(DIST, 'package'));
-run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', target]);
+compile('-p', 'tsconfig.build.json', '--outDir', target);
+compile('-p', 'src/faces/page/browser', '--noEmit', 'false', '--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', target);
 await copyRuntimeFiles(target);
 await cp(join(ROOT, 'scripts/packages/muster-bin.mjs'), join(target, COMMAND));
 await chmod(join(target, COMMAND), 0o755);
@@ -20,6 +21,10 @@ await writeFile(join(target, 'README.md'), await readFile(join(ROOT, 'README.md'
 await writeFile(join(target, 'package.json'), `${JSON.stringify(published(await manifest()), undefined, 2)}\n`);
 const packed = run('npm', ['pack', '--silent', '--pack-destination', DIST, target]).trim();
 process.stdout.write(`dist/${packed}\n`);
+
+function compile(...args: readonly string[]): void {
+  run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...args]);
+}
 
 function published({ name, version, description, license, engines, dependencies }: Manifest): object {
   const exported = Object.entries(EXPORTS).map(([module, file]) => [module, { types: `./${file}.d.ts`, default: `./${file}.js` }]);

@@ -10,6 +10,7 @@ import { createConclusion } from './orders/concluded.ts';
 import { Scheduler, type SchedulerConfig, type SchedulerOptions } from './playing/scheduler.ts';
 import { orderSchema } from './orders/evaluation-order.ts';
 import { EndWatch } from './playing/end-watch.ts';
+import { LiveFeed, type LiveChanges } from './watching/live-feed.ts';
 import { isOver } from './orders/is-over.ts';
 import { KnownAnswers } from './acceptance/known-answers.ts';
 import type { Library } from './orders/library.ts';
@@ -51,6 +52,7 @@ export class EvaluationService {
   readonly #retention: Retention;
   readonly #answers: KnownAnswers;
   readonly #ends: EndWatch;
+  readonly #live: LiveFeed;
   readonly #closing = new AbortController();
   #isDraining = false;
 
@@ -60,6 +62,7 @@ export class EvaluationService {
     this.#retention = new Retention(options);
     this.#answers = new KnownAnswers(options.store.answers);
     const { evaluations } = options.store;
+    this.#live = new LiveFeed({ evaluations, news: this.#news, clock: options.clock, log: options.log });
     this.#ends = new EndWatch({ evaluations, news: this.#news, clock: options.clock, everyMilliseconds: LOOK_AGAIN_MILLISECONDS });
   }
 
@@ -109,6 +112,7 @@ export class EvaluationService {
     if (!repeated) await turns.next();
     const acceptance = repeated ?? (await store.evaluations.accept(evaluation, idempotency));
     if (acceptance.kind === 'accepted') {
+      this.#news.announce(acceptance.evaluation.id, 'progress');
       await this.#cancelStale(acceptance.evaluation);
       this.#goOnWith(acceptance.evaluation);
     }
@@ -151,6 +155,11 @@ export class EvaluationService {
       if (!evaluation || isOver(evaluation)) return;
       await listener.next(clock, LOOK_AGAIN_MILLISECONDS, either);
     }
+  }
+
+  /** Changes of all evaluations, for pages that show many, some times a second. Ends when the signal is aborted or the service ends. */
+  followAll(signal: AbortSignal): AsyncIterable<LiveChanges> {
+    return this.#live.read(AbortSignal.any([signal, this.#closing.signal]));
   }
 
   /** Whether no event is known after this one. */

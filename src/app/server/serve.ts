@@ -21,9 +21,11 @@ import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figu
 import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/requests/identify.ts';
+import { liveRoutes } from '../../faces/http/routes/live-routes.ts';
 import { poolRoutes } from '../../faces/http/routes/pool-routes.ts';
 import { suiteRoutes } from '../../faces/http/routes/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../faces/http/routes/token-routes.ts';
+import { pageRoutes } from '../../faces/page/page-routes.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
 import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
@@ -165,6 +167,8 @@ function createApp(
     more: [
       (routes) => suiteRoutes(routes, library),
       (routes) => poolRoutes(routes, pools),
+      (routes, room) => liveRoutes(routes, { service, pools, use, clock: systemClock, room }),
+      pageRoutes,
       (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
       (routes) => figureRoutes(routes, registry),
       (routes) => tokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),

@@ -21,6 +21,8 @@ import { MethodNotAllowedError } from './problems/refusals.ts';
 import { checkBySchemas, routeOf } from './problems/schema-compilers.ts';
 import { episodeRoutes, eventRoutes } from './routes/stream-routes.ts';
 import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
+import { reportRoute } from './routes/report-route.ts';
+import { sessionRoutes } from './routes/session-routes.ts';
 import { submissionRoutes } from './routes/submission-routes.ts';
 
 export interface HttpServerOptions {
@@ -42,7 +44,7 @@ export interface HttpServerOptions {
   /** Where checkpoints are brought; nowhere when left out. */
   readonly checkpoints?: CheckpointService;
   /** Further routes: of pools, figures, checkpoints. */
-  readonly more?: readonly ((app: FastifyInstance) => void)[];
+  readonly more?: readonly ((app: FastifyInstance, room: StreamRoom) => void)[];
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -80,11 +82,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   submissionRoutes(app, options);
   evaluationRoutes(app, options);
   cancelRoute(app, options.service);
+  reportRoute(app, options);
   const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
   eventRoutes(app, { ...options, clock, room });
   episodeRoutes(app, { ...options, clock, room });
   operationRoutes(app, options.readiness);
-  for (const routes of options.more ?? []) routes(app);
+  sessionRoutes(app, options.version);
+  for (const routes of options.more ?? []) routes(app, room);
   await app.ready();
   return app;
 }

@@ -14,6 +14,12 @@ export const NEEDS = {
   'GET /readyz': 'anyone',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
+  // The page itself holds no data: it asks for them as its reader.
+  'GET /': 'anyone',
+  'DELETE /v1/session': 'anyone',
+  'GET /v1/session': 'viewer',
+  'POST /v1/session': 'viewer',
+  'GET /v1/live': 'viewer',
   'GET /metrics': 'viewer',
   'HEAD /v1/checkpoints/{sha256}': 'viewer',
   'PUT /v1/checkpoints/{sha256}': 'submitter',
@@ -25,6 +31,7 @@ export const NEEDS = {
   'GET /v1/evaluations/{id}': 'viewer',
   'GET /v1/evaluations/{id}/events': 'viewer',
   'GET /v1/evaluations/{id}/episodes': 'viewer',
+  'GET /v1/evaluations/{id}/report': 'viewer',
   'DELETE /v1/evaluations/{id}': { own: 'submitter', others: 'operator' },
   'POST /v1/comparisons': 'submitter',
   'GET /v1/suites/{name}': 'viewer',
@@ -45,11 +52,16 @@ export type Call = keyof typeof NEEDS;
  * @returns undefined when there is no such call.
  */
 export function callOf(method: string, route: string): Call | undefined {
-  const path = /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
+  const path = isOfPage(route) ? '/' : /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
   const call = `${method} ${path}`;
   if (isCall(call)) return call;
   // What may be read may be asked for without its body.
   return method === 'HEAD' ? callOf('GET', route) : undefined;
+}
+
+/** The page shows what its address says, and is the same at each. */
+function isOfPage(route: string): boolean {
+  return /^\/(page|evaluations|runs|compare|pools|access)(\/|$)/.test(route);
 }
 
 function isCall(text: string): text is Call {

@@ -1,17 +1,28 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { EvaluationId } from '../../kernel/ids.ts';
+import type { RunningFigures } from '../orders/running-figures.ts';
 
 /** `end`: it is over, or at least no longer this process's. */
 export type NewsKind = 'progress' | 'end';
 
 type Hear = (kind: NewsKind) => void;
+/** @param running the figures, where they are all that has changed. */
+export type HearAll = (evaluation: EvaluationId, running: RunningFigures | undefined) => void;
 
 /** Wakes waits for a change of an evaluation. Changes by other processes are not announced here: waits look again by themselves. */
 export class News {
   readonly #waiting = new Map<EvaluationId, Set<Hear>>();
+  readonly #listeningToAll = new Set<HearAll>();
 
-  announce(evaluation: EvaluationId, kind: NewsKind): void {
+  announce(evaluation: EvaluationId, kind: NewsKind, running?: RunningFigures): void {
+    for (const hear of this.#listeningToAll) hear(evaluation, running);
     for (const hear of this.#waiting.get(evaluation) ?? []) hear(kind);
+  }
+
+  /** Hears of every evaluation of this process until disposed. */
+  listenToAll(hear: HearAll): Disposable {
+    this.#listeningToAll.add(hear);
+    return { [Symbol.dispose]: () => void this.#listeningToAll.delete(hear) };
   }
 
   /** Listens from now on, so that nothing is missed between looking and waiting. @param wanted all news, or of its end only. */

@@ -14,7 +14,7 @@ export interface ReporterOptions {
   /** Running figures are written this often at most. */
   readonly everyMilliseconds: number;
   /** Something was written that others may be waiting for. */
-  readonly onReported: () => void;
+  readonly onReported: (running: RunningFigures) => void;
   readonly onLost: (error: OwnershipLostError) => void;
 }
 
@@ -102,7 +102,7 @@ export class Reporter implements AsyncDisposable {
     const { course, ownership, log, onReported, onLost } = this.#options;
     try {
       await course.report(ownership, { running, events });
-      onReported();
+      onReported(running);
     } catch (error) {
       if (error instanceof OwnershipLostError) return onLost(error);
       // With the next ones, or the end.

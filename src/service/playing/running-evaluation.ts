@@ -19,6 +19,7 @@ import { answeredQuestion } from '../acceptance/repetition.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from '../orders/player.ts';
+import type { RunningFigures } from '../orders/running-figures.ts';
 import { Reporter } from './reporter.ts';
 import { Stop, type StopReason } from './stop.ts';
 
@@ -34,7 +35,7 @@ export interface RunningEvaluationOptions {
   /** It has come to its end, and that is durable. */
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** Something happened to the evaluation that others may be waiting for. */
-  readonly onNews: (kind: NewsKind) => void;
+  readonly onNews: (kind: NewsKind, running?: RunningFigures) => void;
   /** What it may have of the sandboxes of a template. */
   readonly share: (template: string) => SlotShare;
 }
@@ -126,7 +127,7 @@ export class RunningEvaluation {
       clock,
       log,
       everyMilliseconds: reportMilliseconds,
-      onReported: () => onNews('progress'),
+      onReported: (running) => onNews('progress', running),
       onLost: () => this.#stop.now('lost'),
     });
     const conclusion = await this.#playOrder(order, principal, reporter);

@@ -138,7 +138,7 @@ export class Scheduler {
       turns,
       ...config,
       onConcluded,
-      onNews: (kind) => news.announce(claimed.id, kind),
+      onNews: (kind, running) => news.announce(claimed.id, kind, running),
       share: (template) => shares.use(slotsOf(template).join(claimed)),
     });
     const ended = performance.run().finally(() => {

@@ -8,12 +8,13 @@ import { TokenAttempts } from '../../../service/access/token-attempts.ts';
 import type { Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from '../problems/refusals.ts';
+import { authorizationOfCookie, isForeign } from './session-cookie.ts';
 
 /** The caller of a request, or the error that refuses it. */
 export type Identify = (request: FastifyRequest) => Promise<Caller | UnauthenticatedError | ForbiddenError | TooManyRequestsError>;
 
 /**
- * By their tokens.
+ * By their tokens, in the header `Authorization` or in the cookie of the page.
  *
  * @param failuresPerMinute tokens that are not good, of one address: beyond that only tokens are looked up that were good before. Undefined for any
  * number.
@@ -21,8 +22,11 @@ export type Identify = (request: FastifyRequest) => Promise<Caller | Unauthentic
 export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, failuresPerMinute?: number): Identify {
   const attempts = new TokenAttempts(clock, failuresPerMinute ?? Infinity);
   const known = new KnownTokens();
-  return async ({ headers: { authorization }, ip }) => {
+  return async (request) => {
+    const { headers, ip } = request;
+    const authorization = headers.authorization ?? authorizationOfCookie(headers);
     if (authorization === undefined) return unauthenticatedError('missing');
+    if (headers.authorization === undefined && isForeign(request)) return foreignPageError();
     if (known.has(authorization)) return lookUp(authorization);
     const address = normalizeIP(ip);
     const pause = attempts.begin(address);
@@ -42,6 +46,14 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
     else known.forget(authorization);
     return found.kind === 'caller' ? found.caller : unauthenticatedError(found.why);
   }
+}
+
+function foreignPageError(): ForbiddenError {
+  const remedy = 'programs send the header "Authorization: Bearer muster_…" in place of a cookie';
+  return new ForbiddenError(
+    'access.foreign-page',
+    `a request with a session cookie that changes something has to come from a page of this server; ${remedy}`,
+  );
 }
 
 function unauthenticatedError(why: RefusedToken): UnauthenticatedError {

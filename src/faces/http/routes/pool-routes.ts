@@ -19,7 +19,7 @@ export function poolRoutes(instance: FastifyInstance, pools: PoolService): void 
         response: { 200: poolListSchema, ...PROBLEMS },
       },
     },
-    ({ caller }) => ({ items: pools.list().map((report) => withholdErrors(requireCaller(caller), poolResource(report))) }),
+    ({ caller }) => ({ items: poolResources(pools, requireCaller(caller)) }),
   );
   app.patch(
     '/v1/pools/:name',
@@ -34,6 +34,11 @@ export function poolRoutes(instance: FastifyInstance, pools: PoolService): void 
     },
     async ({ params, body, caller }) => poolResource(await pools.change(params.name, body, requireCaller(caller).principal)),
   );
+}
+
+/** The pools as a caller sees them. */
+export function poolResources(pools: Pick<PoolService, 'list'>, caller: Caller): Pool[] {
+  return pools.list().map((report) => withholdErrors(caller, poolResource(report)));
 }
 
 /** What a sandbox said as it ended can stand in an error, and is for operators. */

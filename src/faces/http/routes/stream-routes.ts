@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { StoredEvent } from '../../../evaluation-store/event-log.ts';
-import { type Clock, sleep } from '../../../kernel/clock.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
 import { readableTo } from '../../../service/checkpoints/text-readers.ts';
@@ -22,6 +21,7 @@ import {
   textStreamSchema,
 } from '../schemas/evaluation-schemas.ts';
 import { checkpointOfArm, episodeStream } from './episode-stream.ts';
+import { sendEvents, textStream } from './event-stream.ts';
 import { findEvaluation } from './found-evaluation.ts';
 
 export interface StreamRoutesOptions {
@@ -63,15 +63,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock, room }:
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
       room.take(requireCaller(request.caller).principal, reply);
       const events = service.follow(evaluation.id, after, createGoneSignal(reply));
-      return (
-        reply
-          .header('content-type', 'text/event-stream; charset=utf-8')
-          .header('cache-control', 'no-store')
-          // It is the connection's only use; kept alive it would hold up the server's end.
-          .header('connection', 'close')
-          .header('x-accel-buffering', 'no')
-          .send(textStream(eventStream(events, clock)))
-      );
+      return sendEvents(reply, frames(events), clock);
     },
   );
 }
@@ -97,7 +89,7 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
       const readable = await readableTo(requireCaller(caller), [evaluation], use);
       room.take(requireCaller(caller).principal, reply);
-      const episodes = service.episodes(evaluation.id, query.arm, query.from);
+      const episodes = take(service.episodes(evaluation.id, query.arm, query.from), query.limit ?? Infinity);
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')
         .send(textStream(episodeStream(episodes, order, { arm: query.arm, withText: readable.has(evaluation.id) })));
@@ -105,47 +97,17 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
   );
 }
 
-/** Reads no further ahead than a client takes. */
-function textStream(source: AsyncIterable<string>): Readable {
-  return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
-}
-
-/** Proxies close connections that say nothing for a minute. */
-const HEARTBEAT_MILLISECONDS = 15_000;
-
-/** Events as a stream of server-sent events, with a comment now and then while nothing happens. It is read as fast as the client takes it. */
-async function* eventStream(events: AsyncIterable<StoredEvent>, clock: Clock): AsyncGenerator<string> {
-  const iterator = events[Symbol.asyncIterator]();
-  try {
-    let next = iterator.next();
-    while (true) {
-      const heard = await heartbeatOr(next, clock);
-      if (heard === 'heartbeat') yield ': still here\n\n';
-      else if (heard.done === true) return;
-      else {
-        yield frame(heard.value);
-        next = iterator.next();
-      }
-    }
-  } finally {
-    await iterator.return?.();
-  }
-}
-
-async function heartbeatOr<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
-  const heard = new AbortController();
-  const heartbeat = sleep(clock, HEARTBEAT_MILLISECONDS, heard.signal).then(
-    () => 'heartbeat' as const,
-    () => 'heartbeat' as const,
-  );
-  try {
-    return await Promise.race([next, heartbeat]);
-  } finally {
-    heard.abort();
+async function* take<Item>(items: AsyncIterable<Item>, most: number): AsyncGenerator<Item> {
+  let left = most;
+  for await (const item of items) {
+    yield item;
+    left -= 1;
+    if (left <= 0) return;
   }
 }
 
 /** JSON has no line breaks in it, so it is one line of data. */
-function frame({ sequence, type, data, at }: StoredEvent): string {
-  return `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;
+async function* frames(events: AsyncIterable<StoredEvent>): AsyncGenerator<string> {
+  for await (const { sequence, type, data, at } of events)
+    yield `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;
 }

@@ -188,6 +188,7 @@ export const listQuerySchema = z.strictObject({
 
 export const episodesQuerySchema = z.strictObject({
   from: wholeNumber.default(0).describe('first index'),
+  limit: wholeNumber.pipe(z.int().min(1)).exactOptional().describe('so many at most; all of them when left out'),
   arm: wholeNumber.default(0).describe('of a comparison: 0 for the baseline, 1, 2, … for the candidates'),
 });
 

@@ -1,0 +1,41 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * The page keeps its token in a cookie that no script can read and that browsers send with requests of the server's own pages only. Other callers
+ * send the header `Authorization`.
+ */
+const NAME = 'muster_session';
+const TOKEN = /^muster_[A-Za-z0-9_-]{1,128}$/;
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** The value that the header `Authorization` would have; undefined without a cookie of ours. */
+export function authorizationOfCookie({ cookie }: IncomingHttpHeaders): string | undefined {
+  const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
+  const token = pairs.find((pair) => pair.startsWith(`${NAME}=`))?.slice(NAME.length + 1);
+  return token !== undefined && TOKEN.test(token) ? `Bearer ${token}` : undefined;
+}
+
+/** @param authorization of a caller that is known by it. @param isSecure whether the browser speaks TLS, to the server or to a proxy before it. */
+export function sessionCookie(authorization: string, isSecure: boolean): string {
+  return cookieText(authorization.replace(/^bearer +/i, '').trim(), isSecure, undefined);
+}
+
+/** Has the browser forget the token. */
+export function endedSessionCookie(isSecure: boolean): string {
+  return cookieText('', isSecure, 0);
+}
+
+function cookieText(value: string, isSecure: boolean, maxAgeSeconds: number | undefined): string {
+  const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
+  return `${NAME}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${age}`;
+}
+
+/**
+ * Whether a request that changes something was made by a page of another site. `SameSite=Strict` keeps browsers from sending the cookie then; this
+ * holds for browsers that do not know it, and for sites on other ports of the same host, which count as the same site.
+ */
+export function isForeign({ method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders }): boolean {
+  if (SAFE_METHODS.has(method)) return false;
+  const { origin, host } = headers;
+  return origin === undefined || URL.parse(origin)?.host !== host;
+}

@@ -1,0 +1,56 @@
+import type { FastifyReply } from 'fastify';
+import { Readable } from 'node:stream';
+import { type Clock, sleep } from '../../../kernel/clock.ts';
+
+/** Proxies close connections that say nothing for a minute. */
+const HEARTBEAT_MILLISECONDS = 15_000;
+
+/** Reads no further ahead than a client takes. */
+export function textStream(source: AsyncIterable<string>): Readable {
+  return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
+}
+
+/** Answers with server-sent events, and with a comment now and then while there are none. */
+export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, clock: Clock): FastifyReply {
+  return (
+    reply
+      .header('content-type', 'text/event-stream; charset=utf-8')
+      .header('cache-control', 'no-store')
+      // It is the connection's only use; kept alive it would hold up the server's end.
+      .header('connection', 'close')
+      .header('x-accel-buffering', 'no')
+      .send(textStream(withHeartbeats(frames, clock)))
+  );
+}
+
+/** It is read as fast as the client takes it. */
+async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock): AsyncGenerator<string> {
+  const iterator = frames[Symbol.asyncIterator]();
+  try {
+    let next = iterator.next();
+    while (true) {
+      const heard = await heartbeatOr(next, clock);
+      if (heard === 'heartbeat') yield ': still here\n\n';
+      else if (heard.done === true) return;
+      else {
+        yield heard.value;
+        next = iterator.next();
+      }
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function heartbeatOr<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
+  const heard = new AbortController();
+  const heartbeat = sleep(clock, HEARTBEAT_MILLISECONDS, heard.signal).then(
+    () => 'heartbeat' as const,
+    () => 'heartbeat' as const,
+  );
+  try {
+    return await Promise.race([next, heartbeat]);
+  } finally {
+    heard.abort();
+  }
+}

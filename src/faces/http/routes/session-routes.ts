@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { ROLES } from '../../../evaluation-store/tokens.ts';
+import type { Caller } from '../../../service/access/caller.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import { requireCaller } from '../requests/caller.ts';
+import { endedSessionCookie, sessionCookie } from '../requests/session-cookie.ts';
+
+const sessionSchema = z
+  .strictObject({
+    principal: z.string(),
+    role: z.enum(ROLES),
+    access: z.enum(['tokens', 'off']).describe('off: every caller on the machine of the server is its operator'),
+    version: z.string().describe('of Muster'),
+  })
+  .describe('who reads the page');
+
+type Session = z.infer<typeof sessionSchema>;
+
+/** Beginning and ending the session of a browser. Other callers need none. */
+export function sessionRoutes(instance: FastifyInstance, version: string): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/session',
+    { schema: { summary: 'Who the caller is', tags: ['access'], response: { 200: sessionSchema, ...PROBLEMS } } },
+    ({ caller }) => session(requireCaller(caller), version),
+  );
+  app.post(
+    '/v1/session',
+    {
+      schema: {
+        summary: 'Keep the token of this request in a cookie, for the page',
+        tags: ['access'],
+        response: { 200: sessionSchema, ...PROBLEMS },
+      },
+    },
+    (request, reply) => {
+      const { authorization } = request.headers;
+      const caller = requireCaller(request.caller);
+      if (authorization !== undefined && caller.token !== undefined)
+        reply.header('set-cookie', sessionCookie(authorization, isSecure(request)));
+      return session(caller, version);
+    },
+  );
+  app.delete(
+    '/v1/session',
+    { schema: { summary: 'Have the browser forget the token', tags: ['access'], response: { 204: z.undefined(), ...PROBLEMS } } },
+    async (request, reply) =>
+      reply
+        .header('set-cookie', endedSessionCookie(isSecure(request)))
+        .code(204)
+        .send(undefined),
+  );
+}
+
+function session({ principal, role, token }: Caller, version: string): Session {
+  return { principal, role, access: token === undefined ? 'off' : 'tokens', version };
+}
+
+/** A proxy before the server speaks TLS for it, and says so. */
+function isSecure({ headers, protocol }: FastifyRequest): boolean {
+  return protocol === 'https' || headers['x-forwarded-proto'] === 'https';
+}

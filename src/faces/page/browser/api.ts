@@ -1,0 +1,95 @@
+import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
+import type { Pool, PoolChange } from '../../http/schemas/pool-schemas.ts';
+
+/** What the server answers to a request that it refuses. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, detail: string) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface Session {
+  readonly principal: string;
+  readonly role: 'viewer' | 'submitter' | 'operator';
+  readonly access: 'tokens' | 'off';
+  readonly version: string;
+}
+
+export interface EvaluationPage {
+  readonly items: readonly EvaluationItem[];
+  readonly next: string | null;
+}
+
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly principal: string;
+  readonly action: string;
+  readonly target: string;
+}
+
+export interface ListedToken {
+  readonly id: string;
+  readonly principal: string;
+  readonly role: string;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+export const EPISODES_A_PAGE = 100;
+
+export const getSession = (): Promise<Session> => ask('GET', '/v1/session');
+export const beginSession = (token: string): Promise<Session> =>
+  ask('POST', '/v1/session', undefined, { authorization: `Bearer ${token}` });
+export const endSession = (): Promise<void> => ask('DELETE', '/v1/session');
+
+/** Latest first. @param query of `GET /v1/evaluations`. */
+export const listEvaluations = (query: Readonly<Record<string, string>>): Promise<EvaluationPage> =>
+  ask('GET', `/v1/evaluations?${new URLSearchParams(query).toString()}`);
+
+export const getEvaluation = (id: string): Promise<EvaluationResource> => ask('GET', `/v1/evaluations/${encodeURIComponent(id)}`);
+export const cancelEvaluation = (id: string): Promise<EvaluationResource> => ask('DELETE', `/v1/evaluations/${encodeURIComponent(id)}`);
+
+/** By index, `EPISODES_A_PAGE` of them. */
+export async function listEpisodes(id: string, arm: number, from: number, signal: AbortSignal): Promise<readonly EpisodeLine[]> {
+  const query = `arm=${arm}&from=${from}&limit=${EPISODES_A_PAGE}`;
+  const answer = await fetch(`/v1/evaluations/${encodeURIComponent(id)}/episodes?${query}`, { signal });
+  if (!answer.ok) throw await refusalOf(answer);
+  const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+  return lines.map((line): EpisodeLine => JSON.parse(line));
+}
+
+export const changePool = (name: string, change: PoolChange): Promise<Pool> =>
+  ask('PATCH', `/v1/pools/${encodeURIComponent(name)}`, change);
+export const listAudit = (): Promise<{ readonly items: readonly AuditEntry[] }> => ask('GET', '/v1/audit?limit=100');
+export const listTokens = (): Promise<{ readonly items: readonly ListedToken[] }> => ask('GET', '/v1/tokens?limit=100');
+
+/** The server's own answers are believed: page and server have one version. */
+async function ask<Answer>(method: string, url: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const content = body === undefined ? {} : { body: JSON.stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
+  let answer: Response;
+  try {
+    answer = await fetch(url, { method, headers, ...content });
+  } catch {
+    throw new Refusal(0, 'page.unreachable', 'the server does not answer; it may be restarting');
+  }
+  if (!answer.ok) throw await refusalOf(answer);
+  const text = await answer.text();
+  return JSON.parse(text === '' ? 'null' : text);
+}
+
+async function refusalOf(answer: Response): Promise<Refusal> {
+  const text = await answer.text();
+  try {
+    const { code = '', detail = answer.statusText }: { code?: string; detail?: string } = JSON.parse(text);
+    return new Refusal(answer.status, code, detail);
+  } catch {
+    return new Refusal(answer.status, '', `${answer.status} ${answer.statusText}`);
+  }
+}

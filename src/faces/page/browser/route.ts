@@ -1,0 +1,62 @@
+/** What the page shows; its address names it, so that it can be sent to a colleague. */
+export type Route =
+  | { readonly view: 'overview'; readonly filter: Filter }
+  | { readonly view: 'evaluation'; readonly id: string; readonly from: number; readonly arm: number }
+  | { readonly view: 'pools' }
+  | { readonly view: 'access' }
+  | { readonly view: 'unknown'; readonly path: string };
+
+/** Of evaluations. An empty text selects all. */
+export interface Filter {
+  readonly run: string;
+  readonly suite: string;
+  readonly state: string;
+}
+
+export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
+
+/** @param address path and query. */
+export function routeOf(address: URL): Route {
+  const [, room = '', name = '', ...rest] = address.pathname.split('/');
+  const { searchParams: query } = address;
+  if (rest.length > 0) return { view: 'unknown', path: address.pathname };
+  switch (room) {
+    case '':
+      return {
+        view: 'overview',
+        filter: { run: query.get('run') ?? '', suite: query.get('suite') ?? '', state: query.get('state') ?? '' },
+      };
+    case 'evaluations':
+      return { view: 'evaluation', id: decodeURIComponent(name), from: wholeNumber(query.get('from')), arm: wholeNumber(query.get('arm')) };
+    case 'pools':
+    case 'access':
+      return name === '' ? { view: room } : { view: 'unknown', path: address.pathname };
+    default:
+      return { view: 'unknown', path: address.pathname };
+  }
+}
+
+/** The address that `routeOf` reads as this route. */
+export function pathOf(route: Route): string {
+  switch (route.view) {
+    case 'overview':
+      return `/${queryOf({ ...route.filter })}`;
+    case 'evaluation':
+      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '' })}`;
+    case 'pools':
+    case 'access':
+      return `/${route.view}`;
+    case 'unknown':
+      return route.path;
+  }
+}
+
+function queryOf(parameters: Readonly<Record<string, string | number>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== '');
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function wholeNumber(text: string | null): number {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : 0;
+}

@@ -1,0 +1,106 @@
+import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
+import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
+import type { Pool } from '../../http/schemas/pool-schemas.ts';
+import type { AuditEntry, ListedToken, Session } from './api.ts';
+import type { Route } from './route.ts';
+
+/** All that the page shows. It is replaced, never changed. */
+export interface PageState {
+  readonly route: Route;
+  /** Undefined until the server has said who reads; null where a token is needed first. */
+  readonly session: Session | null | undefined;
+  readonly connection: 'connecting' | 'live' | 'lost';
+  /** Evaluations of the list by id, with what has changed since it was read. */
+  readonly evaluations: ReadonlyMap<string, EvaluationItem>;
+  /** Where the list goes on; null at its end, undefined while it has not been read. */
+  readonly next: string | null | undefined;
+  readonly pools: readonly Pool[];
+  readonly detail: Detail | undefined;
+  readonly access: Access | undefined;
+  /** What went wrong last, for the reader. */
+  readonly problem: string | undefined;
+  /** Milliseconds since 1970 of the server's clock, as far as it is known here. */
+  readonly now: number;
+}
+
+/** The evaluation that is looked at. */
+export interface Detail {
+  readonly id: string;
+  /** Null when there is none with this id. */
+  readonly evaluation: EvaluationResource | null | undefined;
+  /** How the interval has narrowed so far. */
+  readonly course: readonly CoursePoint[];
+  readonly episodes: readonly EpisodeLine[];
+}
+
+export interface CoursePoint {
+  readonly episodes: number;
+  readonly mean: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+export interface Access {
+  readonly audit: readonly AuditEntry[];
+  readonly tokens: readonly ListedToken[];
+}
+
+export function initialState(route: Route, now: number): PageState {
+  return {
+    route,
+    session: undefined,
+    connection: 'connecting',
+    evaluations: new Map(),
+    next: undefined,
+    pools: [],
+    detail: undefined,
+    access: undefined,
+    problem: undefined,
+    now,
+  };
+}
+
+/** What has changed since, in the order in which it was sent. */
+export function applyMessage(state: PageState, { evaluations = [], running = [], pools }: LiveMessage): PageState {
+  const shown = new Map(state.evaluations);
+  for (const item of evaluations) shown.set(item.id, item);
+  for (const { id, running: figures } of running) {
+    const item = shown.get(id);
+    if (item && isOpen(item)) shown.set(id, { ...item, running: figures });
+  }
+  return { ...state, evaluations: shown, pools: pools ?? state.pools, detail: withRunning(state.detail, shown) };
+}
+
+/** @param replaces whether the list is read anew, or goes on. */
+export function applyList(state: PageState, items: readonly EvaluationItem[], next: string | null, replaces: boolean): PageState {
+  const evaluations = new Map(replaces ? [] : state.evaluations);
+  for (const item of items) evaluations.set(item.id, item);
+  return { ...state, evaluations, next };
+}
+
+export function isOpen({ state }: Pick<EvaluationItem, 'state'>): boolean {
+  return state === 'waiting' || state === 'running';
+}
+
+/** Latest first, as the server lists them: ids of later ones sort after those of earlier ones. */
+export function shownEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
+  if (route.view !== 'overview') return [];
+  const { run, suite, state } = route.filter;
+  return [...evaluations.values()]
+    .filter((item) => (run === '' || item.run === run) && (suite === '' || item.suite === suite) && (state === '' || item.state === state))
+    .sort((a, b) => (a.createdAt === b.createdAt ? (a.id < b.id ? 1 : -1) : a.createdAt < b.createdAt ? 1 : -1));
+}
+
+/** A point of the course for figures of an evaluation; a comparison has none. */
+export function coursePoint(figures: EvaluationItem['running']): CoursePoint | undefined {
+  if (figures?.kind !== 'evaluation') return undefined;
+  const { episodes, mean, halfWidth } = figures;
+  const known = mean !== null && halfWidth !== null;
+  return { episodes, mean, low: known ? mean - halfWidth : null, high: known ? mean + halfWidth : null };
+}
+
+function withRunning(detail: Detail | undefined, evaluations: ReadonlyMap<string, EvaluationItem>): Detail | undefined {
+  const item = detail && evaluations.get(detail.id);
+  if (!detail?.evaluation || !item || !isOpen(detail.evaluation)) return detail;
+  return { ...detail, evaluation: { ...detail.evaluation, ...item } };
+}

@@ -1,0 +1,87 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
+import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { Actions } from '../actions.ts';
+import { curveChart } from '../charts/curve.ts';
+import { isOpen, type Detail, type PageState } from '../state.ts';
+import { ageOf, checkpointText, durationText, episodesText, estimateText, stateMark } from '../wording.ts';
+import { episodeTable } from './episodes.ts';
+
+/** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
+export function evaluationView(state: PageState, id: string, actions: Actions): TemplateResult {
+  const { detail } = state;
+  if (detail?.id !== id || detail.evaluation === undefined) return html`<p class="muted">Reading …</p>`;
+  if (detail.evaluation === null)
+    return html`<div class="card empty">
+      <h1>There is no evaluation <code>${id}</code></h1>
+      <p>It may have been deleted: the server keeps evaluations for <code>server.retentionDays</code> after their end.</p>
+    </div>`;
+  return found(detail, detail.evaluation, state, actions);
+}
+
+function found(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
+  return html`<section aria-labelledby="evaluation">
+    <div class="head">
+      <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
+      ${stateMark(evaluation)}
+      <p class="muted"><bdi>${checkpointText(evaluation)}</bdi> · by ${evaluation.principal} · ${ageOf(evaluation.createdAt, state.now)}</p>
+      ${mayCancel(evaluation, state) ? html`<button type="button" @click=${() => actions.cancel(evaluation.id)}>Cancel</button>` : nothing}
+      ${evaluation.summary ? html`<a class="button" href="/v1/evaluations/${evaluation.id}/report" target="_blank">Full report</a>` : nothing}
+    </div>
+    ${evaluation.failure ? html`<p class="warning"><b>${evaluation.failure.code}</b> ${evaluation.failure.message}</p>` : nothing}
+    <div class="card answer">
+      <p class="headline">${estimateText(evaluation)}</p>
+      ${targetLine(evaluation)}
+      <dl class="figures">
+        ${figure('episodes', episodesText(evaluation))} ${figure('in flight', inFlight(evaluation))}
+        ${figure('time', durationText(evaluation))} ${figure('labels', labelsText(evaluation))}
+      </dl>
+    </div>
+    ${detail.course.length < 2 ? nothing : html`<div class="card">${courseChart(detail)}</div>`}
+    ${episodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0 }, actions)}
+  </section>`;
+}
+
+function figure(name: string, text: string): TemplateResult {
+  return html`<div>
+    <dt>${name}</dt>
+    <dd>${text}</dd>
+  </div>`;
+}
+
+function mayCancel({ principal, state }: EvaluationResource, { session }: PageState): boolean {
+  if (!session || !isOpen({ state })) return false;
+  return session.role === 'operator' || (session.role === 'submitter' && session.principal === principal);
+}
+
+/** How near the interval is to its target. The number of episodes that it takes falls with the square of the half-width. */
+function targetLine({ running }: EvaluationResource): TemplateResult | typeof nothing {
+  if (running?.kind !== 'evaluation' || running.target === null || running.halfWidth === null) return nothing;
+  const share = Math.min(1, (running.target / running.halfWidth) ** 2);
+  return html`<p>
+    <progress max="1" .value=${share} aria-label="how near the interval is to its target"></progress>
+    ± ${running.target} was asked for${running.secondsLeft === null ? nothing : html` · ${formatDuration(running.secondsLeft)} left`}
+  </p>`;
+}
+
+function inFlight(evaluation: EvaluationResource): string {
+  return isOpen(evaluation) && evaluation.running ? formatCount(evaluation.running.inFlight) : '–';
+}
+
+function labelsText({ labels }: EvaluationResource): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? '–' : pairs.join(', ');
+}
+
+function courseChart({ course }: Detail): TemplateResult {
+  const last = course.at(-1);
+  return curveChart({
+    title: 'The interval, episode by episode',
+    xLabel: 'episodes',
+    x: course.map(({ episodes }) => episodes),
+    mean: course.map(({ mean }) => mean),
+    low: course.map(({ low }) => low),
+    high: course.map(({ high }) => high),
+    alternative: `The running mean and its interval over ${last?.episodes ?? 0} episodes.`,
+  });
+}

@@ -1,0 +1,86 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Actions } from '../actions.ts';
+import { NO_FILTER, type Route } from '../route.ts';
+import type { PageState } from '../state.ts';
+import { accessView } from './access.ts';
+import { evaluationView } from './evaluation.ts';
+import { link } from './link.ts';
+import { overview } from './overview.ts';
+import { poolsView } from './pools.ts';
+
+/** The whole page for a state. */
+export function page(state: PageState, actions: Actions): TemplateResult {
+  if (state.session === undefined) return html`<main><p class="muted">Reading …</p></main>`;
+  if (state.session === null) return signIn(state, actions);
+  return html`
+    <a class="skip" href="#main">Skip to the content</a>
+    <header>
+      <nav aria-label="Views">
+        <b class="brand">Muster</b>
+        ${link(actions, { view: 'overview', filter: NO_FILTER }, 'Evaluations', ['overview', 'evaluation'].includes(state.route.view))}
+        ${link(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
+        ${state.session.role === 'operator' ? link(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
+      </nav>
+      <p class="session">
+        <span class="connection ${state.connection}" role="status">${CONNECTION[state.connection]}</span>
+        <bdi>${state.session.principal}</bdi>
+        ${state.session.access === 'tokens' ? html`<button type="button" @click=${actions.signOut}>Sign out</button>` : nothing}
+      </p>
+    </header>
+    <main id="main">
+      ${
+        state.problem === undefined
+          ? nothing
+          : html`<p class="warning" role="alert">
+              ${state.problem} <button type="button" @click=${actions.dismissProblem}>Dismiss</button>
+            </p>`
+      }
+      ${content(state, state.route, actions)}
+    </main>
+    <footer>
+      <p>Muster ${state.session.version} · <a href="/docs/">the API</a></p>
+    </footer>
+  `;
+}
+
+const CONNECTION: Readonly<Record<PageState['connection'], string>> = {
+  connecting: 'connecting …',
+  live: 'live',
+  lost: 'connection lost; trying again',
+};
+
+function content(state: PageState, route: Route, actions: Actions): TemplateResult {
+  switch (route.view) {
+    case 'overview':
+      return overview(state, route.filter, actions);
+    case 'evaluation':
+      return evaluationView(state, route.id, actions);
+    case 'pools':
+      return poolsView(state, actions);
+    case 'access':
+      return accessView(state);
+    case 'unknown':
+      return html`<div class="card empty">
+        <h1>There is no page ${route.path}</h1>
+        <p>${link(actions, { view: 'overview', filter: NO_FILTER }, 'Show all evaluations')}</p>
+      </div>`;
+  }
+}
+
+function signIn(state: PageState, actions: Actions): TemplateResult {
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!(event.target instanceof HTMLFormElement)) return;
+    const token = new FormData(event.target).get('token');
+    if (typeof token === 'string' && token.trim() !== '') actions.signIn(token.trim());
+  };
+  return html`<main class="sign-in">
+    <form class="card" @submit=${onSubmit}>
+      <h1>Muster</h1>
+      ${state.problem === undefined ? nothing : html`<p class="warning" role="alert">${state.problem}</p>`}
+      <label>Token <input name="token" type="password" autocomplete="current-password" required placeholder="muster_…" autofocus /></label>
+      <button>Sign in</button>
+      <p class="muted">An operator makes tokens with <code>muster token create NAME --role viewer</code>.</p>
+    </form>
+  </main>`;
+}

@@ -1,0 +1,13 @@
+import { html, type TemplateResult } from 'lit-html';
+import type { Actions } from '../actions.ts';
+import { pathOf, type Route } from '../route.ts';
+
+/** A link within the page: opens without loading anew, and in a new tab as any link does. */
+export function link(actions: Actions, route: Route, content: unknown, isCurrent = false): TemplateResult {
+  const onClick = (event: MouseEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    actions.go(route);
+  };
+  return html`<a href=${pathOf(route)} aria-current=${isCurrent ? 'page' : 'false'} @click=${onClick}>${content}</a>`;
+}

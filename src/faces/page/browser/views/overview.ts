@@ -1,0 +1,148 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
+import type { Actions } from '../actions.ts';
+import { curveChart, type Curve } from '../charts/curve.ts';
+import { domainOf, intervalBar, type Domain } from '../charts/interval-bar.ts';
+import { NO_FILTER, type Filter } from '../route.ts';
+import { coursePoint, isOpen, shownEvaluations, type PageState } from '../state.ts';
+import { ageOf, barOf, checkpointText, durationText, episodesText, estimateText, rateText, stateMark } from '../wording.ts';
+import { link } from './link.ts';
+import { poolSummary } from './pools.ts';
+
+/** Evaluations as they come, each with its interval on the scale of its suite; of one run also the curve over its versions. */
+export function overview(state: PageState, filter: Filter, actions: Actions): TemplateResult {
+  const items = shownEvaluations(state);
+  return html`
+    <section aria-labelledby="evaluations">
+      <div class="head">
+        <h1 id="evaluations">Evaluations</h1>
+        <p class="muted">${countsText(items)}</p>
+        ${poolSummary(state.pools)}
+      </div>
+      ${filters(state, filter, actions)} ${filter.run === '' ? nothing : runCurve(items, filter.run)}
+      ${items.length === 0 ? emptyList(state) : table(items, state, actions)}
+      ${state.next ? html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>` : nothing}
+    </section>
+  `;
+}
+
+function countsText(items: readonly EvaluationItem[]): string {
+  const count = (state: EvaluationItem['state']): number => items.filter((item) => item.state === state).length;
+  return `${count('running')} running · ${count('waiting')} waiting · ${items.length} shown`;
+}
+
+function filters(state: PageState, filter: Filter, actions: Actions): TemplateResult {
+  const all = [...state.evaluations.values()];
+  const choose = (change: Partial<Filter>): void => actions.go({ view: 'overview', filter: { ...filter, ...change } });
+  const isFiltered = Object.values(filter).some((value) => value !== '');
+  return html`<form class="filters" @submit=${(event: Event) => event.preventDefault()}>
+    ${choice('Run', filter.run, distinct(all.map(({ run }) => run ?? '')), (run) => choose({ run }))}
+    ${choice('Suite', filter.suite, distinct(all.map(({ suite }) => suite)), (suite) => choose({ suite }))}
+    ${choice('State', filter.state, ['waiting', 'running', 'finished', 'cancelled', 'failed'], (value) => choose({ state: value }))}
+    ${isFiltered ? html`<button type="button" @click=${() => choose(NO_FILTER)}>Show all</button>` : nothing}
+  </form>`;
+}
+
+/** @param values without the chosen one, perhaps: an address can name what is not in the list. */
+function choice(label: string, chosen: string, values: readonly string[], onChoose: (value: string) => void): TemplateResult {
+  const all = distinct([...values, chosen]);
+  const onChange = ({ target }: Event): void => {
+    if (target instanceof HTMLSelectElement) onChoose(target.value);
+  };
+  return html`<label
+    >${label}
+    <select @change=${onChange}>
+      <option value="" ?selected=${chosen === ''}>all</option>
+      ${all.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value}</option>`)}
+    </select></label
+  >`;
+}
+
+function distinct(values: readonly string[]): readonly string[] {
+  return [...new Set(values.filter((value) => value !== ''))].sort();
+}
+
+function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult {
+  const points = items
+    .flatMap((item) => {
+      const point = coursePoint(item.running);
+      return item.version === null || point?.mean === undefined || point.mean === null ? [] : [{ version: item.version, ...point }];
+    })
+    .sort((a, b) => a.version - b.version);
+  if (points.length < 2) return html``;
+  const curve: Curve = {
+    title: `Mean return of ${run} by version`,
+    xLabel: 'version (training step)',
+    x: points.map(({ version }) => version),
+    mean: points.map(({ mean }) => mean),
+    low: points.map(({ low }) => low),
+    high: points.map(({ high }) => high),
+    alternative: `Mean return with its interval for ${points.length} versions of ${run}; the table below has the figures.`,
+  };
+  return html`<div class="card">${curveChart(curve)}</div>`;
+}
+
+function table(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
+  const domains = domainsBySuite(items);
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Evaluations">
+    <table class="evaluations">
+      <thead>
+        <tr>
+          <th>State</th>
+          <th>Suite</th>
+          <th>Checkpoint</th>
+          <th class="picture">Interval, against its target</th>
+          <th class="number">Estimate</th>
+          <th class="number">Episodes</th>
+          <th class="number">Rate</th>
+          <th class="number">Time</th>
+          <th>By</th>
+          <th class="number">Asked for</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${repeat(
+          items,
+          ({ id }) => id,
+          (item) => row(item, domains.get(item.suite), state.now, actions),
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function domainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<string, Domain> {
+  const bySuite = Map.groupBy(items, ({ suite }) => suite);
+  const domains = Array.from(bySuite, ([suite, group]) => [suite, domainOf(group.flatMap((item) => barOf(item) ?? []))] as const);
+  return new Map(domains.flatMap(([suite, domain]) => (domain ? [[suite, domain] as const] : [])));
+}
+
+function row(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
+  const bar = barOf(item);
+  return html`<tr class=${isOpen(item) ? 'open' : ''}>
+    <td>${stateMark(item)}</td>
+    <td class="name">
+      ${link(actions, { view: 'overview', filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
+    </td>
+    <th scope="row" class="name">
+      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0 }, html`<bdi>${checkpointText(item)}</bdi>`)}
+    </th>
+    <td class="picture">${bar && domain ? intervalBar(bar, domain, estimateText(item)) : nothing}</td>
+    <td class="number">${estimateText(item)}</td>
+    <td class="number">${episodesText(item)}</td>
+    <td class="number">${rateText(item)}</td>
+    <td class="number">${durationText(item)}</td>
+    <td class="name"><bdi>${item.principal}</bdi></td>
+    <td class="number">${ageOf(item.createdAt, now)}</td>
+  </tr>`;
+}
+
+function emptyList(state: PageState): TemplateResult {
+  if (state.next === undefined) return html`<p class="muted">Reading …</p>`;
+  return html`<div class="card empty">
+    <h2>No evaluation here yet</h2>
+    <p>Ask for one from a shell. It appears here at once.</p>
+    <pre><code>muster submit SUITE -c policy.safetensors --run my-run --step 1000 --server ${location.origin}</code></pre>
+  </div>`;
+}

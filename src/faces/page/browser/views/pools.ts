@@ -1,0 +1,92 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { formatCount } from '../../../../kernel/text/figures.ts';
+import type { Pool } from '../../../http/schemas/pool-schemas.ts';
+import type { Actions } from '../actions.ts';
+import type { PageState } from '../state.ts';
+
+const STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
+const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
+  leased: 'busy',
+  idle: 'idle',
+  warming: 'warming',
+  creating: 'creating',
+  destroying: 'ending',
+};
+/** More cells than this are drawn as one for several sandboxes. */
+const MOST_CELLS = 600;
+
+/** All pools in a line. */
+export function poolSummary(pools: readonly Pool[]): TemplateResult {
+  const busy = pools.reduce((sum, { sandboxes }) => sum + sandboxes.leased, 0);
+  const max = pools.reduce((sum, pool) => sum + pool.max, 0);
+  const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
+  return html`<p class="muted">
+    ${formatCount(busy)} of ${formatCount(max)} sandboxes busy${waiting > 0 ? html` · ${formatCount(waiting)} places wait` : nothing}
+  </p>`;
+}
+
+export function poolsView({ pools, session }: PageState, actions: Actions): TemplateResult {
+  const mayChange = session?.role === 'operator';
+  return html`<section aria-labelledby="pools">
+    <div class="head"><h1 id="pools">Pools</h1></div>
+    ${pools.length === 0 ? html`<p class="muted">Reading …</p>` : pools.map((pool) => poolCard(pool, mayChange, actions))}
+  </section>`;
+}
+
+function poolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateResult {
+  const { name, min, max, warm, phase, waiting, totals, obstacles, lastErrors, draining } = pool;
+  const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
+  return html`<article class="card pool" aria-label="pool ${name}">
+    <div class="head">
+      <h2><bdi>${name}</bdi></h2>
+      <span class="state ${draining ? 'waiting' : phase}">${draining ? 'draining' : phase}</span>
+      <p class="muted">at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} places wait</p>
+      ${mayChange ? poolControls(pool, actions) : nothing}
+    </div>
+    ${cells(pool)}
+    ${obstacles.map(
+      ({ kind, sandboxes, detail }) =>
+        html`<p class="warning"><b>${kind}</b> keeps ${sandboxes} sandboxes from getting ready: ${detail}</p>`,
+    )}
+    ${errors.map(([what, text]) => html`<p class="warning"><b>last failed ${what}</b>: ${text}</p>`)}
+    <dl class="figures">
+      ${Object.entries(totals).map(
+        ([event, count]) =>
+          html`<div>
+            <dt>${event}</dt>
+            <dd>${formatCount(count)}</dd>
+          </div>`,
+      )}
+    </dl>
+  </article>`;
+}
+
+function poolControls({ name, draining, max }: Pool, actions: Actions): TemplateResult {
+  const onScale = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!(event.target instanceof HTMLFormElement)) return;
+    const wanted = Number(new FormData(event.target).get('max'));
+    if (Number.isInteger(wanted) && wanted > 0) actions.changePool(name, { max: wanted });
+  };
+  return html`<form class="controls" @submit=${onScale}>
+    <label>at most <input name="max" type="number" min="1" max="100000" .value=${String(max)} /></label>
+    <button>Scale</button>
+    <button type="button" @click=${() => actions.changePool(name, { draining: !draining })}>${draining ? 'Resume' : 'Drain'}</button>
+  </form>`;
+}
+
+/** One cell a sandbox, in the order of `STATES`, then free places up to the bound. */
+function cells({ sandboxes, max }: Pool): TemplateResult {
+  const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
+  const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);
+  const drawn = STATES.flatMap((state) => Array<string>(Math.ceil(sandboxes[state] / perCell)).fill(state));
+  const free = Math.max(0, Math.ceil(max / perCell) - drawn.length);
+  const words = STATES.map((state) => `${sandboxes[state]} ${WORDS[state]}`).join(', ');
+  return html`<div class="cells" role="img" aria-label="${words}">
+      ${drawn.map((state) => html`<i class=${state}></i>`)} ${Array.from({ length: free }, () => html`<i class="free"></i>`)}
+    </div>
+    <ul class="legend">
+      ${STATES.map((state) => html`<li><i class=${state}></i>${formatCount(sandboxes[state])} ${WORDS[state]}</li>`)}
+      ${perCell > 1 ? html`<li>a cell stands for ${perCell} sandboxes</li>` : nothing}
+    </ul>`;
+}

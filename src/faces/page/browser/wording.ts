@@ -1,0 +1,64 @@
+import { html, type TemplateResult } from 'lit-html';
+import { formatAge, formatCount, formatDuration, formatFigure } from '../../../kernel/text/figures.ts';
+import type { EvaluationItem } from '../../http/schemas/evaluation-schemas.ts';
+import type { Bar } from './charts/interval-bar.ts';
+import { isOpen } from './state.ts';
+
+/** Numbers and times of evaluations as the page writes them. */
+
+const NONE = '–';
+
+/** `483.1 ± 9.2`; a dash while there is none. */
+export function estimateText(item: EvaluationItem): string {
+  const figures = item.running;
+  if (figures?.kind === 'comparison') return comparisonText(figures.candidates);
+  if (!figures || figures.mean === null) return NONE;
+  const { mean, halfWidth } = figures;
+  return halfWidth === null ? formatFigure(mean, 0) : `${formatFigure(mean, halfWidth)} ± ${formatFigure(halfWidth, halfWidth)}`;
+}
+
+function comparisonText(candidates: readonly { readonly verdict: string | null; readonly difference: number | null }[]): string {
+  const decided = candidates.filter(({ verdict }) => verdict !== null);
+  const [only] = candidates;
+  if (candidates.length !== 1 || !only) return `${decided.length} of ${candidates.length} decided`;
+  return only.verdict ?? (only.difference === null ? NONE : `difference ${formatFigure(only.difference, 0)}`);
+}
+
+export function barOf({ running }: EvaluationItem): Bar | undefined {
+  if (running?.kind !== 'evaluation' || running.mean === null) return undefined;
+  return { mean: running.mean, halfWidth: running.halfWidth, target: running.target };
+}
+
+/** What is left, or how long it took. */
+export function durationText(item: EvaluationItem): string {
+  const { running, startedAt, endedAt } = item;
+  if (isOpen(item)) return running?.secondsLeft === null || !running ? NONE : `${formatDuration(running.secondsLeft)} left`;
+  if (startedAt === null || endedAt === null) return NONE;
+  return formatDuration((Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
+}
+
+export function episodesText({ running }: EvaluationItem): string {
+  return running ? formatCount(running.episodes) : NONE;
+}
+
+export function rateText(item: EvaluationItem): string {
+  return isOpen(item) && item.running ? `${formatCount(item.running.episodesPerSecond)}/s` : '';
+}
+
+/** How long ago, with the exact time on hover. @param now milliseconds since 1970. */
+export function ageOf(time: string, now: number): TemplateResult {
+  return html`<time datetime=${time} title=${time}>${formatAge(now - Date.parse(time))} ago</time>`;
+}
+
+/** The last part of its address, with the version of its run. */
+export function checkpointText({ checkpoints, run, version }: EvaluationItem): string {
+  const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
+  const file = subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;
+  const others = checkpoints.length - (checkpoints.some(({ part }) => part === 'baseline') ? 1 : 0);
+  const name = others > 1 ? `${others} candidates` : file;
+  return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;
+}
+
+export function stateMark({ state }: Pick<EvaluationItem, 'state'>): TemplateResult {
+  return html`<span class="state ${state}">${state}</span>`;
+}

@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { InputError } from '../../kernel/errors.ts';
+import { PACKAGE_ROOT, resolveBeside } from '../../kernel/package-root.ts';
+import type { PageFile, PageFiles } from './page-files-thread.ts';
+
+/** Addresses of the page. It shows what its address names; `/page/` has the files that it is made of. */
+const ADDRESSES = ['/', '/evaluations/:id', '/pools', '/access'] as const;
+
+/** Nothing inline, nothing from elsewhere, in no frame of another site. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+interface Page {
+  readonly html: string;
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+/** The live page. Its files are collected at the first request: most servers are asked by programs alone. */
+export function pageRoutes(app: FastifyInstance): void {
+  let collected: Promise<Page> | undefined;
+  const page = (): Promise<Page> => (collected ??= collectPage());
+  for (const address of ADDRESSES)
+    app.get(address, { schema: { hide: true } }, async (_request, reply) => {
+      const { html } = await page();
+      return secure(reply).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(html);
+    });
+  app.get<{ Params: { readonly '*': string } }>('/page/*', { schema: { hide: true } }, async ({ params }, reply) => {
+    const file = (await page()).files.get(params['*']);
+    if (!file)
+      throw new InputError('request.not-found', 'there is no such file of the page; it may be of another version: load the page again');
+    return secure(reply)
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('content-encoding', 'gzip')
+      .type(file.type)
+      .send(Buffer.from(file.gzipped));
+  });
+}
+
+function secure(reply: FastifyReply): FastifyReply {
+  return reply
+    .header('content-security-policy', POLICY)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .header('cross-origin-opener-policy', 'same-origin');
+}
+
+async function collectPage(): Promise<Page> {
+  const { digest, entry, style, files } = await collectFiles();
+  const base = `/page/${digest}`;
+  return {
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Muster</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}/${style}">
+<script type="module" src="${base}/${entry}"></script>
+</head>
+<body><div id="page"></div><noscript>The page needs JavaScript. Without it, <code>muster list</code> shows evaluations in a terminal.</noscript></body>
+</html>
+`,
+    files: new Map(files.map((file) => [`${digest}/${file.path}`, file])),
+  };
+}
+
+/** In a thread, which ends by itself: types are stripped from TypeScript where Muster runs from its sources, and Node warns of that on stderr. */
+async function collectFiles(): Promise<PageFiles> {
+  const thread = resolveBeside(import.meta.url, 'page-files-thread');
+  const entry = join(import.meta.dirname, `browser/app${extname(thread.pathname)}`);
+  const worker = new Worker(thread, {
+    workerData: { entry, root: PACKAGE_ROOT },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  });
+  const [files]: readonly PageFiles[] = await once(worker, 'message');
+  if (!files) throw new Error('the thread that collects the files of the page sent none');
+  return files;
+}

@@ -1,0 +1,115 @@
+import { DARK, LIGHT, type Palette } from '../report/text/palette.ts';
+
+/** Custom properties named like the palette's colours. The band of a curve lies over its grid, so it lets that through. */
+function properties(palette: Palette): string {
+  const colours = Object.entries(palette).map(([name, colour]) => `--${name}:${colour}`);
+  return [...colours, '--band:color-mix(in srgb, var(--estimate) 18%, transparent)'].join(';');
+}
+
+const LAYOUT = `
+*{box-sizing:border-box}
+html{color-scheme:light dark;-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+header,main,footer{max-width:100rem;margin:0 auto;padding:0 1.25rem}
+header{display:flex;flex-wrap:wrap;gap:.25rem 1.5rem;align-items:center;justify-content:space-between;padding-top:.75rem;padding-bottom:.75rem;border-bottom:1px solid var(--line)}
+nav{display:flex;flex-wrap:wrap;gap:.25rem .5rem;align-items:center}
+nav a{padding:.3rem .7rem;border-radius:8px;text-decoration:none;color:var(--muted);font-weight:600}
+nav a[aria-current=page]{color:var(--text);background:var(--grid)}
+.brand{font-size:1.15rem;letter-spacing:-.01em;margin-right:.75rem}
+.session{display:flex;flex-wrap:wrap;gap:.75rem;align-items:center;color:var(--muted);font-size:.9rem}
+footer{padding-top:1.5rem;padding-bottom:2rem;color:var(--muted);font-size:.85rem}
+h1,h2,p,ul,dl,dd,figure{margin:0}
+h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em}
+h2{font-size:1.1rem}
+main{padding-top:1.25rem}
+section{display:grid;gap:1rem;grid-template-columns:minmax(0,1fr)}
+.head{display:flex;flex-wrap:wrap;gap:.4rem 1rem;align-items:baseline}
+.muted{color:var(--muted)}
+a{color:var(--estimate)}
+code,pre{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.86em}
+pre{overflow:auto;max-height:16rem;margin:.5rem 0 0;white-space:pre-wrap;overflow-wrap:anywhere}
+bdi{overflow-wrap:anywhere}
+button,.button,input,select{font:inherit;color:var(--text);background:var(--surface);border:1px solid var(--line);border-radius:8px;padding:.25rem .7rem}
+button,.button{cursor:pointer;text-decoration:none;font-weight:600;font-size:.9rem}
+button:hover,.button:hover{background:var(--grid)}
+:focus-visible{outline:2px solid var(--estimate);outline-offset:2px}
+.skip{position:absolute;left:-99rem}
+.skip:focus{left:1rem;top:.5rem;background:var(--surface);padding:.5rem}
+.card{background:var(--surface);border:1px solid var(--line);border-radius:12px;padding:1rem 1.15rem;min-width:0}
+.empty{display:grid;gap:.6rem;max-width:44rem}
+.empty pre{background:var(--page);border-radius:8px;padding:.7rem .9rem;margin:0}
+.warning{background:var(--cautionArea);color:var(--caution);border:1px solid var(--caution);border-radius:10px;padding:.5rem .85rem;overflow-wrap:anywhere;white-space:pre-wrap}
+.filters,.controls{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
+.filters label,.controls label{display:flex;gap:.5rem;align-items:center;color:var(--muted);font-size:.9rem}
+.filters select{max-width:16rem}
+.controls input{width:6rem}
+.sign-in{display:grid;min-height:90vh;place-content:center;grid-template-columns:min(26rem,100%)}
+.sign-in form{display:grid;gap:.9rem}
+.sign-in label{display:grid;gap:.3rem;color:var(--muted);font-size:.9rem}
+`;
+
+const TABLES = `
+.scroll{overflow:auto;padding-top:.25rem;padding-bottom:.25rem}
+table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
+th,td{padding:.42rem .9rem .42rem 0;text-align:left;vertical-align:baseline;border-bottom:1px solid var(--grid);white-space:nowrap}
+th:last-child,td:last-child{padding-right:0}
+tbody tr:last-child>*{border-bottom:0}
+thead th{color:var(--muted);font-weight:600;font-size:.8rem;position:sticky;top:0;background:var(--surface)}
+tbody th{font-weight:600}
+.number{text-align:right}
+td.name,th.name{white-space:normal;min-width:6rem;max-width:22rem}
+td.name a{color:inherit;text-decoration-color:var(--line)}
+.picture{min-width:9rem;width:22%}
+tr.failed td{color:var(--bad)}
+tr.lost td{color:var(--caution)}
+.said{white-space:normal;min-width:5rem}
+summary{cursor:pointer;color:var(--muted)}
+.state{display:inline-block;font-size:.82rem;font-weight:600;border-radius:999px;padding:0 .6rem;background:var(--grid);color:var(--muted)}
+.state.running,.state.starting,.state.open{background:var(--area);color:var(--text)}
+.state.finished{background:var(--goodArea);color:var(--good)}
+.state.failed{background:var(--badArea);color:var(--bad)}
+.state.waiting{background:var(--cautionArea);color:var(--caution)}
+`;
+
+const FIGURES = `
+.bar{display:block;width:100%;height:18px;overflow:visible}
+.bar .target{fill:var(--targetArea);stroke:var(--target);stroke-width:.6}
+.bar .interval{fill:var(--estimate);fill-opacity:.45}
+.bar .mean{fill:var(--estimate)}
+.answer{display:grid;gap:.6rem}
+.headline{font-size:2.6rem;line-height:1.1;font-weight:650;letter-spacing:-.02em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.figures{display:flex;flex-wrap:wrap;gap:.5rem 2.25rem;font-variant-numeric:tabular-nums}
+.figures dt{color:var(--muted);font-size:.85rem}
+.figures dd{font-weight:600;overflow-wrap:anywhere}
+progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:middle;margin-right:.5rem}
+.curve figcaption{font-weight:600;margin-bottom:.5rem}
+.canvas{min-height:340px;min-width:0}
+.u-legend{font-size:.85rem;color:var(--muted)}
+.connection::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:50%;background:var(--caution);margin-right:.4rem}
+.connection.live::before{background:var(--good)}
+.connection.lost::before{background:var(--bad)}
+.pool{display:grid;gap:.75rem}
+.cells{display:flex;flex-wrap:wrap;gap:3px}
+.cells i,.legend i{display:inline-block;width:13px;height:13px;border-radius:3px;border:1px solid var(--line)}
+i.leased{background:var(--estimate);border-color:var(--estimate)}
+i.idle{background:var(--area);border-color:var(--estimate)}
+i.warming{background:var(--targetArea);border-color:var(--target)}
+i.creating{background:repeating-linear-gradient(45deg,var(--targetArea) 0 3px,var(--surface) 3px 6px);border-color:var(--target)}
+i.destroying{background:repeating-linear-gradient(45deg,var(--grid) 0 3px,var(--muted) 3px 5px);border-color:var(--muted)}
+.legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;padding:0;color:var(--muted);font-size:.85rem}
+.legend li{display:flex;align-items:center;gap:.4rem}
+@media (max-width:40rem){
+header,main,footer{padding-left:.75rem;padding-right:.75rem}
+.headline{font-size:2rem}
+.card{padding:.8rem}
+}
+@media print{
+header,.filters,.controls,button,.skip{display:none}
+html{color-scheme:light}
+.state,.cells i{print-color-adjust:exact}
+}
+`;
+
+export const STYLE = `:root{${properties(LIGHT)}}
+@media screen and (prefers-color-scheme:dark){:root{${properties(DARK)}}}
+${LAYOUT}${TABLES}${FIGURES}`;

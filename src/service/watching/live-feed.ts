@@ -1,0 +1,169 @@
+import type { EvaluationCatalogue } from '../../evaluation-store/evaluation-catalogue.ts';
+import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import type { EvaluationId } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import { Listener, type News } from '../playing/news.ts';
+import type { RunningFigures } from '../orders/running-figures.ts';
+
+export interface LiveFeedOptions {
+  readonly evaluations: Pick<EvaluationCatalogue, 'find' | 'list'>;
+  readonly news: News;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What has changed since the reader's last look. */
+export interface LiveChanges {
+  /** New ones, and ones that began or ended. */
+  readonly evaluations: readonly StoredEvaluation[];
+  /** Of evaluations of which nothing else has changed. */
+  readonly running: ReadonlyMap<EvaluationId, RunningFigures>;
+  /** More has changed than is kept for one reader: it has to read the list again. */
+  readonly isIncomplete: boolean;
+}
+
+/** Readers hear of changes this often at most. A person sees no difference, and an evaluation reports once a second. */
+const TICK_MILLISECONDS = 500;
+/** How often to look for changes that another process on the same store has made. */
+const ELSEWHERE_MILLISECONDS = 5000;
+const ELSEWHERE_LIMIT = 200;
+/** Of one reader, changes that it has not taken. */
+const MOST_KEPT = 2000;
+/** Rows that are read in one tick. The others follow in the next. */
+const ROWS_AT_A_TIME = 50;
+
+/**
+ * Changes of all evaluations, for pages that show many of them. It is idle without readers. With readers, it hears what this process plays, reads each
+ * changed row once for all readers, and looks now and then for what other processes have changed.
+ */
+export class LiveFeed {
+  readonly #options: LiveFeedOptions;
+  readonly #readers = new Set<Reader>();
+  /** Rows to read in the next ticks, oldest first. */
+  readonly #changed = new Set<EvaluationId>();
+  #running = new Map<EvaluationId, RunningFigures>();
+  /** Evaluations that were open, and not played here, at the last look. */
+  #elsewhere: ReadonlySet<EvaluationId> = new Set();
+  #elsewhereAt = -Infinity;
+  #work: Disposable | undefined;
+
+  constructor(options: LiveFeedOptions) {
+    this.#options = options;
+  }
+
+  /** One item a tick, perhaps without a change, until the signal is aborted. */
+  async *read(signal: AbortSignal): AsyncGenerator<LiveChanges> {
+    const reader = new Reader();
+    this.#readers.add(reader);
+    this.#work ??= this.#begin();
+    try {
+      while (!signal.aborted) {
+        await reader.next(this.#options.clock, signal);
+        if (!signal.aborted) yield reader.take();
+      }
+    } finally {
+      this.#readers.delete(reader);
+      reader[Symbol.dispose]();
+      if (this.#readers.size === 0) this.#end();
+    }
+  }
+
+  #begin(): Disposable {
+    const { news, clock } = this.#options;
+    const work = new DisposableStack();
+    work.use(
+      news.listenToAll((evaluation, running) => {
+        if (running === undefined) this.#changed.add(evaluation);
+        else this.#running.set(evaluation, running);
+      }),
+    );
+    let timer: Disposable | undefined;
+    const tick = (): void => {
+      timer = clock.after(TICK_MILLISECONDS, () => void this.#publish().finally(() => this.#work === work && tick()));
+    };
+    work.defer(() => timer?.[Symbol.dispose]());
+    tick();
+    return work;
+  }
+
+  #end(): void {
+    this.#work?.[Symbol.dispose]();
+    this.#work = undefined;
+    this.#changed.clear();
+    this.#running.clear();
+    this.#elsewhere = new Set();
+    this.#elsewhereAt = -Infinity;
+  }
+
+  async #publish(): Promise<void> {
+    const running = this.#running;
+    this.#running = new Map();
+    let rows: readonly StoredEvaluation[] = [];
+    try {
+      await this.#lookElsewhere();
+      rows = await this.#readChanged();
+    } catch (error) {
+      // What could not be read stays among the changed ones.
+      this.#options.log.warn({ error: messageOf(error) }, 'changes of evaluations could not be read for open pages');
+    }
+    for (const reader of this.#readers) reader.put(rows, running);
+  }
+
+  async #readChanged(): Promise<readonly StoredEvaluation[]> {
+    const ids = [...this.#changed].slice(0, ROWS_AT_A_TIME);
+    const rows = await Promise.all(ids.map((id) => this.#options.evaluations.find(id)));
+    for (const id of ids) this.#changed.delete(id);
+    return rows.filter((row) => row !== undefined);
+  }
+
+  async #lookElsewhere(): Promise<void> {
+    const { evaluations, clock } = this.#options;
+    if (clock.now() - this.#elsewhereAt < ELSEWHERE_MILLISECONDS) return;
+    this.#elsewhereAt = clock.now();
+    const { items } = await evaluations.list({ states: ['waiting', 'running'] }, { limit: ELSEWHERE_LIMIT, after: undefined });
+    const open = new Set(items.map(({ id }) => id));
+    for (const id of open.union(this.#elsewhere)) this.#changed.add(id);
+    this.#elsewhere = open;
+  }
+}
+
+/** What one reader has not taken yet. */
+class Reader implements Disposable {
+  #rows = new Map<EvaluationId, StoredEvaluation>();
+  #running = new Map<EvaluationId, RunningFigures>();
+  #isIncomplete = false;
+  #wake: () => void = () => undefined;
+  readonly #wait = new Listener((wake) => {
+    this.#wake = wake;
+    return () => undefined;
+  });
+
+  put(rows: readonly StoredEvaluation[], running: ReadonlyMap<EvaluationId, RunningFigures>): void {
+    for (const row of rows) this.#rows.set(row.id, row);
+    for (const [id, figures] of running) this.#running.set(id, figures);
+    if (this.#rows.size + this.#running.size > MOST_KEPT) {
+      this.#rows.clear();
+      this.#running.clear();
+      this.#isIncomplete = true;
+    }
+    this.#wake();
+  }
+
+  take(): LiveChanges {
+    const changes = { evaluations: [...this.#rows.values()], running: this.#running, isIncomplete: this.#isIncomplete };
+    this.#rows = new Map();
+    this.#running = new Map();
+    this.#isIncomplete = false;
+    return changes;
+  }
+
+  async next(clock: Clock, signal: AbortSignal): Promise<void> {
+    await this.#wait.next(clock, ELSEWHERE_MILLISECONDS, signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#wait[Symbol.dispose]();
+  }
+}
