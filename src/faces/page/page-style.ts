@@ -98,6 +98,16 @@ i.creating{background:repeating-linear-gradient(45deg,var(--targetArea) 0 3px,va
 i.destroying{background:repeating-linear-gradient(45deg,var(--grid) 0 3px,var(--muted) 3px 5px);border-color:var(--muted)}
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;padding:0;color:var(--muted);font-size:.85rem}
 .legend li{display:flex;align-items:center;gap:.4rem}
+@media (max-width:48rem){
+.evaluations thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.evaluations,.evaluations tbody{display:block}
+.evaluations tr{display:grid;grid-template-columns:auto 1fr auto;gap:.15rem .75rem;padding:.6rem 0;border-bottom:1px solid var(--grid)}
+.evaluations tr:last-child{border-bottom:0}
+.evaluations tbody tr>*{border:0;padding:0;width:auto;min-width:0;max-width:none}
+.evaluations th.name,.evaluations .picture{grid-column:1/-1}
+.evaluations th.name{order:-1}
+.evaluations .number{text-align:left}
+}
 @media (max-width:40rem){
 header,main,footer{padding-left:.75rem;padding-right:.75rem}
 .headline{font-size:2rem}

@@ -7,9 +7,11 @@ import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { figureRoutes } from '../../../src/faces/http/figures.ts';
 import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
+import { liveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
 import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { suiteRoutes } from '../../../src/faces/http/routes/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
+import { pageRoutes } from '../../../src/faces/page/page-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
 import { ServerFixture, type Answer } from '../../support/server-fixture.ts';
@@ -35,6 +37,8 @@ function guarded(requestsPerMinute?: number): Promise<ServerFixture> {
     ],
   }));
 }
+
+async function* never(): AsyncGenerator<never> {}
 
 /** Headers of a token that was made now. */
 async function as({ fixture }: ServerFixture, role: Role, principal: string = role, lifetimeMs?: number): Promise<Record<string, string>> {
@@ -149,6 +153,15 @@ describe('a server that takes tokens', () => {
         (app) => figureRoutes(app, new Registry()),
         (app) => tokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
         (app) => auditRoute(app, store.audit),
+        (app, room) =>
+          liveRoutes(app, {
+            service: { followAll: () => never() },
+            pools: new PoolService(NO_POOLS, store.audit, clock),
+            use,
+            clock,
+            room,
+          }),
+        pageRoutes,
         (app) => {
           for (const [call] of Object.entries(NEEDS)) {
             const [method = '', path = ''] = call.split(' ');

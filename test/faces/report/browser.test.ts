@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReportDocument } from '../../../src/faces/report/document.ts';
 import { reportPage } from '../../../src/faces/report/page.ts';
 import { DARK, LIGHT } from '../../../src/faces/report/text/palette.ts';
-import { openBrowser } from './chromium.ts';
-import type { Browser } from './chromium.ts';
+import { openBrowser } from '../../support/chromium.ts';
+import type { Browser } from '../../support/chromium.ts';
 import { candidate, comparison, courseTo, evaluation, nothing, tasksOf } from './documents.ts';
 import { rootOf, valueAt } from './page-text.ts';
 

@@ -5,6 +5,7 @@ import * as api from './api.ts';
 import { pathOf, routeOf, type Route } from './route.ts';
 import { applyList, applyMessage, coursePoint, initialState, isOpen, type CoursePoint, type Detail, type PageState } from './state.ts';
 import { page } from './views/frame.ts';
+import { titleOf } from './wording.ts';
 
 /** The page in a browser: reads what its address names, follows the server's one stream of changes, and draws the state at most once a frame. */
 
@@ -48,6 +49,7 @@ function update(change: Partial<PageState>): void {
   requestAnimationFrame(() => {
     isDrawing = false;
     render(page(state, actions), root);
+    document.title = state.session ? titleOf(state) : 'Muster';
   });
 }
 

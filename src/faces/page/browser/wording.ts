@@ -2,7 +2,7 @@ import { html, type TemplateResult } from 'lit-html';
 import { formatAge, formatCount, formatDuration, formatFigure } from '../../../kernel/text/figures.ts';
 import type { EvaluationItem } from '../../http/schemas/evaluation-schemas.ts';
 import type { Bar } from './charts/interval-bar.ts';
-import { isOpen } from './state.ts';
+import { isOpen, type PageState } from './state.ts';
 
 /** Numbers and times of evaluations as the page writes them. */
 
@@ -57,6 +57,22 @@ export function checkpointText({ checkpoints, run, version }: EvaluationItem): s
   const others = checkpoints.length - (checkpoints.some(({ part }) => part === 'baseline') ? 1 : 0);
   const name = others > 1 ? `${others} candidates` : file;
   return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;
+}
+
+/** Of the browser's tab: what is looked at comes first, since tabs are narrow. */
+export function titleOf({ route, detail }: PageState): string {
+  switch (route.view) {
+    case 'overview':
+      return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;
+    case 'evaluation':
+      return `${detail?.evaluation ? `${estimateText(detail.evaluation)} · ${detail.evaluation.suite}` : route.id} · Muster`;
+    case 'pools':
+      return 'Pools · Muster';
+    case 'access':
+      return 'Access · Muster';
+    case 'unknown':
+      return 'Muster';
+  }
 }
 
 export function stateMark({ state }: Pick<EvaluationItem, 'state'>): TemplateResult {

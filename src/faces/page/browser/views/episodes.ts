@@ -55,7 +55,7 @@ function pages(episodes: readonly EpisodeLine[], id: string, { from, arm }: Plac
 }
 
 function rows(episodes: readonly EpisodeLine[]): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Episodes">
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of episodes">
     <table>
       <thead>
         <tr>

@@ -78,6 +78,7 @@ function signIn(state: PageState, actions: Actions): TemplateResult {
     <form class="card" @submit=${onSubmit}>
       <h1>Muster</h1>
       ${state.problem === undefined ? nothing : html`<p class="warning" role="alert">${state.problem}</p>`}
+      <input type="text" name="user" autocomplete="username" hidden />
       <label>Token <input name="token" type="password" autocomplete="current-password" required placeholder="muster_…" autofocus /></label>
       <button>Sign in</button>
       <p class="muted">An operator makes tokens with <code>muster token create NAME --role viewer</code>.</p>

@@ -85,7 +85,7 @@ function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult
 
 function table(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
   const domains = domainsBySuite(items);
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Evaluations">
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of evaluations">
     <table class="evaluations">
       <thead>
         <tr>

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import nock from 'nock';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MusterServer } from '../../end-to-end/muster-server.ts';
+import { CARTPOLE, LATE, SOURCES, Stage } from '../../end-to-end/stage.ts';
+import { freePort } from '../../support/free-port.ts';
+import { openBrowser, type Browser } from '../../support/chromium.ts';
+
+const HOSTILE = `<script>document.title='owned'</script>\u202e"><img src=x onerror="document.title='owned'">`;
+const WIDTHS = [360, 1440, 3840] as const;
+
+let stage: Stage;
+let config: string;
+let server: MusterServer;
+let browser: Browser;
+/** Of an operator. */
+let token: string;
+/** An evaluation that has ended. */
+let ended: string;
+
+beforeAll(async () => {
+  nock.enableNetConnect('127.0.0.1');
+  stage = await Stage.open();
+  config = await stage.write('page.json', {
+    stateDir: stage.stateDir,
+    sources: SOURCES,
+    pool: { max: 2 },
+    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE } },
+  });
+  const made = await stage.run(['token', 'create', 'team', '--role', 'operator', '--config', config]);
+  token = /muster_[0-9a-f]{16}_[\w-]+/.exec(made.stdout)?.[0] ?? '';
+  server = await MusterServer.start(stage, config);
+  browser = await openBrowser();
+  ended = await submit(60, { run: HOSTILE, version: 1 });
+  await submit(50, { run: HOSTILE, version: 2 });
+  await waitFor(async () => (await api(`/v1/evaluations/${ended}`)).state === 'finished');
+});
+afterAll(async () => {
+  await browser?.[Symbol.asyncDispose]();
+  await server?.command[Symbol.asyncDispose]();
+  await stage?.[Symbol.asyncDispose]();
+  nock.disableNetConnect();
+});
+
+const itemSchema = z.looseObject({
+  id: z.string(),
+  state: z.string(),
+  running: z.looseObject({ mean: z.number().nullable(), halfWidth: z.number().nullable(), episodes: z.int() }).nullable(),
+});
+type Item = z.infer<typeof itemSchema>;
+
+async function api(path: string, body?: object): Promise<Item> {
+  const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const answer = await fetch(`${server.url}${path}`, { ...content, headers });
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  return itemSchema.parse(await answer.json());
+}
+
+async function submit(
+  halfWidth: number,
+  { run, version, ...more }: { readonly run: string; readonly version: number; readonly cache?: 'off' },
+): Promise<string> {
+  const stop = { rule: 'certified', halfWidth };
+  return (await api('/v1/evaluations', { suite: 'cartpole', checkpoint: { uri: LATE, run, version }, stop, ...more })).id;
+}
+
+async function waitFor(isSo: () => Promise<boolean>): Promise<void> {
+  await server.command.until('what the test waits for', isSo);
+}
+
+interface Visit extends AsyncDisposable {
+  readonly page: Page;
+  /** What the browser had to complain about, and requests to other hosts. */
+  readonly complaints: readonly string[];
+}
+
+async function visit(path: string, context: BrowserContext = browser.context): Promise<Visit> {
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol !== 'data:' && origin !== server.url) complaints.push(`a request to ${request.url()}`);
+  });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.goto(`${server.url}${path}`);
+  return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
+}
+
+/** The browser keeps the session for the visits that follow. */
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+}
+
+describe('the live page', () => {
+  it('shows nothing but a form without a good token, and forgets all at the end of a session', async () => {
+    await using opened = await visit(`/evaluations/${ended}`);
+    const { page } = opened;
+    await page.getByLabel('Token').fill(`muster_0123456789abcdef_${'x'.repeat(43)}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('no such token').waitFor();
+    expect(await page.locator('table').count()).toBe(0);
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    // The address said what to show.
+    await page.getByRole('heading', { name: 'Episodes' }).waitFor();
+    expect(await page.evaluate('document.cookie')).toBe('');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    await page.reload();
+    await page.getByLabel('Token').waitFor();
+    expect(await page.locator('table').count()).toBe(0);
+  });
+
+  it('shows an evaluation as it is accepted, played and answered, with the figures of the API', async () => {
+    await using opened = await visit('/');
+    const { page, complaints } = opened;
+    await signIn(page);
+    const before = await page.locator('.evaluations tbody tr').count();
+    const id = await submit(40, { run: 'live', version: 7, cache: 'off' });
+    const row = page.locator('.evaluations tbody tr').filter({ hasText: 'live @ 7' });
+    await row.getByText('finished').waitFor({ timeout: 120_000 });
+    expect(await page.locator('.evaluations tbody tr').count()).toBe(before + 1);
+    const { running } = await api(`/v1/evaluations/${id}`);
+    expect(await row.locator('td').nth(4).textContent()).toBe(String(running?.episodes));
+    await row.getByRole('link', { name: /live @ 7/ }).click();
+    await page.waitForURL(`**/evaluations/${id}`);
+    await page.getByRole('img', { name: /running mean and its interval/ }).waitFor();
+    const [mean = '', halfWidth = ''] = (await page.locator('.headline').textContent())?.split(' ± ') ?? [];
+    expect(Number(mean)).toBeCloseTo(running?.mean ?? Number.NaN, 0);
+    expect(Number(halfWidth)).toBeCloseTo(running?.halfWidth ?? Number.NaN, 0);
+    expect(await page.locator('section[aria-labelledby=episodes] tbody tr').count()).toBeGreaterThanOrEqual(
+      Math.min(100, running?.episodes ?? 0),
+    );
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+    expect(complaints.filter((text) => !text.includes('401'))).toEqual([]);
+  });
+
+  it('says that the server is away, and goes on by itself when it is back', async () => {
+    await using opened = await visit('/pools');
+    const { page } = opened;
+    await page.getByText('live', { exact: true }).waitFor();
+    server.command.signal('SIGTERM');
+    await page.getByText('connection lost').waitFor();
+    await server.command.ended;
+    server = await MusterServer.start(stage, config);
+    await page.getByText('live', { exact: true }).waitFor();
+    expect(await page.getByRole('article', { name: 'pool local' }).count()).toBe(1);
+  });
+
+  it.each([
+    ['/', 'Evaluations'],
+    ['/evaluations/ENDED', 'Episodes'],
+    ['/pools', 'Pools'],
+    ['/access', 'Audit'],
+    ['/evaluations/ev-none', 'There is no evaluation'],
+  ])('%s has names as text, fits any window, and has no barrier that axe finds', async (path, heading) => {
+    await using opened = await visit(path.replace('ENDED', ended));
+    const { page, complaints } = opened;
+    await page.getByRole('heading', { name: heading }).first().waitFor();
+    expect(await page.title()).toMatch(/ · Muster$/);
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await violations(page), colorScheme).toEqual([]);
+    }
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await page.locator('html').evaluate((root) => Number(root.scrollWidth)), `${width} pixels`).toBeLessThanOrEqual(width);
+    }
+    expect(complaints.filter((text) => !text.includes('404') && !text.includes('400'))).toEqual([]);
+  });
+
+  it('shows the curve of a run whose name is hostile, and the report of its evaluations', async () => {
+    await using opened = await visit(`/?run=${encodeURIComponent(HOSTILE)}`);
+    const { page } = opened;
+    await page.getByRole('figure').waitFor();
+    expect(await page.locator('.evaluations tbody tr').count()).toBe(2);
+    const report = await page.request.get(`${server.url}/v1/evaluations/${ended}/report`);
+    expect([report.status(), report.headers()['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(await report.text()).toContain('The interval, episode by episode');
+  });
+});
+
+const axeSchema = z.array(z.looseObject({ id: z.string(), nodes: z.array(z.looseObject({ html: z.string() })) }));
+
+/** What axe finds. The policy of the page lets no script of the test in, so it comes by the debugger. */
+async function violations(page: Page): Promise<readonly string[]> {
+  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  const found = axeSchema.parse(await page.evaluate(`${axe}; axe.run(document).then(({ violations }) => violations)`));
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 100)).join(' | ')}`);
+}
