@@ -10,6 +10,8 @@ export interface ThreadOptions {
   /** The thread finds a structured clone of it in its `workerData`, as `ThreadData.data`. */
   readonly data?: unknown;
   readonly resourceLimits?: ResourceLimits;
+  /** Of Node; those of the process when left out. */
+  readonly execArgv?: string[];
   readonly clock?: Clock;
 }
 
@@ -33,10 +35,15 @@ export class Thread extends Worker {
   readonly #clock: Clock;
 
   /** @param module of the thread: see `resolveBeside`. */
-  constructor(module: URL, { data, resourceLimits = {}, clock = systemClock }: ThreadOptions = {}) {
+  constructor(module: URL, { data, resourceLimits = {}, execArgv, clock = systemClock }: ThreadOptions = {}) {
     const { port1: here, port2: evaluating } = new MessageChannel();
     const workerData: ThreadData = { data, module: module.href, evaluating };
-    super(resolveBeside(import.meta.url, 'thread-start'), { workerData, transferList: [evaluating], resourceLimits });
+    super(resolveBeside(import.meta.url, 'thread-start'), {
+      workerData,
+      transferList: [evaluating],
+      resourceLimits,
+      ...(execArgv && { execArgv }),
+    });
     this.#evaluated = once(here, 'close');
     this.#clock = clock;
     here.unref();

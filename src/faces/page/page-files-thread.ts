@@ -30,9 +30,9 @@ const LIBRARIES = { 'lit-html': 'lit-html.js', uplot: 'dist/uPlot.esm.js' } as c
 const IMPORT = /(?<before>(?:from|import)\s*)(?<quote>["'])(?<name>[^"'\n]+)\k<quote>/g;
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-const { entry, root } = z.object({ entry: z.string(), root: z.string() }).parse(workerData);
+const { entry, root } = z.object({ data: z.object({ entry: z.string(), root: z.string() }) }).parse(workerData).data;
 const require = createRequire(entry);
-parentPort?.postMessage(await collect());
+void collect().then((files) => parentPort?.postMessage(files));
 
 /** All modules that the page's first one imports, and nothing else: what is not in here is not served. */
 async function collect(): Promise<PageFiles> {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { extname, join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { InputError } from '../../kernel/errors.ts';
 import { PACKAGE_ROOT, resolveBeside } from '../../kernel/package-root.ts';
+import { Thread } from '../../kernel/thread.ts';
 import type { PageFile, PageFiles } from './page-files-thread.ts';
 
 /** Addresses of the page. It shows what its address names; `/page/` has the files that it is made of. */
@@ -73,10 +73,7 @@ async function collectPage(): Promise<Page> {
 async function collectFiles(): Promise<PageFiles> {
   const thread = resolveBeside(import.meta.url, 'page-files-thread');
   const entry = join(import.meta.dirname, `browser/app${extname(thread.pathname)}`);
-  const worker = new Worker(thread, {
-    workerData: { entry, root: PACKAGE_ROOT },
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-  });
+  const worker = new Thread(thread, { data: { entry, root: PACKAGE_ROOT }, execArgv: ['--disable-warning=ExperimentalWarning'] });
   const [files]: readonly PageFiles[] = await once(worker, 'message');
   if (!files) throw new Error('the thread that collects the files of the page sent none');
   return files;

@@ -123,11 +123,13 @@ describe('the live page', () => {
     await using opened = await visit('/');
     const { page, complaints } = opened;
     await signIn(page);
-    const before = await page.locator('.evaluations tbody tr').count();
+    const rows = page.locator('.evaluations tbody tr');
+    await rows.nth(1).waitFor();
+    const before = await rows.count();
     const id = await submit(40, { run: 'live', version: 7, cache: 'off' });
-    const row = page.locator('.evaluations tbody tr').filter({ hasText: 'live @ 7' });
+    const row = rows.filter({ hasText: 'live @ 7' });
     await row.getByText('finished').waitFor({ timeout: 120_000 });
-    expect(await page.locator('.evaluations tbody tr').count()).toBe(before + 1);
+    expect(await rows.count()).toBe(before + 1);
     const { running } = await api(`/v1/evaluations/${id}`);
     expect(await row.locator('td').nth(4).textContent()).toBe(String(running?.episodes));
     await row.getByRole('link', { name: /live @ 7/ }).click();
@@ -170,7 +172,7 @@ describe('the live page', () => {
     expect(await page.locator('main img, main script').count()).toBe(0);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      expect(await violations(page), colorScheme).toEqual([]);
+      expect([colorScheme, await violations(page)]).toEqual([colorScheme, []]);
     }
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
