@@ -1,11 +1,20 @@
 import { render } from 'lit-html';
 import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
-import type { Actions } from './actions.ts';
-import * as api from './api.ts';
-import { pathOf, routeOf, type Route } from './route.ts';
-import { applyList, applyMessage, coursePoint, initialState, isOpen, type CoursePoint, type Detail, type PageState } from './state.ts';
+import type { Actions } from './model/actions.ts';
+import * as api from './model/api.ts';
+import { pathOf, routeOf, type Route } from './model/route.ts';
+import {
+  applyList,
+  applyMessage,
+  coursePoint,
+  initialState,
+  isOpen,
+  type CoursePoint,
+  type Detail,
+  type PageState,
+} from './model/state.ts';
 import { page } from './views/frame.ts';
-import { titleOf } from './wording.ts';
+import { titleOf } from './model/wording.ts';
 
 /** The page in a browser: reads what its address names, follows the server's one stream of changes, and draws the state at most once a frame. */
 

@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html';
-import type { Access, PageState } from '../state.ts';
-import { ageOf } from '../wording.ts';
+import type { Access, PageState } from '../model/state.ts';
+import { ageOf } from '../model/wording.ts';
 
 /** For operators: the tokens there are, and what was changed by whom. */
 export function accessView({ access, session, now }: PageState): TemplateResult {

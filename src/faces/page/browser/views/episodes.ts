@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
 import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
-import type { Actions } from '../actions.ts';
-import { EPISODES_A_PAGE } from '../api.ts';
-import type { Detail } from '../state.ts';
+import type { Actions } from '../model/actions.ts';
+import { EPISODES_A_PAGE } from '../model/api.ts';
+import type { Detail } from '../model/state.ts';
 import { link } from './link.ts';
 
 export interface Place {

@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
-import type { Actions } from '../actions.ts';
+import type { Actions } from '../model/actions.ts';
 import { curveChart } from '../charts/curve.ts';
-import { isOpen, type Detail, type PageState } from '../state.ts';
-import { ageOf, checkpointText, durationText, episodesText, estimateText, stateMark } from '../wording.ts';
+import { isOpen, type Detail, type PageState } from '../model/state.ts';
+import { ageOf, checkpointText, durationText, episodesText, estimateText, stateMark } from '../model/wording.ts';
 import { episodeTable } from './episodes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */

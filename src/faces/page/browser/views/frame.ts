@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Actions } from '../actions.ts';
-import { NO_FILTER, type Route } from '../route.ts';
-import type { PageState } from '../state.ts';
+import type { Actions } from '../model/actions.ts';
+import { NO_FILTER, type Route } from '../model/route.ts';
+import type { PageState } from '../model/state.ts';
 import { accessView } from './access.ts';
 import { evaluationView } from './evaluation.ts';
 import { link } from './link.ts';

@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html';
-import type { Actions } from '../actions.ts';
-import { pathOf, type Route } from '../route.ts';
+import type { Actions } from '../model/actions.ts';
+import { pathOf, type Route } from '../model/route.ts';
 
 /** A link within the page: opens without loading anew, and in a new tab as any link does. */
 export function link(actions: Actions, route: Route, content: unknown, isCurrent = false): TemplateResult {

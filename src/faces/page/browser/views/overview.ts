@@ -1,12 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
-import type { Actions } from '../actions.ts';
+import type { Actions } from '../model/actions.ts';
 import { curveChart, type Curve } from '../charts/curve.ts';
 import { domainOf, intervalBar, type Domain } from '../charts/interval-bar.ts';
-import { NO_FILTER, type Filter } from '../route.ts';
-import { coursePoint, isOpen, shownEvaluations, type PageState } from '../state.ts';
-import { ageOf, barOf, checkpointText, durationText, episodesText, estimateText, rateText, stateMark } from '../wording.ts';
+import { NO_FILTER, type Filter } from '../model/route.ts';
+import { coursePoint, isOpen, shownEvaluations, type PageState } from '../model/state.ts';
+import { ageOf, barOf, checkpointText, durationText, episodesText, estimateText, rateText, stateMark } from '../model/wording.ts';
 import { link } from './link.ts';
 import { poolSummary } from './pools.ts';
 

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
-import type { Actions } from '../actions.ts';
-import type { PageState } from '../state.ts';
+import type { Actions } from '../model/actions.ts';
+import type { PageState } from '../model/state.ts';
 
 const STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
 const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {

@@ -1,6 +1,6 @@
-import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
-import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
-import type { Pool } from '../../http/schemas/pool-schemas.ts';
+import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
+import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { AuditEntry, ListedToken, Session } from './api.ts';
 import type { Route } from './route.ts';
 

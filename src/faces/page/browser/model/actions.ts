@@ -1,4 +1,4 @@
-import type { PoolChange } from '../../http/schemas/pool-schemas.ts';
+import type { PoolChange } from '../../../http/schemas/pool-schemas.ts';
 import type { Route } from './route.ts';
 
 /** What a reader can do on the page; the views know nothing of how it is done. */

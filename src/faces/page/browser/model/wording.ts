@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit-html';
-import { formatAge, formatCount, formatDuration, formatFigure } from '../../../kernel/text/figures.ts';
-import type { EvaluationItem } from '../../http/schemas/evaluation-schemas.ts';
-import type { Bar } from './charts/interval-bar.ts';
+import { formatAge, formatCount, formatDuration, formatFigure } from '../../../../kernel/text/figures.ts';
+import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
+import type { Bar } from '../charts/interval-bar.ts';
 import { isOpen, type PageState } from './state.ts';
 
 /** Numbers and times of evaluations as the page writes them. */

@@ -1,5 +1,5 @@
-import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
-import type { Pool, PoolChange } from '../../http/schemas/pool-schemas.ts';
+import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
 /** What the server answers to a request that it refuses. */
 export class Refusal extends Error {
