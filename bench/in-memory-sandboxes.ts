@@ -8,6 +8,7 @@ import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.ts';
 import { evaluate } from '../src/orchestrator/evaluate.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
+import { RunnerPlayers } from '../src/orchestrator/run/runner-players.ts';
 import { defineSuite, inlineSuite, parseSuite, replacePlay } from '../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
@@ -46,8 +47,9 @@ export class InMemorySandboxes implements AsyncDisposable {
     await pool.waitUntilStarted();
     while (pool.state().sandboxes.idle < count) await sleep(systemClock, 5);
     const config = { ...settings.evaluation, renewMilliseconds: 600_000 };
-    const rest = { principal: 'bench', distributor: new Distributor(), clock: systemClock, log: silentLog, config };
-    return new InMemorySandboxes(provider, pool, { pool, provider: provider.name, maxSandboxes: count, ...rest });
+    const rest = { clock: systemClock, log: silentLog, config };
+    const players = new RunnerPlayers({ principal: 'bench', pool, distributor: new Distributor(), ...rest });
+    return new InMemorySandboxes(provider, pool, { players, provider: provider.name, maxSandboxes: count, ...rest });
   }
 
   /** @param onProgress among other times called when the last episode has been recorded, before the summary is drawn up. */

@@ -11,6 +11,7 @@ import { type OwnerId, parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts
 import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.ts';
 import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
+import { RunnerPlayers, type RunnerPlayersOptions } from '../src/orchestrator/run/runner-players.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite/suite-definition.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
@@ -56,12 +57,14 @@ export class RealSandboxes implements AsyncDisposable {
   readonly #made: readonly Sandbox[];
   readonly #provider: SandboxProvider;
   readonly #store: CheckpointStore;
-  readonly #context: EvaluateContext;
+  readonly #context: Omit<EvaluateContext, 'players'>;
+  readonly #playing: RunnerPlayersOptions;
 
   private constructor(
     count: number,
-    context: EvaluateContext,
+    playing: RunnerPlayersOptions,
     parts: {
+      readonly context: Omit<EvaluateContext, 'players'>;
       readonly provider: SandboxProvider;
       readonly store: CheckpointStore;
       readonly directory: string;
@@ -70,8 +73,9 @@ export class RealSandboxes implements AsyncDisposable {
     },
   ) {
     this.count = count;
-    this.pool = context.pool;
-    this.#context = context;
+    this.pool = playing.pool;
+    this.#playing = playing;
+    this.#context = parts.context;
     this.sessions = parts.sessions;
     this.#made = parts.made;
     this.#provider = parts.provider;
@@ -114,18 +118,23 @@ export class RealSandboxes implements AsyncDisposable {
       },
       newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
     });
-    const context: EvaluateContext = {
+    const playing: RunnerPlayersOptions = {
       principal: 'bench',
       pool,
-      provider: provider.name,
-      maxSandboxes: count,
       distributor: new Distributor(),
       clock: systemClock,
       log: silentLog,
       config: { ...settings.evaluation, renewMilliseconds: 600_000 },
     };
     await pool.waitUntilStarted();
-    return new RealSandboxes(count, context, { provider, store, directory, sessions, made: sandboxes });
+    const context = {
+      provider: provider.name,
+      maxSandboxes: count,
+      clock: systemClock,
+      log: silentLog,
+      config: { ...settings.evaluation, ...playing.config },
+    };
+    return new RealSandboxes(count, playing, { context, provider, store, directory, sessions, made: sandboxes });
   }
 
   /** Sandboxes that all are ready. */
@@ -150,7 +159,7 @@ export class RealSandboxes implements AsyncDisposable {
   }
 
   get distributor(): Distributor {
-    return this.#context.distributor;
+    return this.#playing.distributor;
   }
 
   async request(workload: Workload, episodes: number): Promise<EvaluationRequest> {
@@ -174,8 +183,8 @@ export class RealSandboxes implements AsyncDisposable {
   }
 
   /** @param principal who asks for it. */
-  evaluate(request: EvaluationRequest, options: EvaluateOptions = {}, principal = this.#context.principal): Promise<Summary> {
-    return evaluate({ ...this.#context, principal }, request, options);
+  evaluate(request: EvaluationRequest, options: EvaluateOptions = {}, principal = this.#playing.principal): Promise<Summary> {
+    return evaluate({ ...this.#context, players: new RunnerPlayers({ ...this.#playing, principal }) }, request, options);
   }
 
   /** Ends all sandboxes. The directory stays, with what they may have left in it, until this is disposed of. */

@@ -7,7 +7,7 @@ import { caseSchema } from '../src/agents/tasks/test-case.ts';
 import { verdictSchema } from '../src/agents/verification/verdict.ts';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/app/configuration.ts';
-import { PROVIDERS } from '../src/app/providers.ts';
+import { PROVIDERS } from '../src/app/sandboxes/providers.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/planning/evaluation-plan.ts';

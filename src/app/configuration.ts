@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { ConfigReader, type ConfigSources } from '../config/load-config.ts';
 import { configSchemaOf } from '../config/schema.ts';
-import { PROVIDERS } from './providers.ts';
+import { PROVIDERS } from './sandboxes/providers.ts';
 
 /** The configuration's schema with the settings of all providers. Part of the composition root. */
 export const configSchema = configSchemaOf(PROVIDERS);

@@ -19,14 +19,15 @@ import { systemClock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { isUri } from './checkpoints/own-checkpoints.ts';
 import { readRecordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
+import { playsAgents } from '../orchestrator/suite/agent-tasks.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
 import type { Tuning } from '../orchestrator/tuning/tuning.ts';
-import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
+import type { Checkpoint, CheckpointLabels } from '../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Slots, type HeldShare } from '../service/playing/slots.ts';
-import type { SuiteInput } from './suites/suite-input.ts';
+import { agentUri, type SuiteInput } from './suites/suite-input.ts';
 import {
   assertComparison,
   assertEvaluation,
@@ -88,7 +89,7 @@ export class Muster implements AsyncDisposable {
   async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
     const signal = this.#runtime.either(options.signal);
     using share = this.#join(asked, suite.definition);
-    const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal, input.labels);
+    const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
     const modules = suite.files && identity(suite.files).files;
     const facts = {
@@ -105,7 +106,7 @@ export class Muster implements AsyncDisposable {
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
       const context = await this.#runtime.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
-      using _sharing = context.sharing;
+      using _players = context.players;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(options.after ? { after: options.after } : {}),
@@ -131,7 +132,7 @@ export class Muster implements AsyncDisposable {
     using share = this.#join(asked, suite);
     const baseline = await this.#baseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
-    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#runtime.addCheckpoint(uri, signal) });
+    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#addCheckpoint(suite, uri, signal) });
     await using _held = await this.#runtime.hold([
       ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
       ...candidates.map(({ checkpoint }) => checkpoint),
@@ -149,7 +150,7 @@ export class Muster implements AsyncDisposable {
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
       const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
-      using _sharing = context.sharing;
+      using _players = context.players;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
@@ -169,10 +170,15 @@ export class Muster implements AsyncDisposable {
     assertTuning(input, options);
     const signal = this.#runtime.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    if (playsAgents(suite))
+      throw new InputError(
+        'suite.tasks',
+        `suite ${suite.name} has tasks for agents, which are played in one way only; expected environments for policies`,
+      );
     const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
-    using _sharing = context.sharing;
+    using _players = context.players;
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
     return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
@@ -192,10 +198,16 @@ export class Muster implements AsyncDisposable {
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
+    if (playsAgents(suite) && isUri(agentUri(path))) return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await readRecordedBaseline(recorded, suite)) };
     if (!isUri(path)) await assertOneResult(path);
-    return { kind: 'played', checkpoint: await this.#runtime.addCheckpoint(path, signal) };
+    return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
+  }
+
+  /** An agent, where the suite has tasks for agents: some of those need no file. */
+  #addCheckpoint(suite: SuiteDefinition, written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    return this.#runtime.addCheckpoint(playsAgents(suite) ? agentUri(written) : written, signal, labels);
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */

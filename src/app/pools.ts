@@ -16,7 +16,7 @@ import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../pool/ports/template.ts';
 import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
-import { pluginOf } from './providers.ts';
+import { pluginOf } from './sandboxes/providers.ts';
 import { RunnerSession } from '../runner/session.ts';
 
 /** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */

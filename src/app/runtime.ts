@@ -11,6 +11,9 @@ import { systemClock } from '../kernel/clock.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
+import { AgentPlayers } from '../orchestrator/run/agent-players.ts';
+import { RunnerPlayers } from '../orchestrator/run/runner-players.ts';
+import { playsAgents } from '../orchestrator/suite/agent-tasks.ts';
 import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import { checkpointUri, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
 import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
@@ -20,8 +23,10 @@ import type { CheckpointStore } from '../policy-distribution/store/checkpoint-st
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
+import { AgentEpisodes } from './grading/agent-episodes.ts';
+import { GradingPools } from './grading/grading-pools.ts';
 import { Pools } from './pools.ts';
-import { pluginOf } from './providers.ts';
+import { pluginOf } from './sandboxes/providers.ts';
 import { openStateDirectory } from '../adapters/files/state-directory.ts';
 import { blameFiles, readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { templateDelivery } from './checkpoints/template-delivery.ts';
@@ -33,6 +38,8 @@ type Use = 'server' | 'own';
 export interface LoadedSuite {
   readonly definition: SuiteDefinition;
   readonly files: StoredCheckpoint | undefined;
+  /** What acts when no other agent is named: a URI or a path. */
+  readonly agent: string | undefined;
 }
 
 /**
@@ -52,6 +59,7 @@ export class Runtime implements AsyncDisposable {
   readonly #logger: Logger;
   #config: Config;
   #ownSource: CheckpointSource | undefined;
+  #grading: GradingPools | undefined;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
     this.#hasTokens = use === 'server' && config.server.access === 'tokens';
@@ -121,16 +129,16 @@ export class Runtime implements AsyncDisposable {
     return this.keepSuite(await readOwnSuite(input), outer);
   }
 
-  /** Brings a directory of Python modules into the store. */
-  addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
-    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
+  /** Brings a directory of Python modules or of tasks into the store. @param ignores as `ReadSuite` has it. */
+  addModules(directory: string, outer?: AbortSignal, ignores?: (path: string) => boolean): Promise<StoredCheckpoint> {
+    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer), ignores);
   }
 
   /** Brings the files of a suite that was read into the store. */
-  async keepSuite({ parsed, directory }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
-    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
-    const files = await blameFiles(parsed, () => this.addModules(directory, outer));
-    return { definition: defineSuite(parsed, files.digest), files };
+  async keepSuite({ parsed, directory, ignores }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
+    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined, agent: parsed.agent };
+    const files = await blameFiles(parsed, () => this.addModules(directory, outer, ignores));
+    return { definition: defineSuite(parsed, files.digest), files, agent: parsed.agent };
   }
 
   /**
@@ -146,7 +154,7 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * All that playing needs; `sharing` is the caller's to dispose of.
+   * All that playing needs; `players` are the caller's to dispose of.
    *
    * @param principal that it is played for.
    * @throws InputError as `policyPlace` does.
@@ -154,29 +162,51 @@ export class Runtime implements AsyncDisposable {
   async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
-    const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
-    const delivery = templateDelivery(template, settings, pluginOf(settings), this.#config);
-    const { episodesPerSandbox } = this.#config.pool;
-    const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
+    const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
+    const players = playsAgents(played.suite)
+      ? new AgentPlayers(await AgentEpisodes.open(played, this.#gradingPools()), systemClock)
+      : await this.#runnerPlayers(played, config, principal, signal);
     return {
-      principal,
-      sharing: await this.pools.share(pool, content, principal, signal),
-      pool: await this.pools.of(pool, signal),
+      players,
       provider: settings.provider,
       maxSandboxes: this.pools.sizeOf(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
-      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
       workOut: this.#figures.workOut,
       workOutImprovement: this.#figures.workOutImprovement,
       clock: systemClock,
       log: this.log,
-      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
+      config,
     };
+  }
+
+  async #runnerPlayers(played: Played, config: EvaluateContext['config'], principal: string, signal: AbortSignal): Promise<RunnerPlayers> {
+    const { template } = played.suite;
+    const settings = this.pools.settings(template);
+    const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
+    const delivery = templateDelivery(template, settings, pluginOf(settings), this.#config);
+    const { episodesPerSandbox } = this.#config.pool;
+    const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
+    return new RunnerPlayers({
+      principal,
+      sharing: await this.pools.share(pool, content, principal, signal),
+      pool: await this.pools.of(pool, signal),
+      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
+      clock: systemClock,
+      log: this.log,
+      config,
+    });
+  }
+
+  /** Opened when a suite first has tasks for agents. */
+  #gradingPools(): GradingPools {
+    this.#grading ??= new GradingPools(this.#config, systemClock, this.log);
+    return this.#grading;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.pools[Symbol.asyncDispose]();
+    await this.#grading?.[Symbol.asyncDispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.waitUntilSynced();

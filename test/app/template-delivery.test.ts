@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/app/configuration.ts';
 import type { TemplateConfig } from '../../src/config/schema.ts';
 import { templateDelivery } from '../../src/app/checkpoints/template-delivery.ts';
-import { pluginOf } from '../../src/app/providers.ts';
+import { pluginOf } from '../../src/app/sandboxes/providers.ts';
 import type { Delivery } from '../../src/policy-distribution/delivery/delivery-ways.ts';
 
 const { templates, delivery } = loadConfig({ environment: { HOME: '/' } });

@@ -49,7 +49,6 @@ describe('a mistyped flag is named as one, whatever else is missing', () => {
 });
 
 test.each([
-  [['eval', 'suite.yaml'], '--checkpoint'],
   [['tune', 'suite.yaml'], '--checkpoint'],
   [['compare', 'suite.yaml', '--candidate', 'x'], '--baseline'],
   [['compare', 'suite.yaml', '--baseline', 'x'], '--candidate'],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { PROVIDERS } from '../../src/app/providers.ts';
+import { PROVIDERS } from '../../src/app/sandboxes/providers.ts';
 import { configSchemaOf } from '../../src/config/schema.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { providerPlugin } from '../../src/pool/ports/provider-plugin.ts';

@@ -9,6 +9,8 @@ const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 
 /** No suite: it names some. */
 const BATCH = 'batch.yaml';
+/** Its tasks are for agents (test/end-to-end/agent-suites.test.ts). */
+const OF_AGENTS = 'code/suite.yaml';
 const SUITES = ['game/cartpole.yaml', 'game/pendulum.yaml', 'recommendations/suite.yaml', 'inventory/suite.yaml'];
 
 function suiteOf(path: string) {
@@ -18,7 +20,7 @@ function suiteOf(path: string) {
 describe('the suites of the examples', () => {
   it('are all in this test', () => {
     const found = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.yaml'));
-    expect(found.toSorted()).toEqual([...SUITES, BATCH].toSorted());
+    expect(found.toSorted()).toEqual([...SUITES, OF_AGENTS, BATCH].toSorted());
   });
 
   it.each(SUITES)('%s is a suite with bounds and a limit on what it costs', (path) => {
@@ -29,7 +31,7 @@ describe('the suites of the examples', () => {
 
   it.each(SUITES)('%s names only modules that it ships', (path) => {
     const suite = suiteOf(path);
-    const environments = suite.tasks?.map((task) => task.environment) ?? [suite.environment];
+    const environments = Array.isArray(suite.tasks) ? suite.tasks.map((task) => task.environment) : [suite.environment];
     for (const environment of environments) {
       const module = environment?.entry.split(':')[0];
       if (module === 'gymnasium') continue;

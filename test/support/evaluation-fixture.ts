@@ -6,6 +6,7 @@ import { parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/i
 import { silentLog } from '../../src/kernel/log.ts';
 import type { EvaluateContext, EvaluationRunConfig } from '../../src/orchestrator/run/evaluate-context.ts';
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
+import { RunnerPlayers } from '../../src/orchestrator/run/runner-players.ts';
 import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
@@ -88,12 +89,9 @@ export class EvaluationFixture implements AsyncDisposable {
     const config = { ...EVALUATION_CONFIG, ...evaluation };
     const distributor = new Distributor();
     this.context = {
-      principal: 'somebody',
-      pool: this.#pool,
+      players: new RunnerPlayers({ principal: 'somebody', pool: this.#pool, distributor, sharing, clock, log: silentLog, config }),
       provider: this.#provider.name,
       maxSandboxes: sandboxes,
-      distributor,
-      sharing,
       clock,
       log: silentLog,
       config,

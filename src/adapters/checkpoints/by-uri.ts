@@ -1,5 +1,6 @@
 import { describeUrl } from '../../service/access/egress.ts';
 import { InputError } from '../../kernel/errors.ts';
+import { builtInAgents } from './built-in-agents.ts';
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 export interface SourcesByUri {
@@ -52,6 +53,8 @@ function sourceOf({ files, web, gcs, s3 }: SourcesByUri, uri: string): Checkpoin
     case 'http:':
     case 'https:':
       return web;
+    case 'agent:':
+      return builtInAgents;
     case 'gs:':
       return gcs;
     case 's3:':

@@ -32,5 +32,5 @@ export function checkpointUri(written: string): string {
 
 /** Whether it is a URI rather than a path. */
 export function isUri(written: string): boolean {
-  return /^([a-z][a-z0-9+.-]*:\/\/|file:)/i.test(written);
+  return /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)/i.test(written);
 }

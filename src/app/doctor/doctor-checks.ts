@@ -10,7 +10,7 @@ import type { HealthCheck } from '../../kernel/health-check.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 import { Pools } from '../pools.ts';
-import { pluginOf, PROVIDERS } from '../providers.ts';
+import { pluginOf, PROVIDERS } from '../sandboxes/providers.ts';
 
 /** What `muster doctor` looks at on this machine. */
 export function doctorChecks(config: Config): readonly HealthCheck[] {

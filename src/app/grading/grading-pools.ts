@@ -11,9 +11,10 @@ import type { CodeExposure } from '../../pool/ports/exposure.ts';
 import type { Lease } from '../../pool/ports/lease.ts';
 import type { SandboxProvider } from '../../pool/ports/sandbox.ts';
 import type { SandboxLimits } from '../../pool/ports/template.ts';
+import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/pool-state.ts';
 import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
-import { pluginOf } from '../providers.ts';
+import { pluginOf } from '../sandboxes/providers.ts';
 import { rootDirectory } from './root-directory.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
@@ -36,6 +37,7 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
   readonly #log: Log;
   readonly #owner = parseOwnerId(`grading-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #pools = new Map<string, Promise<Pool<WorkspaceSession>>>();
+  readonly #open = new Set<Pool<WorkspaceSession>>();
   readonly #closing = new AbortController();
   #provider: Promise<SandboxProvider> | undefined;
   #sandboxes = 0;
@@ -59,6 +61,11 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
         await lease[Symbol.asyncDispose]();
       },
     };
+  }
+
+  /** Of all pools as one. */
+  state(): PoolState {
+    return [...this.#open].map((pool) => pool.state()).reduce(mergeStates, NOTHING_MADE);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -122,6 +129,7 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
     });
     try {
       await pool.waitUntilStarted();
+      this.#open.add(pool);
       return pool;
     } catch (error) {
       await pool[Symbol.asyncDispose]();

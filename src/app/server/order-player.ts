@@ -74,7 +74,7 @@ export class OrderPlayer implements Player {
     const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
-    using _sharing = context.sharing;
+    using _players = context.players;
     const runs = whatRuns(suite, [checkpoint]);
     const runtime = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
     const journal = this.#journal(course, runtime, 0, checkpoint.digest);
@@ -97,7 +97,7 @@ export class OrderPlayer implements Player {
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
     await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
-    using _sharing = context.sharing;
+    using _players = context.players;
     const request = {
       suite,
       suiteFiles,

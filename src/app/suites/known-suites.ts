@@ -25,7 +25,8 @@ export class KnownSuites {
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
-    if (revision !== undefined) this.#known.set(key, { revision, read });
+    // Whether tasks have changed, the file that names their directory does not tell.
+    if (revision !== undefined && read.ignores === undefined) this.#known.set(key, { revision, read });
     return read;
   }
 }

@@ -1,16 +1,23 @@
 import { dirname, relative, resolve, sep } from 'node:path';
+import { builtInAgentUri } from '../../adapters/checkpoints/built-in-agents.ts';
 import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
+import { BUILT_IN_AGENTS } from '../../agents/acting/agent.ts';
 import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
+import { playsAgents, taskSourceOf } from '../../orchestrator/suite/agent-tasks.ts';
 import {
+  addTasks,
   inlineSuite,
   parseSuite,
+  parseWrittenSuite,
   overrideSettings,
   overrideStop,
   type StopOverride,
   type SuiteChanges,
 } from '../../orchestrator/suite/suite-definition.ts';
 import type { ParsedSuite } from '../../orchestrator/suite/suite.ts';
+import { isUri } from '../checkpoints/own-checkpoints.ts';
+import { findTasks } from './task-source.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 
 export interface SuiteInput {
@@ -23,8 +30,10 @@ export interface SuiteInput {
 
 export interface ReadSuite {
   readonly parsed: ParsedSuite;
-  /** Absolute path of the modules that it ships, if it does. */
+  /** Absolute path of the modules or tasks that it ships, if it does. */
   readonly directory: string | undefined;
+  /** Of the paths in there, those that are no part of it. Left out: what Python itself writes. */
+  readonly ignores?: ((path: string) => boolean) | undefined;
 }
 
 /** The same for a person on this machine, with the path that was probably meant when there is no such file. @throws InputError */
@@ -36,11 +45,24 @@ export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
 export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
   const written = typeof suite === 'string' ? await readSuiteFile(suite) : inlineSuite(suite);
-  const parsed = parseSuite(overrideSettings(stop ? overrideStop(written, stop) : written, changes));
+  const layer = overrideSettings(stop ? overrideStop(written, stop) : written, changes);
+  const parsed = parseWrittenSuite(layer);
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
+  const source = taskSourceOf(parsed);
+  if (source !== undefined) {
+    const { tasks, ...found } = await findTasks(source, base, written.findOrigin(['tasks']));
+    const agent = parsed.agent === undefined ? {} : { agent: agentUri(parsed.agent, base) };
+    return { ...found, parsed: addTasks(layer, { ...parsed, ...agent }, tasks) };
+  }
   const directory = parsed.files === undefined ? undefined : resolve(base, parsed.files);
   if (typeof suite === 'string' && directory !== undefined && isWithin(resolve(suite), directory)) throw holdsItself(written, parsed.files);
-  return { parsed, directory };
+  return { parsed: parseSuite(layer), directory };
+}
+
+/** As people write an agent: a word for one that needs no file, else a path. */
+export function agentUri(written: string, base: string = process.cwd()): string {
+  if (BUILT_IN_AGENTS.has(written)) return builtInAgentUri(written);
+  return isUri(written) ? written : resolve(base, written);
 }
 
 function isWithin(path: string, directory: string): boolean {
@@ -56,13 +78,19 @@ function holdsItself(written: Layer, files: string | undefined): InputError {
 }
 
 /** What `work` makes of a suite's modules. An error says that they are meant: they are read as checkpoints are. */
-export async function blameFiles<Value>({ files }: Pick<ParsedSuite, 'files'>, work: () => Promise<Value>): Promise<Value> {
+export async function blameFiles<Value>(
+  { files, tasks }: Pick<ParsedSuite, 'files' | 'tasks'>,
+  work: () => Promise<Value>,
+): Promise<Value> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof MusterError) || !error.code.startsWith('checkpoint.')) throw error;
-    const told = `suite: files: "${files}": ${error.message.replace(/^checkpoint: /, '').replace(/; check the path$/, '')}`;
+    const [key, expected] = playsAgents({ tasks: tasks ?? [] })
+      ? ['tasks.from', 'expected tasks for agents']
+      : [`files: "${files}"`, 'expected a directory of Python modules, its path from the suite file'];
+    const told = `suite: ${key}: ${error.message.replace(/^checkpoint: /, '').replace(/; check the path$/, '')}`;
     if (error.kind === 'infrastructure') throw new InfrastructureError('suite.files', told, { cause: error });
-    throw new InputError('suite.files', `${told}; expected a directory of Python modules, its path from the suite file`, { cause: error });
+    throw new InputError('suite.files', `${told}; ${expected}`, { cause: error });
   }
 }

@@ -33,16 +33,16 @@ interface CompareFlags extends RunFlags {
 
 export function compareCommand(open: OpenMuster): Command {
   const command = new Command('compare')
-    .summary('compare candidate checkpoints with a baseline')
+    .summary('compare candidate checkpoints or agents with a baseline')
     .description(
       'Plays all checkpoints on the same episodes, until each candidate is shown to be better or worse than the baseline, or equivalent within a margin.',
     )
     .argument('<suite>', 'suite file (YAML or JSON) that declares reward bounds');
   addNeededOption(
     command,
-    new Option('-b, --baseline <path>', 'checkpoint, or a directory that "muster eval --out" kept on the same suite'),
+    new Option('-b, --baseline <path>', 'checkpoint or agent, or a directory that "muster eval --out" kept on the same suite'),
   );
-  addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint; give it again for further ones').argParser(collect))
+  addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint or agent; give it again for further ones').argParser(collect))
     .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
     .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", parseWholeNumber)
     .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);

@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
+import { InputError } from '../../kernel/errors.ts';
 import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { summariesOf } from '../../orchestrator/results/summaries.ts';
@@ -12,7 +13,6 @@ import { collect } from '../flags/flag-values.ts';
 import { inTurn } from '../terminal/in-turn.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { addNeededOption } from '../flags/needed-option.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { evaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
 import { addStopFlags, type StopFlags } from '../flags/stop-override.ts';
@@ -22,25 +22,40 @@ import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
 import { addSuiteChangeFlags, type SuiteChangeFlags } from '../flags/suite-change-flags.ts';
 import { summaryLines } from '../lines/summary-lines.ts';
 
-interface EvalFlags extends StopFlags, SuiteChangeFlags, RunFlags {
+interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags {
+  readonly checkpoint?: readonly string[];
+  readonly agent?: readonly string[];
+}
+
+interface EvalFlags extends Omit<WrittenFlags, 'checkpoint' | 'agent'> {
+  /** Or agents. */
   readonly checkpoint: readonly string[];
 }
 
 export function evalCommand(evaluateSuite: EvaluateSuite): Command {
   const command = new Command('eval')
     .alias('evaluate')
-    .summary('evaluate checkpoints on a suite')
+    .summary('evaluate checkpoints or agents on a suite')
     .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
     .argument('<suite>', 'suite file (YAML or JSON)');
-  const checkpoint = new Option('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones').argParser(
-    collect,
-  );
-  return addRunFlags(addSuiteChangeFlags(addStopFlags(addNeededOption(command, checkpoint))))
+  command
+    .addOption(new Option(CHECKPOINT, 'checkpoint file or directory; give it again for further ones').argParser(collect))
+    .addOption(
+      new Option(
+        '-a, --agent <agent>',
+        "of a suite with tasks for agents: oracle, nop or a file; again for further ones (default: the suite's)",
+      )
+        .argParser(collect)
+        .conflicts('checkpoint'),
+    );
+  return addRunFlags(addSuiteChangeFlags(addStopFlags(command)))
     .addHelpText('after', EXIT_CODE_HELP)
-    .action(async (suite: string, flags: EvalFlags) => {
+    .action(async (suite: string, flags: WrittenFlags) => {
       process.exitCode = await runEval(evaluateSuite, suite, flags);
     });
 }
+
+const CHECKPOINT = '-c, --checkpoint <path>';
 
 const EXIT_CODE_HELP = `
 Exit codes:
@@ -51,7 +66,8 @@ Exit codes:
   130  interrupted; the partial summary is printed
 
 Example:
-  muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --sandboxes 8`;
+  muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --sandboxes 8
+  muster eval examples/code/suite.yaml --agent oracle`;
 
 /** What came of one checkpoint. */
 interface Verdict {
@@ -63,10 +79,11 @@ interface Verdict {
 }
 
 /** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
-async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalFlags): Promise<number> {
+async function runEval(evaluateSuite: EvaluateSuite, suite: string, written: WrittenFlags): Promise<number> {
   using interrupt = interruption(process);
-  const page = flags.report === undefined ? undefined : await reportFile(flags.report);
-  await using evaluator = await evaluateSuite({ ...flags, suite });
+  const page = written.report === undefined ? undefined : await reportFile(written.report);
+  await using evaluator = await evaluateSuite({ ...written, suite });
+  const flags = { ...written, checkpoint: playersOf(written, evaluator) };
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
   let isEnding = false;
@@ -89,6 +106,16 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
   const [first] = summaries;
   if (page && first) await page.write(summaries.length === 1 ? { kind: 'evaluation', summary: first } : { kind: 'evaluations', summaries });
   return exitCode;
+}
+
+/** What is evaluated. @throws InputError `eval.needs-checkpoint` when nothing is named. */
+function playersOf({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluator): readonly string[] {
+  const named = checkpoint ?? agent ?? (evaluator.agent === undefined ? undefined : [evaluator.agent]);
+  if (named) return named;
+  throw new InputError(
+    'eval.needs-checkpoint',
+    `required option '${CHECKPOINT}' not specified; a suite with tasks for agents takes --agent instead, or names one itself`,
+  );
 }
 
 async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {

@@ -14,6 +14,8 @@ export interface SuiteRequest extends StopFlags, SuiteChangeFlags, Pick<SuiteFla
 
 export interface SuiteEvaluator extends AsyncDisposable {
   readonly suiteName: string;
+  /** The suite's own, which acts when no checkpoint and no agent is named. */
+  readonly agent: string | undefined;
   evaluate(checkpoint: string, options: CheckpointOptions): Promise<Summary>;
 }
 

@@ -18,6 +18,7 @@ export async function evaluatorOf(
   const opened = opening.move();
   return {
     suiteName: suite.definition.name,
+    agent: suite.agent,
     evaluate: (checkpoint, options) => muster.evaluateLoaded(suite, { checkpoint }, options),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -8,16 +8,13 @@ import type { Arm } from '../arm/arm.ts';
 import { ArmShifts } from './arm-shifts.ts';
 import { budgetWatch } from './budget-watch.ts';
 import type { EvaluateContext } from './evaluate-context.ts';
-import { keepRenewed } from './lease-renewal.ts';
 import { ProgressReporter, type Progress } from '../facts/progress.ts';
 import { runFacts, type RunFacts } from '../facts/run-facts.ts';
 import { SandboxTime } from './sandbox-time.ts';
-import { Shift } from './shift.ts';
 import { Workers } from './workers.ts';
 import type { RunningFigures, Study } from '../arm/study.ts';
 import type { Ending } from '../results/summary.ts';
 import { Waiters } from './waiters.ts';
-import { exposureOf } from '../suite/what-runs.ts';
 
 export interface RunOptions<Running extends RunningFigures> {
   /** Aborting it ends the run with what there is. */
@@ -46,7 +43,7 @@ const OVER = new DOMException('the evaluation is over', 'AbortError');
  * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
  *
  * As many *workers* are started as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A worker leases
- * one sandbox after the other and works a `Shift` with each, for the arm that has the most to do. With several arms a shift that
+ * one sandbox after the other and plays with each (`Players`), for the arm that has the most to do. With several arms a shift that
  * finds nothing more to do ends when another arm has work.
  */
 export class EpisodeRun<Running extends RunningFigures> {
@@ -74,8 +71,8 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#caller = options.signal;
     this.#recallOnly = options.recallOnly ?? false;
     this.#after = options.after;
-    this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guardListener(options.onProgress));
-    this.#poolBefore = context.pool.state().totals;
+    this.#progress = new ProgressReporter(context.clock, study, () => context.players.state(), this.#guardListener(options.onProgress));
+    this.#poolBefore = context.players.state().totals;
     this.#workers = new Workers(context.share);
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
   }
@@ -113,7 +110,7 @@ export class EpisodeRun<Running extends RunningFigures> {
 
   /** What the run is to share is being loaded, and others play with what sandboxes are made with now. */
   async #waitForSharing(): Promise<void> {
-    await this.#context.sharing?.waitUntilIncluded(this.#over.signal).catch(() => undefined);
+    await this.#context.players.waitUntilShared(this.#over.signal);
   }
 
   async #finish(): Promise<void> {
@@ -121,7 +118,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   #facts(): RunFacts {
-    const { clock, pool, provider, maxSandboxes, costPerSandboxHour, distributor } = this.#context;
+    const { clock, players, provider, maxSandboxes, costPerSandboxHour } = this.#context;
     const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
     const suite = this.#study.arms[0]?.suite;
     return runFacts({
@@ -130,11 +127,11 @@ export class EpisodeRun<Running extends RunningFigures> {
       timings: this.#progress.timings(),
       sandboxSeconds,
       costPerSandboxHour,
-      deliveries: distributor.deliveries,
+      deliveries: players.deliveries,
       provider,
       template: suite?.template ?? '',
       sandboxesMax: maxSandboxes,
-      pool: pool.state(),
+      pool: players.state(),
       poolBefore: this.#poolBefore,
     });
   }
@@ -226,37 +223,33 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /**
-   * The time with one lease.
+   * The time of a worker with one sandbox.
    *
    * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
    */
   async #shift(): Promise<void> {
-    const { pool, clock, config } = this.#context;
     using slot = await this.#workers.takeSlot(this.#over.signal);
     const arm = this.#shifts.neediest();
     using _shift = this.#shifts.begin(arm);
-    const exposure = exposureOf(this.#context.principal, arm.suite, arm.checkpoint);
-    await using lease = await pool.acquire(exposure, this.#over.signal);
-    if (arm.isOver) return;
-    using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
+    await this.#context.players.work({
+      arm,
+      idle: this.#idle,
+      over: this.#over.signal,
+      slot,
+      begun: this.#begun.promise,
+      turns: this.#context.turns,
+      sandboxes: () => this.#shifts.sandboxesOf(arm, this.#workers.atWork),
+      isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
+      record: (played) => this.#record(arm, played),
+      hold: () => this.#hold(),
+    });
+  }
+
+  #hold(): Disposable {
+    const { clock } = this.#context;
     const startedAt = clock.now();
     this.#sandboxTime.start(startedAt);
-    try {
-      await new Shift(lease, {
-        ...this.#context,
-        arm,
-        exposure,
-        idle: this.#idle,
-        over: this.#over.signal,
-        slot,
-        begun: this.#begun.promise,
-        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#workers.atWork),
-        isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
-        record: (played) => this.#record(arm, played),
-      }).work();
-    } finally {
-      this.#sandboxTime.end(startedAt, clock.now());
-    }
+    return { [Symbol.dispose]: () => this.#sandboxTime.end(startedAt, clock.now()) };
   }
 
   /** Results that cannot be kept end the run: no retry would bring them back. */

@@ -3,21 +3,17 @@ import type { WorkOutImprovement } from '../../aggregation/resampling/probabilit
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
-import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
-import type { Pool } from '../../pool/pool.ts';
-import type { Sharing } from '../../pool/ports/shared-content.ts';
-import type { RunnerSession } from '../../runner/session.ts';
 import type { ArmConfig } from '../arm/arm.ts';
+import type { Players } from './players.ts';
 import type { SlotShare } from './slot-share.ts';
 import { blockSize } from '../suite/play.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** What a study is played with. */
 export interface EvaluateContext {
-  /** The principal. Its data never meets another's code, nor its code another's data. */
-  readonly principal: string;
-  readonly pool: Pool<RunnerSession>;
-  /** Of the pool, for the record. */
+  /** The caller's to dispose of. */
+  readonly players: Players;
+  /** Of their sandboxes, for the record. */
   readonly provider: string;
   /** Most sandboxes that the pool may have: no more leases are asked for. */
   readonly maxSandboxes: number;
@@ -25,9 +21,6 @@ export interface EvaluateContext {
   readonly share?: SlotShare | undefined;
   /** In the currency that budgets are written in; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
-  readonly distributor: Distributor;
-  /** What the sandboxes are to have in memory from their beginning, when anything. */
-  readonly sharing?: Sharing | undefined;
   /** Works out what would keep the event loop from everything else; done here when left out. */
   readonly workOut?: WorkOut | undefined;
   /** The same for candidates of comparisons. */

@@ -3,7 +3,6 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
-import type { Turns } from '../../kernel/turns.ts';
 import type { Distributor, Inbox } from '../../policy-distribution/delivery/distributor.ts';
 import type { Exposure } from '../../pool/ports/exposure.ts';
 import { LeaseLostError, type Lease } from '../../pool/ports/lease.ts';
@@ -11,38 +10,23 @@ import type { Pool } from '../../pool/pool.ts';
 import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { RunnerSession } from '../../runner/session.ts';
-import type { Arm } from '../arm/arm.ts';
-import type { Slot } from './slot-share.ts';
 import { batchingOf } from '../suite/play.ts';
+import { awaitWork } from './await-work.ts';
+import type { Duty } from './players.ts';
 import { UsageMeter } from './usage-meter.ts';
-import type { Waiters } from './waiters.ts';
 import { RefusedCheckpointError } from './refused-checkpoint-error.ts';
 
 /** What a shift needs of the run that it works for. */
 export interface ShiftContext {
-  readonly arm: Arm;
+  readonly duty: Duty;
   /** What the arm brings into the sandbox, which was leased for it. */
   readonly exposure: Exposure;
   readonly distributor: Distributor;
   readonly sharing?: Sharing | undefined;
-  readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
-  /** Those without work; woken when there may be some. */
-  readonly idle: Waiters;
-  /** Aborted when the run needs no more episodes. */
-  readonly over: AbortSignal;
-  /** Recalled when another study is to have the sandbox. */
-  readonly slot: Slot | undefined;
-  /** Resolves when episodes may be played; until then the policy is loaded, and no more. */
-  readonly begun: Promise<void>;
   readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
-  /** How many sandboxes share the arm's episodes, those on their way included. */
-  sandboxes(): number;
-  /** Whether another arm has work that this sandbox could do. */
-  isWantedElsewhere(): boolean;
-  record(played: readonly PlayedEpisode[]): Promise<void>;
 }
 
 /** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
@@ -53,6 +37,7 @@ export class Shift {
   readonly #lease: Lease<RunnerSession>;
   readonly #session: RunnerSession;
   readonly #context: ShiftContext;
+  readonly #duty: Duty;
   readonly #meter: UsageMeter;
   /** The run is over, or the lease is lost. */
   readonly #stop: AbortSignal;
@@ -63,9 +48,10 @@ export class Shift {
     this.#lease = lease;
     this.#session = lease.occupant;
     this.#context = context;
+    this.#duty = context.duty;
     this.#meter = UsageMeter.of(lease.sandbox);
-    this.#stop = AbortSignal.any([context.over, lease.signal]);
-    this.#leave = context.slot ? AbortSignal.any([this.#stop, context.slot.recalled]) : this.#stop;
+    this.#stop = AbortSignal.any([this.#duty.over, lease.signal]);
+    this.#leave = this.#duty.slot ? AbortSignal.any([this.#stop, this.#duty.slot.recalled]) : this.#stop;
   }
 
   /**
@@ -76,15 +62,15 @@ export class Shift {
    * episode can be held to account for.
    */
   async work(): Promise<void> {
-    await this.#context.turns?.next();
+    await this.#duty.turns?.next();
     try {
       if (await this.#isToMakeRoom()) return this.#lease.discard('a sandbox that shares the next content takes its place');
       await this.#load();
     } catch (error) {
       throw await this.#onFailedLoad(error);
     }
-    this.#context.arm.wasLoaded = true;
-    await raceWithAbort(this.#context.begun, this.#leave).catch(() => undefined);
+    this.#duty.arm.wasLoaded = true;
+    await raceWithAbort(this.#duty.begun, this.#leave).catch(() => undefined);
     await this.#play();
   }
 
@@ -93,7 +79,8 @@ export class Shift {
    * loading it here may take seconds, and memory.
    */
   async #isToMakeRoom(): Promise<boolean> {
-    const { sharing, clock, config, arm } = this.#context;
+    const { sharing, clock, config } = this.#context;
+    const { arm } = this.#duty;
     if (!sharing?.isOn) return false;
     using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
     for (const digest of sharing.digests.filter((each) => this.#isMissing(each))) {
@@ -115,8 +102,8 @@ export class Shift {
 
   /** Whether this very file was loaded elsewhere on the machine, and verified there, and is light enough to be loaded here, too. */
   get #isVerified(): boolean {
-    const { sharing, arm } = this.#context;
-    const { digest } = arm.checkpoint;
+    const { sharing } = this.#context;
+    const { digest } = this.#duty.arm.checkpoint;
     return sharing?.isOn === true && sharing.digests.includes(digest) && this.#isMissing(digest);
   }
 
@@ -125,10 +112,10 @@ export class Shift {
    * way the sandbox is not used again: content that was loaded in part may have run, with unknown effects.
    */
   async #onFailedLoad(error: unknown): Promise<unknown> {
-    if (this.#context.over.aborted) return error;
+    if (this.#duty.over.aborted) return error;
     if (this.#session.isClosed || error instanceof LeaseLostError) return this.#explainLoss();
     this.#lease.discard(messageOf(error));
-    const { wasLoaded, checkpoint } = this.#context.arm;
+    const { wasLoaded, checkpoint } = this.#duty.arm;
     if (!(error instanceof InputError)) return error;
     if (!wasLoaded) return error.code === 'checkpoint.refused' ? new RefusedCheckpointError(checkpoint.digest, error) : error;
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
@@ -136,13 +123,13 @@ export class Shift {
 
   /** The pool hears of a runner's end before its last words have been read, or the other way round: both are waited for. */
   async #explainLoss(): Promise<InfrastructureError> {
-    const reason = await raceWithAbort(this.#session.gone, this.#context.over);
+    const reason = await raceWithAbort(this.#session.gone, this.#duty.over);
     await waitForAbort(this.#stop);
     return new InfrastructureError('sandbox.lost', reason);
   }
 
   async #load(): Promise<void> {
-    const { suite, checkpoint, suiteFiles } = this.#context.arm;
+    const { suite, checkpoint, suiteFiles } = this.#duty.arm;
     const { clock, config, distributor } = this.#context;
     using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
     const { signal } = deadline;
@@ -162,7 +149,7 @@ export class Shift {
       { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, exposure: this.#context.exposure },
       signal,
     );
-    this.#context.arm.hear(remarks);
+    this.#duty.arm.hear(remarks);
     // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
     if (isVerified) await distributor.withdraw(checkpoint, this.#policyInbox);
   }
@@ -170,24 +157,24 @@ export class Shift {
   /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
   async #play(): Promise<void> {
     let outcomes = 0;
-    while (!this.#context.over.aborted) {
+    while (!this.#duty.over.aborted) {
       if (!this.#leave.aborted) this.#sendWork();
       if (!this.#session.isBusy && !this.#lease.signal.aborted) {
-        if (this.#leave.aborted || this.#lease.episodesLeft === 0 || this.#context.arm.isOver || this.#context.isWantedElsewhere()) return;
-        await this.#awaitWork();
+        if (this.#leave.aborted || this.#lease.episodesLeft === 0 || this.#duty.arm.isOver || this.#duty.isWantedElsewhere()) return;
+        await awaitWork(this.#duty, this.#context.clock, this.#leave);
         continue;
       }
-      const { played, closed } = await this.#session.collect(this.#context.over);
-      await this.#context.turns?.next();
+      const { played, closed } = await this.#session.collect(this.#duty.over);
+      await this.#duty.turns?.next();
       outcomes += played.filter(isAttributable).length;
       if (closed) {
-        this.#context.arm.giveBack(closed.unplayed);
+        this.#duty.arm.giveBack(closed.unplayed);
         this.#context.log.debug(
           { sandbox: this.#lease.sandbox.id, reason: closed.reason, unplayed: closed.unplayed.length },
           'a runner ended',
         );
       }
-      await this.#context.record(await this.#addUsage(played, closed !== undefined));
+      await this.#duty.record(await this.#addUsage(played, closed !== undefined));
       // The end of a runner is the pool's to notice and to count, before the lease is given back.
       if (closed) await waitForAbort(this.#stop);
       if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
@@ -198,7 +185,7 @@ export class Shift {
 
   /** Measures no usage that would not be kept. */
   async #addUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
-    if (played.length === 0 || !this.#context.arm.isKept) return played;
+    if (played.length === 0 || !this.#duty.arm.isKept) return played;
     const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
@@ -216,26 +203,13 @@ export class Shift {
     while (this.#session.outstandingRanges < RANGES_AHEAD) {
       const outstanding = { ranges: this.#session.outstandingRanges, episodes: this.#session.outstandingEpisodes };
       const capacity = this.#lease.episodesLeft - outstanding.episodes;
-      const range = this.#context.arm.take(this.#context.clock.now(), this.#context.sandboxes(), outstanding, capacity);
+      const range = this.#duty.arm.take(this.#context.clock.now(), this.#duty.sandboxes(), outstanding, capacity);
       if (range.length === 0) break;
       this.#session.play(range);
     }
     if (this.#session.isBusy || this.#lease.episodesLeft === 0) return;
-    const straggler = this.#context.arm.takeStraggler(this.#context.clock.now());
+    const straggler = this.#duty.arm.takeStraggler(this.#context.clock.now());
     if (straggler.length > 0) this.#session.play(straggler);
-  }
-
-  /** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler. */
-  async #awaitWork(): Promise<void> {
-    const { clock } = this.#context;
-    const stragglesAt = this.#context.arm.nextStragglerAt();
-    using _alarm =
-      stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
-        ? undefined
-        : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
-    // One worker has to look after stragglers; the other idle ones are of more use to other runs.
-    using _spare = this.#context.idle.count > 0 ? this.#context.slot?.spare() : undefined;
-    await this.#context.idle.wait(this.#leave);
   }
 }
 

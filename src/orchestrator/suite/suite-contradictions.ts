@@ -1,19 +1,27 @@
 import { halfWidthProblem, leastEpisodes } from '../../aggregation/stopping/reach.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
-import type { ParsedSuite } from './suite.ts';
+import { agentContradictions, taskSourceOf } from './agent-tasks.ts';
+import type { WrittenSuite } from './suite.ts';
 
-type BoundedStop = Extract<ParsedSuite['stop'], { rule: 'certified' | 'approximate' }>;
-type Ends = NonNullable<ParsedSuite['reward']['bounds']>;
+type BoundedStop = Extract<WrittenSuite['stop'], { rule: 'certified' | 'approximate' }>;
+type Ends = NonNullable<WrittenSuite['reward']['bounds']>;
 
 /** What is right by itself but not together with the rest of the suite. */
-export function suiteContradictions(suite: ParsedSuite): readonly Problem[] {
-  return [...taskProblems(suite), ...allocationProblems(suite), ...scoreProblems(suite), ...successProblems(suite), ...stopProblems(suite)];
+export function suiteContradictions(suite: WrittenSuite): readonly Problem[] {
+  return [
+    ...taskProblems(suite),
+    ...agentContradictions(suite).map(({ path, text }) => problem(path, text)),
+    ...allocationProblems(suite),
+    ...scoreProblems(suite),
+    ...successProblems(suite),
+    ...stopProblems(suite),
+  ];
 }
 
-function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
+function taskProblems({ tasks, environment }: WrittenSuite): Problem[] {
   if ((tasks === undefined) === (environment === undefined)) return [problem([], 'expected either "environment" or "tasks"')];
-  const names = (tasks ?? []).map(({ name }) => name);
+  const names = (Array.isArray(tasks) ? tasks : []).map(({ name }) => name);
   return names.flatMap((name, position) =>
     names.indexOf(name) === position
       ? []
@@ -21,13 +29,15 @@ function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
   );
 }
 
-function allocationProblems({ allocation, tasks }: ParsedSuite): Problem[] {
-  if (allocation === 'proportional' || (tasks !== undefined && tasks.length > 1)) return [];
+function allocationProblems({ allocation, tasks }: WrittenSuite): Problem[] {
+  // How many there are in a directory is known once it has been read.
+  const isSeveral = Array.isArray(tasks) ? tasks.length > 1 : taskSourceOf({ tasks }) !== undefined;
+  if (allocation === 'proportional' || isSeveral) return [];
   const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;
   return [problem(['allocation'], text)];
 }
 
-function scoreProblems({ failureScores, failures, reward: { bounds } }: ParsedSuite): Problem[] {
+function scoreProblems({ failureScores, failures, reward: { bounds } }: WrittenSuite): Problem[] {
   return (['timeout', 'crash'] as const).flatMap((cause) => {
     const score = failureScores[cause];
     const path = ['failureScores', cause];
@@ -42,12 +52,12 @@ function scoreProblems({ failureScores, failures, reward: { bounds } }: ParsedSu
   });
 }
 
-function successProblems({ success, reward: { bounds } }: ParsedSuite): Problem[] {
+function successProblems({ success, reward: { bounds } }: WrittenSuite): Problem[] {
   if (!success || !bounds || isWithin(bounds, success.threshold)) return [];
   return [problem(['success', 'threshold'], `expected ${describeRange(bounds)}, got ${success.threshold}`)];
 }
 
-function stopProblems(suite: ParsedSuite): readonly Problem[] {
+function stopProblems(suite: WrittenSuite): readonly Problem[] {
   const { stop, reward } = suite;
   switch (stop.rule) {
     case 'fixed':
@@ -60,7 +70,7 @@ function stopProblems(suite: ParsedSuite): readonly Problem[] {
   }
 }
 
-function boundedStopProblems({ budget }: ParsedSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
+function boundedStopProblems({ budget }: WrittenSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
   const bounds = { low, high };
   const tooWide = halfWidthProblem(stop.halfWidth, bounds);
   if (tooWide !== undefined) return [problem(['stop', 'halfWidth'], tooWide)];
@@ -75,7 +85,7 @@ function boundsMissing(rule: BoundedStop['rule']): Problem {
   return problem(['reward', 'bounds'], text);
 }
 
-function asymptoticProblems({ stop, budget: { episodes } }: ParsedSuite): Problem[] {
+function asymptoticProblems({ stop, budget: { episodes } }: WrittenSuite): Problem[] {
   const least = leastEpisodes(stop, undefined);
   const path = ['budget', 'episodes'];
   if (episodes === undefined) {

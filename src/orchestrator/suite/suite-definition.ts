@@ -13,8 +13,9 @@ import { suiteContradictions } from './suite-contradictions.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { isMapping, valueAt } from '../../kernel/documents/path.ts';
-import { problemLine, problemsOf } from '../../kernel/documents/problems.ts';
-import { suiteSchema, type allocationSchema, type ParsedSuite, type stoppingSchema } from './suite.ts';
+import { problemLine, problemsOf, type Problem } from '../../kernel/documents/problems.ts';
+import { withKnownRewards, withTasks } from './agent-tasks.ts';
+import { suiteSchema, type allocationSchema, type ListedTask, type ParsedSuite, type stoppingSchema, type WrittenSuite } from './suite.ts';
 
 export type StopDeclaration = z.infer<typeof stoppingSchema>;
 export type AllocationDeclaration = z.infer<typeof allocationSchema>;
@@ -47,7 +48,7 @@ export interface SuiteDefinition {
   readonly stop: StopDeclaration;
   readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined; readonly cost: number | undefined };
   readonly template: string;
-  /** Of the suite's own modules, if it ships any. */
+  /** Of the suite's own modules, or of its tasks for agents, if it ships any. */
   readonly filesDigest: Digest | undefined;
 }
 
@@ -102,11 +103,39 @@ export function overrideSettings(layer: Layer, { seed, actions, confidence }: Su
  * @param layer the suite as written, and where in it things stand.
  * @throws InputError `suite.invalid` that lists every problem: where, path, what was expected, what was found.
  */
-export function parseSuite(layer: Layer): ParsedSuite {
+export function parseWrittenSuite(layer: Layer): WrittenSuite {
   const parsed = suiteSchema.safeParse(layer.value);
-  const problems = parsed.success ? suiteContradictions(parsed.data) : problemsOf(parsed.error, layer.value, KNOWN);
-  if (parsed.success && problems.length === 0) return parsed.data;
-  throw new InputError('suite.invalid', problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
+  if (!parsed.success) throw invalid(layer, problemsOf(parsed.error, layer.value, KNOWN));
+  return assertSound(layer, withKnownRewards(parsed.data));
+}
+
+/** As `parseWrittenSuite`, for one that brings no tasks of a directory. @throws InputError `suite.tasks` also, for one that does. */
+export function parseSuite(layer: Layer): ParsedSuite {
+  const written = parseWrittenSuite(layer);
+  const { tasks, ...rest } = written;
+  if (tasks === undefined) return rest;
+  if (Array.isArray(tasks)) return withTasks(written, tasks);
+  throw new InputError(
+    'suite.tasks',
+    `${layer.findOrigin(['tasks'])}: tasks.from: "${tasks.from}" names a directory; a suite that is sent cannot bring tasks for agents: they are code`,
+  );
+}
+
+/** The suite with the tasks that were found where it takes them from. @throws InputError `suite.invalid` when they contradict the rest of it. */
+export function addTasks(layer: Layer, written: WrittenSuite, found: readonly ListedTask[]): ParsedSuite {
+  const suite = withTasks(written, found);
+  assertSound(layer, suite);
+  return suite;
+}
+
+function assertSound<Suite extends WrittenSuite>(layer: Layer, suite: Suite): Suite {
+  const problems = suiteContradictions(suite);
+  if (problems.length > 0) throw invalid(layer, problems);
+  return suite;
+}
+
+function invalid(layer: Layer, problems: readonly Problem[]): InputError {
+  return new InputError('suite.invalid', problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 /** @param filesDigest of the suite's own modules, if it ships any. */

@@ -34,17 +34,33 @@ const environmentSchema = z
   .union([entrySchema.transform((entry) => ({ entry, kwargs: {}, wrappers: [] })), environmentObjectSchema])
   .describe('an environment: its entry alone, or entry, kwargs and wrappers');
 
-const taskNameSchema = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"');
+const nameSchema = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"');
+/** Tasks for agents may be called `org/name`. */
+const taskNameSchema = z
+  .string()
+  .regex(
+    /^[\w.-]{1,128}(\/[\w.-]{1,128})?$/,
+    'expected 1 to 128 letters, digits, ".", "_" or "-", or two such names with "/" between them',
+  );
 
-const taskSchema = z.strictObject({
-  name: taskNameSchema,
-  weight: z
-    .number()
-    .positive()
-    .max(1e9)
-    .default(1)
-    .describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive"),
-  environment: environmentSchema,
+const weightSchema = z
+  .number()
+  .positive()
+  .max(1e9)
+  .describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive");
+
+const taskSchema = z.strictObject({ name: taskNameSchema, weight: weightSchema.default(1), environment: environmentSchema });
+
+const taskSourceSchema = z
+  .strictObject({
+    from: z.string().min(1).describe('directory of a task for agents, or of such tasks, relative to the suite file'),
+    only: z.array(taskNameSchema).min(1).max(10_000).optional().describe('names of the tasks that are played; all of them when left out'),
+    weights: z.record(taskNameSchema, weightSchema).default({}).describe('by the names of tasks; 1 for every other one'),
+  })
+  .describe('tasks for agents (docs/tasks.md)');
+
+const tasksSchema = z.union([z.array(taskSchema).min(1).max(10_000), taskSourceSchema], {
+  error: 'expected a list of tasks with an environment each, or { from: DIRECTORY } with tasks for agents',
 });
 
 export const allocationSchema = z
@@ -115,11 +131,16 @@ const boundsSchema = z
 
 export const suiteSchema = z
   .strictObject({
-    name: taskNameSchema,
+    name: nameSchema,
     description: z.string().max(2000).optional(),
     files: z.string().min(1).optional().describe("directory with the suite's own Python modules, relative to the suite file"),
     environment: environmentSchema.optional().describe('short for a single task'),
-    tasks: z.array(taskSchema).min(1).max(10_000).optional(),
+    tasks: tasksSchema.optional(),
+    agent: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('with tasks for agents, what acts when no other is named: oracle, nop, or a file with actions, relative to the suite file'),
     allocation: allocationSchema.default('proportional'),
     seed: z.int().min(0).default(0).describe('base seed: with the index, it decides every seed'),
     actions: z
@@ -142,10 +163,10 @@ export const suiteSchema = z
       .prefault({}),
     play: playSchema.default({ mode: 'single' }),
     metrics: z
-      .array(taskNameSchema)
+      .array(nameSchema)
       .max(64)
       .default([])
-      .describe("numbers from the environment's last info to aggregate beside the return"),
+      .describe("numbers from the environment's last info, or components of an agent's verdict, to aggregate beside the return"),
     success: successSchema.optional(),
     stop: stoppingSchema,
     budget: z
@@ -164,4 +185,9 @@ export const suiteSchema = z
   .describe('Muster suite');
 
 /** As written, with its defaults filled in. */
-export type ParsedSuite = z.infer<typeof suiteSchema>;
+export type WrittenSuite = z.infer<typeof suiteSchema>;
+export type TaskSource = z.infer<typeof taskSourceSchema>;
+export type ListedTask = z.infer<typeof taskSchema>;
+
+/** The same with all of its tasks: those of a directory have been found. */
+export type ParsedSuite = Omit<WrittenSuite, 'tasks'> & { readonly tasks?: ListedTask[] | undefined };

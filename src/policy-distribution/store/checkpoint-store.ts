@@ -75,16 +75,21 @@ export class CheckpointStore {
   }
 
   /**
-   * A directory of Python modules that a suite ships, kept and named as a checkpoint is; what Python itself writes between
-   * them is left out, so that running the modules does not change their name.
+   * A directory that a suite ships, kept and named as a checkpoint is.
    *
+   * @param ignores of Python modules, what Python itself writes between them, so that running them does not change their name.
    * @throws InputError `checkpoint.not-a-directory`, and the errors of `add`.
    */
-  async addDirectory(source: CheckpointSource, uri: string, signal: AbortSignal): Promise<StoredCheckpoint> {
-    const options = { signal, maxFiles: this.#limits.maxFiles, ignores: isPythonCache };
+  async addDirectory(
+    source: CheckpointSource,
+    uri: string,
+    signal: AbortSignal,
+    ignores: (path: string) => boolean = isPythonCache,
+  ): Promise<StoredCheckpoint> {
+    const options = { signal, maxFiles: this.#limits.maxFiles, ignores };
     const listing = await source.list(uri, options);
     if (listing.kind === 'directory') return this.#keep(source, uri, options, listing, {});
-    throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
+    throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory`);
   }
 
   /**

@@ -74,3 +74,14 @@ export function mergeStates(one: PoolState, other: PoolState): PoolState {
     },
   };
 }
+
+/** Of a pool that has had nothing to do yet. */
+export const NOTHING_MADE: PoolState = {
+  phase: 'open',
+  sandboxes: { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 },
+  waiting: 0,
+  totals: { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 },
+  isolation: undefined,
+  swept: undefined,
+  lastErrors: { creation: undefined, destruction: undefined, sweep: undefined },
+};

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { TaskContent } from '../../agents/grading/grading-context.ts';
+import { readTask } from '../../agents/tasks/read-task.ts';
+import { isReadWhole, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
+import type { Task } from '../../agents/tasks/task.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { StoredFile } from '../../policy-distribution/stored-checkpoint.ts';
+
+/** Where a task lies among files that are kept. */
+export interface StoredTaskPlace {
+  /** Empty where the files are the task's own. */
+  readonly directory: string;
+  /** Name that its directory had. */
+  readonly called: string;
+  /** Paths in the task; the store keeps no modes. */
+  readonly executable: readonly string[];
+}
+
+/** A task of which every file is in the store: what has become of its directory since changes nothing. */
+export async function openStoredTask(
+  stored: readonly StoredFile[],
+  { directory, called, executable }: StoredTaskPlace,
+): Promise<{ readonly task: Task; readonly content: TaskContent }> {
+  const prefix = directory === '' ? '' : `${directory}/`;
+  const own = new Map(stored.filter(({ path }) => path.startsWith(prefix)).map((file) => [file.path.slice(prefix.length), file]));
+  const content: TaskContent = {
+    async read(path) {
+      const file = own.get(path);
+      if (file === undefined) throw new RangeError(`${path} is no file of the task`);
+      return await readStored(file);
+    },
+  };
+  const modes = new Set(executable);
+  const read: TaskDirectory = {
+    where: called,
+    name: called,
+    files: [...own]
+      .map(([path, { digest, size }]) => ({ path, digest, bytes: size, isExecutable: modes.has(path) }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1)),
+    contents: new Map(
+      await Promise.all([...own.keys()].filter(isReadWhole).map(async (path) => [path, await content.read(path)] as const)),
+    ),
+  };
+  return { task: readTask(read), content };
+}
+
+/** @throws InfrastructureError `store.damaged` */
+async function readStored({ hostPath, digest }: StoredFile): Promise<Buffer> {
+  const content = await readFile(hostPath);
+  if (`sha256:${createHash('sha256').update(content).digest('hex')}` === digest) return content;
+  throw new InfrastructureError('store.damaged', `${hostPath} is not what was stored under its name; remove it, and start again`);
+}

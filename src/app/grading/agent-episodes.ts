@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
+import { AGENT_BYTES, type Agent, parseAgent } from '../../agents/acting/agent.ts';
+import { playTask } from '../../agents/acting/play-task.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { yamlLayer } from '../../kernel/documents/yaml-layer.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import type { AgentStage } from '../../orchestrator/run/agent-players.ts';
+import { agentTaskOf } from '../../orchestrator/suite/agent-tasks.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { Played } from '../checkpoints/content-to-share.ts';
+import type { GradingPools } from './grading-pools.ts';
+import type { OpenTask } from './task-grader.ts';
+
+/** Plays the tasks of a suite, each read once from the store. Part of the composition root. */
+export class AgentEpisodes implements AgentStage {
+  readonly #played: Played;
+  readonly #pools: GradingPools;
+  readonly #agents: ReadonlyMap<string, Agent>;
+  readonly #tasks = new Map<number, Promise<OpenTask>>();
+
+  private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, Agent>) {
+    this.#played = played;
+    this.#pools = pools;
+    this.#agents = agents;
+  }
+
+  /** @throws InputError `agent.invalid` when what stands where an agent should is none. */
+  static async open(played: Played, pools: GradingPools): Promise<AgentEpisodes> {
+    const agents = new Map<string, Agent>();
+    for (const checkpoint of played.checkpoints) agents.set(checkpoint.digest, await readAgent(checkpoint));
+    return new AgentEpisodes(played, pools, agents);
+  }
+
+  state(): PoolState {
+    return this.#pools.state();
+  }
+
+  async play(digest: string, { task, environmentSeed }: PlannedEpisode, signal: AbortSignal): ReturnType<AgentStage['play']> {
+    const agent = this.#agents.get(digest);
+    if (!agent) throw new RangeError(`agent ${digest} is none of this run's`);
+    const open = await this.#task(task);
+    return await playTask({ ...open, agent, environmentSeed }, { sandboxes: this.#pools, clock: systemClock }, signal);
+  }
+
+  #task(position: number): Promise<OpenTask> {
+    const opening = this.#tasks.get(position) ?? this.#openTask(position);
+    this.#tasks.set(position, opening);
+    return opening;
+  }
+
+  async #openTask(position: number): Promise<OpenTask> {
+    const { suite, suiteFiles } = this.#played;
+    const named = suite.tasks[position];
+    const place = named && agentTaskOf(named.environment);
+    if (!place || !suiteFiles) throw new RangeError(`task ${position} of suite ${suite.name} is none for agents`);
+    const open = await openStoredTask(suiteFiles.files, place);
+    if (open.task.digest === place.digest) return open;
+    throw new InfrastructureError(
+      'store.task',
+      `task ${named.name} was accepted as ${place.digest}, and is ${open.task.digest} to this version of Muster; ask for the evaluation again`,
+    );
+  }
+}
+
+/** @throws InputError `agent.invalid` */
+async function readAgent({ kind, files: [file] }: StoredCheckpoint): Promise<Agent> {
+  if (kind !== 'file' || !file) throw new InputError('agent.invalid', 'expected an agent: oracle, nop, or a file; got a directory');
+  if (file.size > AGENT_BYTES)
+    throw new InputError(
+      'agent.invalid',
+      `${file.path} has ${file.size} bytes; a file that says what an agent does has at most ${AGENT_BYTES}`,
+    );
+  return parseAgent(file.path, yamlLayer(file.path, await readFile(file.hostPath, 'utf8'), 'agent.invalid').value);
+}

@@ -1,0 +1,67 @@
+import { basename, resolve } from 'node:path';
+import { onlyStep } from '../../agents/acting/play-task.ts';
+import type { Task } from '../../agents/tasks/task.ts';
+import { VERIFIER_VERSION } from '../../agents/verification/verdict.ts';
+import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { agentEnvironment } from '../../orchestrator/suite/agent-tasks.ts';
+import type { ListedTask, TaskSource } from '../../orchestrator/suite/suite.ts';
+import { listTasks } from '../tasks/task-catalogue.ts';
+
+/** Tasks for agents as a suite names them, read from their directory. */
+export interface FoundTasks {
+  readonly tasks: readonly ListedTask[];
+  /** Absolute path that their files are relative to. */
+  readonly directory: string;
+  /** Of the paths in it: what is no part of a task that is played. */
+  readonly ignores: (path: string) => boolean;
+}
+
+interface FoundTask {
+  readonly directory: string;
+  readonly task: Task;
+}
+
+/**
+ * @param base directory that the source is relative to. @param where the source stands, for messages.
+ * @throws InputError when there are no tasks, one that is to be played cannot be, or a name is none of theirs.
+ */
+export async function findTasks({ from, only, weights }: TaskSource, base: string, where: string): Promise<FoundTasks> {
+  const top = resolve(base, from);
+  const listed = await listTasks(top);
+  const wanted = listed.filter(({ directory, task }) => only === undefined || only.some((name) => isCalled(name, directory, task)));
+  for (const name of [...(only ?? []), ...Object.keys(weights)])
+    if (!listed.some(({ directory, task }) => isCalled(name, directory, task))) throw unknownTask(name, listed, where);
+  const found = wanted.map(({ directory, task, problem }): FoundTask => {
+    if (task === null)
+      throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; mend it, or name others in tasks.only`);
+    onlyStep(task);
+    return { directory, task };
+  });
+  const isOne = found.some(({ directory }) => resolve(directory) === top);
+  const kept = new Set(found.map(({ directory }) => basename(directory)));
+  return {
+    tasks: found.map((each) => listedTask(each, isOne, weights)),
+    directory: top,
+    ignores: (path) => !isOne && !kept.has(path.split('/')[0] ?? ''),
+  };
+}
+
+function listedTask({ directory, task }: FoundTask, isOne: boolean, weights: TaskSource['weights']): ListedTask {
+  const called = basename(directory);
+  const weight = Object.entries(weights).find(([name]) => isCalled(name, directory, task))?.[1] ?? 1;
+  const executable = task.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path);
+  const place = { digest: task.digest, directory: isOne ? '' : called, called, executable, verifier: VERIFIER_VERSION };
+  return { name: task.id, weight, environment: agentEnvironment(task.id, place) };
+}
+
+/** By its id, by the part of that behind the organisation, or by its directory. */
+function isCalled(name: string, directory: string, task: Task | null): boolean {
+  return name === basename(directory) || name === task?.id || name === task?.id.split('/').at(-1);
+}
+
+function unknownTask(name: string, listed: readonly { readonly directory: string }[], where: string): InputError {
+  const names = listed.map(({ directory }) => basename(directory));
+  const some = names.slice(0, 20).join(', ') + (names.length > 20 ? ', …' : '');
+  return new InputError('suite.tasks', `${where}: there is no task "${name}"; there are ${some}${didYouMean(name, names)}`);
+}

@@ -1,0 +1,83 @@
+import { raceWithAbort } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { Arm } from '../arm/arm.ts';
+import { awaitWork } from './await-work.ts';
+import type { Duty, Players } from './players.ts';
+
+/** An agent's part in a suite: acts on its tasks, and has what it leaves behind judged. */
+export interface AgentStage {
+  /** Of the workspaces and the grading sandboxes. */
+  state(): PoolState;
+  /**
+   * One episode, from an untouched workspace to the verdict. `lost` when there is no verdict through no fault of the agent.
+   *
+   * @param agent digest.
+   * @throws InputError when the task, its verifier or the agent is broken, naming it; the signal's reason.
+   */
+  play(agent: string, episode: PlannedEpisode, signal: AbortSignal): Promise<{ readonly outcome: Outcome; readonly log: string }>;
+}
+
+/** Agents, whose episodes take a workspace and grading sandboxes each: nothing is held from one episode to the next. */
+export class AgentPlayers implements Players {
+  readonly #stage: AgentStage;
+  readonly #clock: Clock;
+  readonly deliveries = undefined;
+
+  constructor(stage: AgentStage, clock: Clock) {
+    this.#stage = stage;
+    this.#clock = clock;
+  }
+
+  state(): PoolState {
+    return this.#stage.state();
+  }
+
+  /** Nothing is shared. */
+  async waitUntilShared(): Promise<void> {}
+
+  async work(duty: Duty): Promise<void> {
+    const { arm, over, slot } = duty;
+    const leave = slot ? AbortSignal.any([over, slot.recalled]) : over;
+    await raceWithAbort(duty.begun, leave).catch(() => undefined);
+    using _held = duty.hold();
+    let outcomes = 0;
+    while (!leave.aborted) {
+      const episodes = this.#take(duty);
+      if (episodes.length === 0) {
+        if (arm.isOver || duty.isWantedElsewhere()) return;
+        await awaitWork(duty, this.#clock, leave);
+        continue;
+      }
+      for (const episode of episodes) {
+        const played = await this.#play(arm, episode, over);
+        await duty.turns?.next();
+        await duty.record([played]);
+        if (played.outcome.kind !== 'lost') outcomes += 1;
+        // As when a sandbox was of no use: what fails again and again is to end the run.
+        else if (outcomes === 0) throw new InfrastructureError('sandbox.lost', played.outcome.detail);
+        else return;
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {}
+
+  /** One episode, the first that is due or one that others are slow with. */
+  #take(duty: Duty): readonly PlannedEpisode[] {
+    const now = this.#clock.now();
+    const due = duty.arm.take(now, duty.sandboxes(), { ranges: 0, episodes: 0 }, 1);
+    return due.length > 0 ? due : duty.arm.takeStraggler(now);
+  }
+
+  async #play({ checkpoint: { digest } }: Arm, episode: PlannedEpisode, over: AbortSignal): Promise<PlayedEpisode> {
+    const startedAt = this.#clock.now();
+    const { outcome, log } = await this.#stage.play(digest, episode, over);
+    const seconds = (this.#clock.now() - startedAt) / 1000;
+    return { index: episode.index, checkpoint: digest, outcome, seconds, killed: false, ...(log === '' ? {} : { log }) };
+  }
+}

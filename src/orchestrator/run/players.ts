@@ -1,0 +1,44 @@
+import type { Turns } from '../../kernel/turns.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { Arm } from '../arm/arm.ts';
+import type { RunFacts } from '../facts/run-facts.ts';
+import type { Slot } from './slot-share.ts';
+import type { Waiters } from './waiters.ts';
+
+/** What a worker of a run plays for, and what it needs of the run. */
+export interface Duty {
+  readonly arm: Arm;
+  /** Workers without work; woken when there may be some. */
+  readonly idle: Waiters;
+  /** Aborted when the run needs no more episodes. */
+  readonly over: AbortSignal;
+  /** Recalled when another study is to have the sandbox. */
+  readonly slot: Slot | undefined;
+  /** Resolves when episodes may be played. */
+  readonly begun: Promise<void>;
+  /** Of a process that has others to answer while it plays. */
+  readonly turns: Turns | undefined;
+  /** How many sandboxes share the arm's episodes, those on their way included. */
+  sandboxes(): number;
+  /** Whether another arm has work that this worker could do. */
+  isWantedElsewhere(): boolean;
+  record(played: readonly PlayedEpisode[]): Promise<void>;
+  /** Says, until it is disposed of, that the worker holds a sandbox. */
+  hold(): Disposable;
+}
+
+/** What plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. All else of a run is the same for both. */
+export interface Players extends Disposable {
+  /** Of the sandboxes that are played in. */
+  state(): PoolState;
+  readonly deliveries: RunFacts['deliveries'];
+  /** Resolves, also when that fails, when sandboxes are made with all that they are to share. */
+  waitUntilShared(signal: AbortSignal): Promise<void>;
+  /**
+   * Plays for an arm until it is over, another has more to do, the slot is recalled or the sandbox is used up.
+   *
+   * @throws InputError for what no further attempt would mend; InfrastructureError when nothing came of it that an episode can be held to account for.
+   */
+  work(duty: Duty): Promise<void>;
+}

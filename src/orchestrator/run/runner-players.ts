@@ -1,0 +1,61 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { Pool } from '../../pool/pool.ts';
+import type { Sharing } from '../../pool/ports/shared-content.ts';
+import type { RunnerSession } from '../../runner/session.ts';
+import type { RunFacts } from '../facts/run-facts.ts';
+import { exposureOf } from '../suite/what-runs.ts';
+import { keepRenewed } from './lease-renewal.ts';
+import type { Duty, Players } from './players.ts';
+import { Shift } from './shift.ts';
+
+export interface RunnerPlayersOptions {
+  /** The principal. Its data never meets another's code, nor its code another's data. */
+  readonly principal: string;
+  readonly pool: Pool<RunnerSession>;
+  readonly distributor: Distributor;
+  /** What the sandboxes are to have in memory from their beginning, when anything. Disposed of with the players. */
+  readonly sharing?: Sharing | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number; readonly renewMilliseconds: number };
+}
+
+/** Policies, each played by the runner of a leased sandbox. */
+export class RunnerPlayers implements Players {
+  readonly #options: RunnerPlayersOptions;
+
+  constructor(options: RunnerPlayersOptions) {
+    this.#options = options;
+  }
+
+  state(): PoolState {
+    return this.#options.pool.state();
+  }
+
+  get deliveries(): RunFacts['deliveries'] {
+    return this.#options.distributor.deliveries;
+  }
+
+  async waitUntilShared(signal: AbortSignal): Promise<void> {
+    await this.#options.sharing?.waitUntilIncluded(signal).catch(() => undefined);
+  }
+
+  /** The time with one lease. */
+  async work(duty: Duty): Promise<void> {
+    const { principal, pool, clock, config } = this.#options;
+    const { arm, over } = duty;
+    const exposure = exposureOf(principal, arm.suite, arm.checkpoint);
+    await using lease = await pool.acquire(exposure, over);
+    if (arm.isOver) return;
+    using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
+    using _held = duty.hold();
+    await new Shift(lease, { ...this.#options, duty, exposure }).work();
+  }
+
+  [Symbol.dispose](): void {
+    this.#options.sharing?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { InputError } from '../../kernel/errors.ts';
+import { isDigest, type Digest } from '../../kernel/ids.ts';
+import type { TaskEnvironment } from '../../runner/frames.ts';
+import type { ListedTask, ParsedSuite, TaskSource, WrittenSuite } from './suite.ts';
+
+/** Tasks for agents as tasks of a suite: what an agent acts in is the environment, so they are drawn, weighted, named and folded as all others are. */
+
+const ENTRY = 'task:';
+
+const agentTaskSchema = z.strictObject({
+  digest: z.custom<Digest>((value) => typeof value === 'string' && isDigest(value), 'expected the digest of a task'),
+  /** Of the suite's files; empty where they are the task's own. */
+  directory: z.string(),
+  /** Of that directory where the task lay, after which a task is called that gives itself no name. */
+  called: z.string(),
+  /** The store keeps no modes. */
+  executable: z.array(z.string()),
+  /** Version of the code that judges. */
+  verifier: z.int(),
+});
+
+/** Where a task for agents lies among the suite's files, and what it has to be. */
+export type AgentTask = z.infer<typeof agentTaskSchema>;
+
+type Environment = TaskEnvironment['environment'];
+
+export function agentEnvironment(name: string, task: AgentTask): ListedTask['environment'] {
+  return { entry: `${ENTRY}${name}`, kwargs: { ...task }, wrappers: [] };
+}
+
+/** @returns undefined for an environment that a policy plays in. @throws InputError `suite.task` for one that says what no Muster has written. */
+export function agentTaskOf({ entry, kwargs }: Pick<Environment, 'entry' | 'kwargs'>): AgentTask | undefined {
+  if (!entry.startsWith(ENTRY)) return undefined;
+  const parsed = agentTaskSchema.safeParse(kwargs);
+  if (parsed.success) return parsed.data;
+  throw new InputError('suite.task', `${entry}: expected "tasks: { from: DIRECTORY }": only Muster itself writes tasks for agents out`);
+}
+
+/** Whether agents play it, and not policies. */
+export function playsAgents({ tasks }: { readonly tasks: readonly { readonly environment: Pick<Environment, 'entry'> }[] }): boolean {
+  return tasks.some(({ environment }) => environment.entry.startsWith(ENTRY));
+}
+
+/** The directory that a suite takes its tasks from, when it does. */
+export function taskSourceOf({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSource | undefined {
+  return tasks === undefined || Array.isArray(tasks) ? undefined : tasks;
+}
+
+/** The suite with the tasks that were found. */
+export function withTasks(suite: WrittenSuite, tasks: readonly ListedTask[]): ParsedSuite {
+  return { ...suite, tasks: [...tasks] };
+}
+
+const REWARD = 'a reward is a number from 0 to 1';
+
+/** What is known of the rewards of agents need not be declared: their bounds, what succeeds, and what a verdict consists of. */
+export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
+  const listed = Array.isArray(suite.tasks) ? suite.tasks : [];
+  if (taskSourceOf(suite) === undefined && !playsAgents({ tasks: listed })) return suite;
+  return {
+    ...suite,
+    reward: { bounds: suite.reward.bounds ?? [0, 1] },
+    success: suite.success ?? { threshold: 1, k: [1] },
+    metrics: suite.metrics.length > 0 ? suite.metrics : ['correctness'],
+  };
+}
+
+/** What contradicts that agents play the suite, or that they do not: the path of a key, and a sentence. */
+export function agentContradictions(
+  suite: WrittenSuite,
+): readonly { readonly path: readonly (string | number)[]; readonly text: string }[] {
+  const source = taskSourceOf(suite);
+  const listed = Array.isArray(suite.tasks) ? suite.tasks : [];
+  const isOfAgents = source !== undefined || playsAgents({ tasks: listed });
+  if (!isOfAgents)
+    return suite.agent === undefined
+      ? []
+      : [{ path: ['agent'], text: 'expected nothing: agents play tasks for agents, and this suite has environments for policies' }];
+  const { reward, play, actions, files } = suite;
+  return [
+    ...(source !== undefined && files !== undefined
+      ? [{ path: ['files'], text: 'expected nothing: tasks for agents bring their own files' }]
+      : []),
+    ...(listed.some(({ environment }) => !environment.entry.startsWith(ENTRY))
+      ? [{ path: ['tasks'], text: 'expected tasks for agents only, or environments for policies only' }]
+      : []),
+    ...(reward.bounds && (reward.bounds[0] !== 0 || reward.bounds[1] !== 1)
+      ? [{ path: ['reward', 'bounds'], text: `expected [0, 1], or nothing: ${REWARD}` }]
+      : []),
+    ...(play.mode === 'single' ? [] : [{ path: ['play'], text: `expected single, or nothing: agents act one by one, got ${play.mode}` }]),
+    ...(actions === 'deterministic' ? [] : [{ path: ['actions'], text: 'expected nothing: an agent chooses its actions itself' }]),
+  ];
+}

@@ -1,0 +1,119 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { stringify } from 'yaml';
+import { killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { configuration, Muster } from '../../src/app/main.ts';
+import { sleep, systemClock } from '../../src/kernel/clock.ts';
+import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
+
+/** Of four hidden numbers, the share whose absolute value is printed. What is there at first prints them as they are, which is right for some. */
+export const SHARE_TASK: FilesByPath = {
+  ...TASK,
+  'task.toml': TASK['task.toml']?.replace('test/task', 'test/share') ?? '',
+  'environment/abs.py': 'print(int(input()))\n',
+  'muster.toml': `
+[execute]
+kind = "cases"
+command = ["/usr/bin/python3", "-I", "abs.py"]
+generator = { command = ["/usr/bin/python3", "-I", "/tests/draw.py"], cases = 4 }
+repeated = 0
+seconds = 20
+[golden]
+command = ["/usr/bin/python3", "-I", "/tests/golden.py"]
+[score]
+correctness = "share"
+`,
+  'tests/draw.py': `import json, os, random
+draw = random.Random(os.environ["MUSTER_SEED"])
+for _ in range(int(os.environ["MUSTER_CASES"])):
+    number = draw.randrange(1, 99) * draw.choice([1, -1])
+    print(json.dumps({"stdin": str(number)}))
+`,
+  'tests/golden.py': 'print(abs(int(input())))\n',
+  'solution/abs.py': 'print(abs(int(input())))\n',
+};
+
+/** All or nothing, by a script. */
+export const ANSWER_TASK: FilesByPath = {
+  ...TASK,
+  'task.toml': TASK['task.toml']?.replace('test/task', 'test/answer') ?? '',
+  'tests/test.sh': '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ]; echo $((1 - $?)) >/logs/verifier/reward.txt\n',
+  'solution/answer.txt': '42\n',
+};
+
+/** Half of the reward for nothing, by a script. */
+export const HALF_TASK: FilesByPath = {
+  ...ANSWER_TASK,
+  'task.toml': TASK['task.toml']?.replace('test/task', 'test/half') ?? '',
+  'tests/test.sh':
+    '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ] && echo 1 >/logs/verifier/reward.txt || echo 0.5 >/logs/verifier/reward.txt\n',
+};
+
+/** Suites of tasks in a directory of their own, played in real sandboxes of this machine. */
+export class AgentSuiteFixture implements AsyncDisposable {
+  readonly directory: string;
+  readonly stateDir: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.stateDir = path.join(directory, 'state');
+  }
+
+  static async open(
+    tasks: Readonly<Record<string, FilesByPath>> = { share: SHARE_TASK, answer: ANSWER_TASK, half: HALF_TASK },
+  ): Promise<AgentSuiteFixture> {
+    const fixture = new AgentSuiteFixture(await mkdtemp(path.join(tmpdir(), 'muster-agents-')));
+    await mkdir(path.join(fixture.directory, 'tasks'));
+    for (const [name, files] of Object.entries(tasks)) await writeFiles(path.join(fixture.directory, 'tasks', name), files);
+    return fixture;
+  }
+
+  /** A suite of all tasks. @returns its path. */
+  async suite(changes: object = {}): Promise<string> {
+    const file = path.join(this.directory, 'suite.yaml');
+    await writeFile(file, stringify({ name: 'agents', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 12 }, ...changes }));
+    return file;
+  }
+
+  muster(sandboxes: number): Promise<Muster> {
+    return Muster.open({ ...configuration(undefined, sandboxes), stateDir: this.stateDir });
+  }
+
+  /** Kills workspaces and grading sandboxes from outside until so many of each are dead. */
+  async strike(kinds: Readonly<Record<'workspace' | 'grading', number>>, signal: AbortSignal): Promise<void> {
+    const left = { ...kinds };
+    const struck = new Set<number>();
+    while (!signal.aborted && (left.workspace > 0 || left.grading > 0)) {
+      for (const { pid, kind } of await this.#programs()) {
+        if (left[kind] === 0 || struck.has(pid)) continue;
+        struck.add(pid);
+        left[kind] -= 1;
+        killProcess(pid);
+      }
+      await sleep(systemClock, 1);
+    }
+  }
+
+  /** The programs that run commands in sandboxes of this fixture. An agent's may write to /solution. */
+  async #programs(): Promise<readonly { readonly pid: number; readonly kind: 'workspace' | 'grading' }[]> {
+    const programs = (await listProcesses()).filter(
+      ({ argv }) => argv[0]?.startsWith('/muster/') && argv.some((word) => word.endsWith('/workspace.py')),
+    );
+    const own = await Promise.all(
+      programs.map(async ({ pid, argv }) => {
+        const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+        if (!mounts.includes(path.basename(this.directory))) return [];
+        // One without files has no holder yet.
+        const files = await Promise.all(['app', 'tests'].map((name) => readdir(`/proc/${pid}/root/${name}`).catch(() => [])));
+        const kind = argv.includes('/solution') ? ('workspace' as const) : ('grading' as const);
+        return files.flat().length > 0 ? [{ pid, kind }] : [];
+      }),
+    );
+    return own.flat();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.directory, { recursive: true });
+  }
+}
