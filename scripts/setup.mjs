@@ -5,7 +5,7 @@
  *
  *   node scripts/setup.mjs           what Muster needs to run
  *   node scripts/setup.mjs --test    and what its tests need
- *   node scripts/setup.mjs --training    and the libraries that people train with: 5 GB
+ *   node scripts/setup.mjs --training    and the libraries that people train with: 6 GB
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

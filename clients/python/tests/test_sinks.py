@@ -64,7 +64,27 @@ def read_mlflow(_directory: Path) -> dict[str, dict[int, float]]:
     return {name: {m.step: m.value for m in client.get_metric_history(run.info.run_id, f"muster/{name}")} for name in EXPECTED}
 
 
-SINKS: Mapping[str, Read] = {"csv": read_csv, "tensorboard": read_tensorboard, "wandb": read_wandb, "mlflow": read_mlflow}
+def read_aim(_directory: Path) -> dict[str, dict[int, float]]:
+    from aim import Repo, Run
+
+    # By its name, and not only to be read: Aim's index has it once Aim's own server has looked.
+    (name,) = Repo(".").list_all_runs()
+    run = Run(name, repo=".", system_tracking_interval=None)
+    found: dict[str, dict[int, float]] = {}
+    for metric, context, _ in run.iter_metrics_info():
+        steps, (values, *_) = run.get_metric(metric, context).data.items_list()
+        found[metric.removeprefix("muster/")] = dict(zip(steps, values, strict=True))
+    run.close()
+    return found
+
+
+SINKS: Mapping[str, Read] = {
+    "csv": read_csv,
+    "tensorboard": read_tensorboard,
+    "wandb": read_wandb,
+    "mlflow": read_mlflow,
+    "aim": read_aim,
+}
 
 
 def case(name: str) -> Any:
@@ -76,6 +96,7 @@ def case(name: str) -> Any:
 def test_figures_are_read_back_at_their_steps(
     name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path}/mlruns")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))

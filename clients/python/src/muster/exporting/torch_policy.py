@@ -52,7 +52,7 @@ def torch_snapshot(
     network = Network(
         parts=(Part("", shape, tuple(steps), ()),),
         layers=layers,
-        action=_action(action_space, squash),
+        action=action_of(action_space, squash),
         bytes=is_image,
         log_std=None if log_std is None else log_std.detach().cpu().float().numpy().reshape(-1).copy(),
     )
@@ -61,11 +61,12 @@ def torch_snapshot(
     with _traced(module, layers) as traces:
         outputs = _outputs(module, taken)
     traces[PREPROCESSED] = taken[:TRACED]
-    actions, logits = _actions(outputs, action_space, squash)
+    actions, logits = best_actions(outputs, action_space, squash)
     return Snapshot(network, Reference(observation_space, action_space, list(rows), actions, logits, traces))
 
 
-def _action(space: Any, squash: Squash) -> dict[str, str]:
+def action_of(space: Any, squash: Squash) -> dict[str, str]:
+    """What the outputs mean. Raises ExportError for a space that cannot be exported."""
     from gymnasium import spaces
 
     if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
@@ -99,7 +100,7 @@ def _outputs(module: Any, rows: Array) -> Array:
     return given
 
 
-def _actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
+def best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
     """The best actions [n, …], and the logits where they decide."""
     from gymnasium import spaces
 

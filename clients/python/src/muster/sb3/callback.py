@@ -37,7 +37,7 @@ class MusterCallback(BaseCallback):
 
     @param suite: path of a YAML or JSON file, name that the server knows, or a mapping.
     @param every: steps of all environments together between two checkpoints.
-    @param log: tensorboard, wandb, mlflow, csv, a Sink, or several. Figures have the checkpoint's step, whenever they come.
+    @param log: tensorboard, wandb, mlflow, aim, csv, a Sink, or several. Figures have the checkpoint's step, whenever they come.
     @param directory: of the run: checkpoints, summaries, the best policy. With a directory that a killed training has used, what was
         accepted there is gone on with. A new one in `muster-runs` when left out.
     @param server: its address; MUSTER_URL when left out, and without that a server of this program's own.

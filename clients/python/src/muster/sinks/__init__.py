@@ -1,1 +1,1 @@
-"""Where results are logged: TensorBoard, Weights & Biases, MLflow, CSV files."""
+"""Where results are logged: TensorBoard, Weights & Biases, MLflow, Aim, CSV files."""

@@ -10,7 +10,7 @@ from muster_client.errors import InvalidArgument
 
 logger = logging.getLogger("muster")
 
-SinkName = Literal["tensorboard", "wandb", "mlflow", "csv"]
+SinkName = Literal["tensorboard", "wandb", "mlflow", "aim", "csv"]
 Log = SinkName | Sink | Sequence[SinkName | Sink] | None
 """One name or several, or sinks of your own."""
 
@@ -86,6 +86,10 @@ def _opener(name: SinkName, directory: Path) -> Callable[[], Sink]:
             from muster.sinks.mlflow_run import MlflowRun
 
             return MlflowRun
+        case "aim":
+            from muster.sinks.aim_run import AimRun
+
+            return AimRun
         case "csv":
             from muster.sinks.csv_file import CsvFile
 

@@ -36,7 +36,7 @@ class TrainingEvaluator:
         `muster-runs` when left out.
     @param run: label of the run on the server; the directory's name when left out.
     @param server: its address; MUSTER_URL when left out, and without that a server of its own, which ends with this process.
-    @param log: where figures are logged: tensorboard, wandb, mlflow, csv, a Sink, or several of them.
+    @param log: where figures are logged: tensorboard, wandb, mlflow, aim, csv, a Sink, or several of them.
     @param log_directory: of event files and CSV files; `directory` when left out.
     @param busy: what becomes of a checkpoint while an earlier one is evaluated.
     @param until: `reached` is true once the lower end of a certified interval is at least this return.

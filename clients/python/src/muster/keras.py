@@ -1,0 +1,154 @@
+"""Keras: its models as portable files, and a callback that evaluates beside `fit`.
+
+from muster.keras import MusterCallback, snapshot
+
+model.fit(…, callbacks=[MusterCallback("cartpole.yaml", every=500, export=lambda model: snapshot(model, …))])
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Unpack
+
+import keras
+import numpy as np
+
+from muster.exporting.errors import ExportError
+from muster.exporting.network import Activation, ActivationKind, Array, Flatten, Layer, LayerNorm, Linear, Network, Part
+from muster.exporting.onnx_graph import PREPROCESSED
+from muster.exporting.parity import TRACED, Reference
+from muster.exporting.snapshot import Snapshot
+from muster.exporting.torch_policy import Squash, action_of, best_actions
+from muster.training.evaluator import TrainingEvaluator
+from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
+from muster.training.standing import Score
+from muster.training.work import Written
+from muster_client import SuiteLike
+
+HOW = "Save it with model.save: Muster plays `.keras` files as they are (docs/checkpoints.md)"
+KINDS: dict[str, ActivationKind] = {name: name for name in ("tanh", "relu", "sigmoid", "elu", "selu", "softplus", "silu")}
+
+
+def snapshot(model: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, squash: Squash = "clip") -> Snapshot:
+    """A copy of a model's weights, and what it does with some observations; the training may go on.
+
+    @param model: layers one after the other (Dense, activations, LayerNormalization, Flatten, Dropout), from observations [n, …] to logits
+        of a Discrete or MultiDiscrete action space, or to the means of a Box, [n, out].
+    @param observations: single ones, as the environment gives them, on which the exported policy is compared: 1,000 are enough.
+    @param squash: how the mean of a Box comes into its bounds.
+    Raises ExportError naming the layer that is not known, or the space that cannot be exported.
+    """
+    layers = tuple(layer for one in _in_a_row(model) for layer in _layers_of(one))
+    network = Network(
+        parts=(Part("", tuple(observation_space.shape), (), ()),), layers=layers, action=action_of(action_space, squash), bytes=False
+    )
+    rows = np.stack([np.asarray(observation, np.float32) for observation in observations])
+    outputs = np.asarray(keras.ops.convert_to_numpy(model(rows, training=False)))
+    actions, logits = best_actions(outputs, action_space, squash)
+    traces = {PREPROCESSED: rows[:TRACED], **_traced(model, rows[:TRACED])}
+    return Snapshot(network, Reference(observation_space, action_space, list(observations), actions, logits, traces))
+
+
+class MusterCallback(keras.callbacks.Callback):
+    """Has the model that `fit` trains evaluated every so many batches, while the training goes on.
+
+    The policy at the end of `fit` is always evaluated, and waited for. An interrupt leaves `fit` without its end: call `close` then.
+
+    @param every: batches between two checkpoints.
+    @param export: takes the policy out of the model as it is: `snapshot`, for one.
+    The other parameters are those of TrainingEvaluator.
+    """
+
+    def __init__(self, suite: SuiteLike, *, every: int, export: Callable[[Any], Written], **options: Unpack[EvaluatorOptions]) -> None:
+        super().__init__()
+        self._periodic = PeriodicEvaluator(suite, every, **options)
+        self._export = export
+        self._batches = 0
+
+    @property
+    def best(self) -> Score | None:
+        """The first checkpoint's, until the interval of another lies above its own."""
+        return self._periodic.best
+
+    @property
+    def evaluator(self) -> TrainingEvaluator:
+        return self._periodic.evaluator
+
+    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+        self._periodic.begin(self._batches)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._batches += 1
+        if not self._periodic.step(self._batches, lambda: self._export(self.model)):
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
+        self._periodic.finish(self._batches, lambda: self._export(self.model))
+
+    def close(self) -> None:
+        """After a training that has failed: ends the thread and the server. What was accepted stays in the directory."""
+        self._periodic.close()
+
+
+def _in_a_row(model: Any) -> list[Any]:
+    """The model's layers, where each takes what the one before gives."""
+    layers = [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
+    for before, after in pairwise(layers):
+        if after.input is not before.output:
+            raise ExportError(f"the layer {after.name} takes something else than what {before.name} gives. {HOW}")
+    return layers
+
+
+def _layers_of(layer: Any) -> tuple[Layer, ...]:
+    kind = type(layer).__name__
+    match kind:
+        case "Dense":
+            kernel = _array(layer.kernel).T.copy()
+            bias = _array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
+            return (Linear(layer.name, kernel, bias), *_activation(layer))
+        case "Activation" | "ReLU" | "ELU" | "LeakyReLU":
+            return _activation(layer) if kind == "Activation" else (_activation_layer(layer, kind),)
+        case "LayerNormalization":
+            if layer.axis not in (-1, [-1]) or layer.gamma is None or layer.beta is None:
+                raise ExportError(f"the layer {layer.name} normalises the axes {layer.axis}; expected the last, with weights. {HOW}")
+            return (LayerNorm(layer.name, _array(layer.gamma), _array(layer.beta), float(layer.epsilon)),)
+        case "Flatten":
+            return (Flatten(layer.name),)
+        case "Dropout":
+            return ()
+        case _:
+            raise ExportError(f"the layer {layer.name} is a {kind}, which is not known. {HOW}")
+
+
+def _activation(layer: Any) -> tuple[Layer, ...]:
+    name = keras.activations.serialize(layer.activation)
+    if name == "linear":
+        return ()
+    if name not in KINDS:
+        raise ExportError(f"the layer {layer.name} has the activation {name}; expected one of {', '.join(KINDS)}. {HOW}")
+    return (Activation(f"{layer.name}.{name}", KINDS[name], 1.0 if name == "elu" else None),)
+
+
+def _activation_layer(layer: Any, kind: str) -> Layer:
+    if kind == "ReLU" and (layer.max_value is not None or layer.negative_slope or layer.threshold):
+        raise ExportError(f"the layer {layer.name} is a ReLU that is cut off or sloped. {HOW}")
+    if kind == "ReLU":
+        return Activation(layer.name, "relu")
+    if kind == "ELU":
+        return Activation(layer.name, "elu", float(layer.alpha))
+    return Activation(layer.name, "leaky_relu", float(layer.negative_slope))
+
+
+def _traced(model: Any, rows: Array) -> dict[str, Array]:
+    """What goes out of each layer, by the name that the exported layer has; a Dense with an activation is one layer here."""
+    traces: dict[str, Array] = {}
+    value: Any = rows
+    for layer in _in_a_row(model):
+        value = layer(value, training=False) if type(layer).__name__ == "Dropout" else layer(value)
+        exported = _layers_of(layer)
+        if exported:
+            traces[exported[-1].name] = np.asarray(keras.ops.convert_to_numpy(value))
+    return traces
+
+
+def _array(variable: Any) -> Array:
+    return np.array(keras.ops.convert_to_numpy(variable), np.float32)

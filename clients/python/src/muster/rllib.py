@@ -1,0 +1,219 @@
+"""RLlib: its RLModules as portable files, and a callback that evaluates beside training.
+
+from muster.rllib import MusterCallback
+
+config.callbacks(on_train_result=MusterCallback("cartpole.yaml", every=50_000))
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from muster.exporting.errors import ExportError
+from muster.exporting.network import Array, Normalise
+from muster.exporting.played_observations import played_observations
+from muster.exporting.snapshot import Snapshot
+from muster.exporting.torch_layers import HOW
+from muster.exporting.torch_policy import torch_snapshot
+from muster.training.evaluator import TrainingEvaluator
+from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
+from muster.training.standing import Score
+from muster_client import SuiteLike
+
+POLICY = "default_policy"
+IN_ALGORITHM = Path("learner_group/learner/rl_module") / POLICY
+"""Where a checkpoint of an Algorithm has the module of its policy."""
+STEPS = "num_env_steps_sampled_lifetime"
+
+
+def export(module: Any, path: str | Path, *, environment: Any, normalise: Normalise | None = None) -> Path:
+    """Writes the policy of an RLModule as one file, after 1,000 observations on which it acts as the module's inference does.
+
+    @param module: the RLModule, or the directory of its checkpoint or of an Algorithm's, whose pickles are run: export only your own.
+    @param path: of the file, without an ending.
+    @param environment: name of a registered environment, or a gymnasium.Env as the suite makes it.
+    @param normalise: what the connector MeanStdFilter did to observations in the training; a module's checkpoint does not tell.
+    Raises ExportError naming what is not known, and ParityError. Neither leaves a file.
+    """
+    import gymnasium
+
+    player = gymnasium.make(environment) if isinstance(environment, str) else environment
+    try:
+        loaded = _loaded(Path(module)) if isinstance(module, (str, Path)) else module
+        taken = snapshot(loaded, player.observation_space, player.action_space, played_observations(player), normalise=normalise)
+    finally:
+        if player is not environment:
+            player.close()
+    written = Path(path).with_name(Path(path).name + taken.suffix)
+    taken.write(written)
+    return written
+
+
+def snapshot(
+    module: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, normalise: Normalise | None = None
+) -> Snapshot:
+    """A copy of a module's weights, and the best actions that its own inference and RLlib's connectors make of observations.
+
+    @param module: of PPO, APPO, IMPALA, SAC or DQN, with an encoder of linear layers.
+    @param observations: single ones, as the environment gives them.
+    Raises ExportError naming what is not known.
+    """
+    taken = torch_snapshot(_network(module, action_space), observation_space, action_space, observations, normalise=normalise)
+    rows = np.stack([np.asarray(observation, np.float32) for observation in observations])
+    if normalise is not None:
+        scaled = (rows - normalise.mean) / np.sqrt(normalise.variance + normalise.epsilon)
+        rows = scaled.clip(-normalise.clip, normalise.clip).astype(np.float32)
+    return replace(taken, reference=replace(taken.reference, actions=_actions(module, rows, action_space)))
+
+
+class MusterCallback:
+    """Has the policy of an Algorithm evaluated every so many environment steps, while the training goes on.
+
+    Give it as `on_train_result`. When the algorithm is stopped (`algorithm.stop()`, the end of a trial of Tune), its last policy is
+    evaluated, and waited for. It may be copied and pickled.
+
+    @param every: environment steps between two checkpoints.
+    @param environment: that 1,000 observations are taken from: a name, or a gymnasium.Env; the algorithm's own name when left out.
+    @param normalise: see `export`.
+    The other parameters are those of TrainingEvaluator.
+    """
+
+    def __init__(
+        self,
+        suite: SuiteLike,
+        *,
+        every: int,
+        environment: Any = None,
+        normalise: Normalise | None = None,
+        **options: Unpack[EvaluatorOptions],
+    ) -> None:
+        self._periodic = PeriodicEvaluator(suite, every, **options)
+        self._environment, self._normalise = environment, normalise
+        self._seen: tuple[Any, Any, list[Any]] | None = None
+        self._step: int | None = None
+
+    @property
+    def best(self) -> Score | None:
+        """The first checkpoint's, until the interval of another lies above its own."""
+        return self._periodic.best
+
+    @property
+    def evaluator(self) -> TrainingEvaluator:
+        return self._periodic.evaluator
+
+    def __call__(self, *, algorithm: Any, result: dict[str, Any], **_: Any) -> None:
+        if self._step is None:
+            self._periodic.begin(0)
+            # RLlib tells no callback that a training ends.
+            algorithm.cleanup = partial(self._end, algorithm, algorithm.cleanup)
+        self._step = int(result.get(STEPS, result.get("env_runners", {}).get(STEPS, 0)))
+        if not self._periodic.step(self._step, lambda: self._taken(algorithm)):
+            # What `Tune` and loops over `train` look at.
+            result["done"] = True
+
+    def _end(self, algorithm: Any, cleanup: Any) -> None:
+        try:
+            self._periodic.finish(self._step or 0, lambda: self._taken(algorithm))
+        finally:
+            cleanup()
+
+    def _taken(self, algorithm: Any) -> Snapshot:
+        if self._seen is None:
+            self._seen = self._observed(algorithm)
+        return snapshot(algorithm.get_module(POLICY), *self._seen, normalise=self._normalise)
+
+    def _observed(self, algorithm: Any) -> tuple[Any, Any, list[Any]]:
+        import gymnasium
+
+        given = self._environment if self._environment is not None else algorithm.config.env
+        try:
+            player = gymnasium.make(given, **algorithm.config.env_config) if isinstance(given, str) else given
+            if not isinstance(player, gymnasium.Env):
+                raise ExportError(f"{player!r} is no gymnasium.Env")
+        except (gymnasium.error.Error, ExportError) as error:
+            raise ExportError(f'the algorithm\'s environment cannot be made ({error}); give environment="CartPole-v1"') from error
+        return player.observation_space, player.action_space, played_observations(player)
+
+
+def _loaded(path: Path) -> Any:
+    from ray.rllib.core.rl_module.rl_module import RLModule
+
+    found = path / IN_ALGORITHM if (path / IN_ALGORITHM).is_dir() else path
+    if not (found / "class_and_ctor_args.pkl").is_file():
+        raise ExportError(f"{path} holds no RLModule; expected the directory that save_to_path of an RLModule or an Algorithm wrote")
+    try:
+        return RLModule.from_checkpoint(str(found.absolute()))
+    except Exception as error:
+        # What is pickled by another version, or with classes that are not here, fails in any way.
+        import ray
+
+        raise ExportError(f"{found} cannot be loaded by Ray {ray.__version__} ({error}); install the version that wrote it") from error
+
+
+def _network(module: Any, action_space: Any) -> Any:
+    """The layers from an observation to logits, or to means in the units of the action space, which are then cut off at its bounds.
+
+    That holds for SAC, too: RLlib draws from a squashed distribution, and its own best action is the mean before it is squashed.
+    """
+    from gymnasium import spaces
+    from torch import nn
+
+    encoder = getattr(module, "pi_encoder", None)
+    if encoder is None:
+        encoder = getattr(module, "encoder", None)
+        # Of actor and critic together: the actor's part, or what the two share.
+        encoder = next((part for name in ("actor_encoder", "encoder") if (part := getattr(encoder, name, None)) is not None), encoder)
+    head = getattr(module, "pi", None) or getattr(module, "af", None)
+    if encoder is None or head is None:
+        raise ExportError(f"{type(module).__name__} has no encoder with a head pi or af, as those of PPO, SAC and DQN have. {HOW}")
+    layers = [*_linear_layers(encoder), *_linear_layers(head)]
+    if isinstance(action_space, spaces.Box):
+        layers[-1] = _scaled_mean(layers[-1], action_space)
+    return nn.Sequential(*layers)
+
+
+def _linear_layers(part: Any) -> list[Any]:
+    net = getattr(part, "net", None)
+    layers = getattr(net, "mlp", None)
+    if layers is None:
+        raise ExportError(f"{type(part).__name__} is no perceptron, which is all that is known of RLlib's networks. {HOW}")
+    return list(layers)
+
+
+def _scaled_mean(last: Any, space: Any) -> Any:
+    """The means alone of a layer that gives spreads after them, scaled from [-1, 1] as the connector NormalizeAndClipActions does it."""
+    import torch
+    from torch import nn
+
+    size = int(np.prod(space.shape))
+    mean = nn.Linear(last.in_features, size)
+    is_bounded = bool(np.all(space.bounded_below) and np.all(space.bounded_above))
+    half = (space.high - space.low).reshape(-1) / 2 if is_bounded else np.ones(size)
+    middle = (space.high + space.low).reshape(-1) / 2 if is_bounded else np.zeros(size)
+    with torch.no_grad():
+        factor = torch.as_tensor(half, dtype=torch.float32)
+        mean.weight.copy_(last.weight[:size].cpu() * factor[:, None])
+        mean.bias.copy_(last.bias[:size].cpu() * factor + torch.as_tensor(middle, dtype=torch.float32))
+    return mean
+
+
+def _actions(module: Any, rows: Array, space: Any) -> Array:
+    """What the module's inference and the connectors after it make of a batch."""
+    import torch
+    from gymnasium import spaces
+    from ray.rllib.utils.spaces.space_utils import unsquash_action
+
+    with torch.no_grad():
+        outputs = module.forward_inference({"obs": torch.as_tensor(rows)})
+        actions = outputs.get("actions")
+        if actions is None:
+            kind = module.get_inference_action_dist_cls()
+            actions = kind.from_logits(outputs["action_dist_inputs"]).to_deterministic().sample()
+    found: Array = actions.cpu().numpy()
+    if isinstance(space, spaces.Box):
+        return np.asarray(unsquash_action(found.reshape(-1, *space.shape), space))
+    return found

@@ -1,0 +1,28 @@
+"""Figures as metrics of a run of Aim."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from muster.sinks.sink import PREFIX
+
+
+class AimRun:
+    """A run of its own in the experiment `muster`, in the repository that Aim uses here: `.aim` in the working directory, or above it."""
+
+    def __init__(self) -> None:
+        """Raises ImportError when aim is not installed."""
+        from aim import Run
+
+        # What it would watch beside the figures is the trainer's business, and takes threads.
+        self._run: Any = Run(experiment="muster", system_tracking_interval=None, log_system_params=False, capture_terminal_logs=False)
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        for name, value in figures.items():
+            self._run.track(value, name=PREFIX + name, step=step)
+
+    def keep(self, step: int, path: Path) -> None:
+        """Aim keeps documents only where a store for them was set up: they lie in the run's directory."""
+
+    def close(self) -> None:
+        self._run.close()

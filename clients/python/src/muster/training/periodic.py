@@ -1,0 +1,76 @@
+"""A checkpoint every so many steps, and the last one always: what the callbacks of training libraries have in common."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from muster.sinks.named_sinks import Log
+from muster.training.evaluator import TrainingEvaluator
+from muster.training.settings import Busy
+from muster.training.standing import Score
+from muster.training.work import Written
+from muster_client import InvalidArgument, SuiteLike
+
+logger = logging.getLogger("muster")
+
+Export = Callable[[], Written]
+"""Takes the policy as it is now."""
+
+
+class EvaluatorOptions(TypedDict, total=False):
+    """Of a TrainingEvaluator, which says what each means."""
+
+    directory: str | os.PathLike[str] | None
+    run: str | None
+    server: str | None
+    token: str | None
+    log: Log
+    busy: Busy
+    until: float | None
+    stop: Mapping[str, Any] | None
+
+
+class PeriodicEvaluator:
+    """May be copied and pickled, as its TrainingEvaluator may: a copy begins anew."""
+
+    def __init__(self, suite: SuiteLike, every: int, **options: Unpack[EvaluatorOptions]) -> None:
+        """@param every: steps between two checkpoints. Raises InvalidArgument."""
+        if every < 1:
+            raise InvalidArgument(f"every: expected a number of steps, 1 or more, got {every!r}")
+        self._every = every
+        self._taken_at = 0
+        self._handed_over_at: int | None = None
+        self.evaluator = TrainingEvaluator(suite, **options)
+
+    @property
+    def best(self) -> Score | None:
+        return self.evaluator.best
+
+    def begin(self, step: int, log_directory: str | os.PathLike[str] | None = None) -> None:
+        """@param step: that the training begins at. @param log_directory: of event files, where the trainer writes its own."""
+        self._taken_at, self._handed_over_at = step, None
+        if log_directory is not None:
+            self.evaluator.log_directory = Path(log_directory)
+        self.evaluator.start()
+
+    def step(self, step: int, export: Export) -> bool:
+        """After each step, or after some at a time. Returns whether the training is to go on: not once its target is certified."""
+        if step // self._every > self._taken_at // self._every:
+            self._taken_at = step
+            if self.evaluator.checkpoint(step, export):
+                self._handed_over_at = step
+        if self.evaluator.reached:
+            logger.info("the training ends at step %d: the target is certified", step)
+        return not self.evaluator.reached
+
+    def finish(self, step: int, export: Export) -> Score | None:
+        """Has the policy at the end evaluated, waits for it, and returns the best score."""
+        if step != self._handed_over_at:
+            self.evaluator.checkpoint(step, export, final=True)
+        return self.evaluator.finish()
+
+    def close(self) -> None:
+        """Without the policy at the end, after a failure: what was accepted is gone on with in the same directory."""
+        self.evaluator.close()
