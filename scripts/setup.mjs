@@ -87,6 +87,18 @@ function installPython() {
   });
 }
 
+/** What the tests of tasks run with; a directory of its own, because sandboxes see it and not Muster's environment. */
+function installTestTools() {
+  const requirements = join(root, 'runner/requirements-tests-of-tasks.txt');
+  const directory = join(root, '.tools/pytest');
+  if (!existsSync(directory)) mkdirSync(directory, { recursive: true });
+  once('.tools/pytest/.setup-stamp', [requirements], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--upgrade', '--target', directory];
+    run('installing pytest for the tests of tasks', join(root, '.venv/bin/python'), [...flags, '-r', requirements]);
+    run('compiling it', join(root, '.venv/bin/python'), ['-m', 'compileall', '-q', directory]);
+  });
+}
+
 /** Inside a sandbox the runner's files cannot be written, so that every one would compile them for itself. What is compiled already is skipped. */
 function compileRunner() {
   const directories = ['runner/muster_runner', 'runner/muster_zygote'];
@@ -211,6 +223,7 @@ function installBeside(environment, requirements) {
 refuseLinks();
 installPackages();
 installPython();
+installTestTools();
 compileRunner();
 installBubblewrap();
 if (forTests) {

@@ -37,7 +37,7 @@ export class WorkspaceFixture implements AsyncDisposable {
     sandbox: Sandbox;
     session: WorkspaceSession;
   }> {
-    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [] };
+    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts: [] };
     const signal = AbortSignal.timeout(60_000);
     const template = await workspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
     const sandbox = await this.#provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);

@@ -24,6 +24,7 @@ export function gradingPlace(
   { workspace: { root, workdir }, limits }: Task,
   { artifacts }: TaskStep,
   own: readonly string[],
+  tools: GradingPlace['tools'] = [],
 ): GradingPlace {
   const writable = [workdir, LOGS, ...own];
   for (const { source } of artifacts) {
@@ -35,7 +36,7 @@ export function gradingPlace(
     }
     writable.push(directory);
   }
-  return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits };
+  return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits, tools };
 }
 
 /**

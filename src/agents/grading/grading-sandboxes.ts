@@ -7,7 +7,13 @@ export interface GradingPlace {
   /** Directories that can be written to, besides /tmp and /dev/shm. */
   readonly writable: readonly string[];
   readonly limits: PlaceLimits;
+  /** What is brought along for the tests, read-only. */
+  readonly tools: readonly GradingTool[];
 }
+
+/** pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. */
+export type GradingTool = 'pytest';
+export const PYTEST_INSIDE = '/muster/pytest';
 
 /** Undefined: as the configuration has it. */
 export interface PlaceLimits {

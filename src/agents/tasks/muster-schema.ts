@@ -64,7 +64,10 @@ const suiteSchema = z
   .strictObject({
     kind: z.literal('suite'),
     runner: z.enum(RUNNER_KINDS),
-    command: command.describe('runs the tests, in the workdir; {report} stands for the file that the runner writes'),
+    command: command.describe(
+      'runs the tests, in the workdir; {report} stands for the file that the runner writes, {seed} for a number that orders the tests, {tests} for the ids of all tests in the order in which they are to run',
+    ),
+    overlay: relativePath.optional().describe('directory in tests/ whose files are laid over the workdir, after those of the submission'),
     failToPass: testIds.describe('tests that fail before and have to pass'),
     passToPass: testIds.default([]).describe('tests that pass before and have to go on passing'),
     boundary: z
@@ -176,6 +179,8 @@ export type CasesStage = z.infer<typeof casesSchema>;
 export type SuiteStage = Omit<z.infer<typeof suiteSchema>, 'failToPass' | 'passToPass'> & {
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
+  /** Files in tests/ that the ids were read from. What runs the tests does not see them: they tell tests from tripwires. */
+  readonly lists: readonly string[];
 };
 export type RunnerKind = (typeof RUNNER_KINDS)[number];
 export type Tripwire = z.infer<typeof tripwireSchema>;

@@ -44,8 +44,12 @@ function* caseProblems({ muster, stored, tests }: WrittenStages, stage: CasesSta
   else if (unknown !== undefined) yield [['golden'], `is missing, and the stored case "${unknown.name}" has no "expected"`];
 }
 
-function* suiteProblems({ muster }: WrittenStages, stage: SuiteStage): Found {
-  const { failToPass, passToPass, tripwires, boundary, modules, runner, command } = stage;
+/** By which the command says itself that the order is another one each time. */
+const RANDOM_ORDER = '--schedule-random';
+
+function* suiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Found {
+  const { failToPass, passToPass, tripwires, boundary, modules, runner, command, overlay } = stage;
+  if (overlay !== undefined && !tests.hasDirectory(overlay)) yield [['execute', 'overlay'], `tests/${overlay} is no directory of the task`];
   if (failToPass.length === 0)
     yield [['execute', 'failToPass'], 'is empty; expected at least one test that fails before the task is solved'];
   const seen = new Set<string>();
@@ -64,7 +68,19 @@ function* suiteProblems({ muster }: WrittenStages, stage: SuiteStage): Found {
     yield [['execute', 'modules'], 'is empty; expected the names of the modules that the tests see through the proxy'];
   if (WRITES_FILE.has(runner) && !command.some((word) => word.includes('{report}')))
     yield [['execute', 'command'], `has no {report}; expected the flag with which ${runner} writes its report there`];
+  // A plug-in orders pytest's tests.
+  if (boundary === 'shared' && runner !== 'pytest' && !command.some(hasOrder))
+    yield [
+      ['execute', 'command'],
+      'runs the tests in the same order each time; expected {seed}, as in "-shuffle={seed}", {tests}, or ctest\'s --schedule-random',
+    ];
+  if (command.some((word) => word !== '{tests}' && word.includes('{tests}')))
+    yield [['execute', 'command'], 'has {tests} within a word; expected it alone, because it becomes a word for each test'];
   if (muster.golden !== undefined) yield [['golden'], 'has no effect on a test suite; leave it out'];
+}
+
+function hasOrder(word: string): boolean {
+  return word === '{tests}' || word === RANDOM_ORDER || word.includes('{seed}');
 }
 
 function* scoreProblems({ muster: { score, golden, constraints }, stage }: WrittenStages): Found {

@@ -66,7 +66,8 @@ function suiteStage(written: WrittenSuite, tests: TestFiles, problems: Problem[]
     problems.push({ path: ['execute', key], text: absent(given, tests), isAbsence: false });
     return [];
   };
-  return { ...written, failToPass: idsOf('failToPass'), passToPass: idsOf('passToPass') };
+  const lists = [written.failToPass, written.passToPass].filter((each) => typeof each === 'string');
+  return { ...written, failToPass: idsOf('failToPass'), passToPass: idsOf('passToPass'), lists };
 }
 
 /** @throws InputError `task.invalid` */

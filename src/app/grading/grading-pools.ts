@@ -16,6 +16,7 @@ import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { pluginOf } from '../sandboxes/providers.ts';
 import { rootDirectory } from './root-directory.ts';
+import { toolMount } from './tool-mount.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
 const ONE_HOLDER: CodeExposure = {
@@ -100,7 +101,7 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
     return opening;
   }
 
-  async #start({ root, writable, limits }: GradingPlace): Promise<Pool<WorkspaceSession>> {
+  async #start({ root, writable, limits, tools }: GradingPlace): Promise<Pool<WorkspaceSession>> {
     const settings = this.#config.templates['local'];
     const plugin = pluginOf({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
@@ -117,7 +118,9 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
       ...(limits.storageBytes === undefined ? {} : { diskBytes: limits.storageBytes }),
       ...(limits.cpus === undefined ? {} : { cpus: limits.cpus }),
     };
-    const template = await plugin.workspace('grading', { root: directory, writable, limits: own, demands: settings.demands }, context);
+    const mounts = [...settings.mounts, ...(await Promise.all(tools.map(toolMount)))];
+    const place = { root: directory, writable, limits: own, demands: settings.demands, mounts };
+    const template = await plugin.workspace('grading', place, context);
     this.#provider ??= this.#openProvider(plugin);
     const pool = createPool({
       provider: await this.#provider,

@@ -4,7 +4,7 @@ import type { HealthCheck } from '../../kernel/health-check.ts';
 import type { FetchWay } from '../../kernel/fetching.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
 import type { SandboxProvider } from './sandbox.ts';
-import type { LimitName, SandboxLimits, SandboxTemplate, WorkspacePlace } from './template.ts';
+import type { LimitName, Mount, SandboxLimits, SandboxTemplate, WorkspacePlace } from './template.ts';
 import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
 
 /** What a provider stands on, whichever it is. */
@@ -73,6 +73,8 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
 export interface WorkspaceSettings extends WorkspacePlace {
   readonly limits: SandboxLimits;
   readonly demands: readonly LimitName[];
+  /** Beside what the root file system has. */
+  readonly mounts: readonly Mount[];
 }
 
 export interface TemplateContext {

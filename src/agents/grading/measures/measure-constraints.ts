@@ -1,18 +1,20 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Constraint } from '../../tasks/muster-schema.ts';
 import type { ConstraintsEvidence } from '../../verification/evidence.ts';
-import type { WorkspaceFile } from '../../workspace/command.ts';
-import type { GradedCases } from '../grade-cases.ts';
+import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { Counted } from './counted-run.ts';
 import { forbiddenImports } from './forbidden-imports.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];
 
+/** What the runs of the candidate have used. */
+export type MeasuredRuns = readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes'>[];
+
 /** What there is to measure of a submission. */
 export interface Measurable {
   /** Of the submission, with what the compile step made. */
   readonly files: readonly WorkspaceFile[];
-  readonly runs: GradedCases['measured'];
+  readonly runs: MeasuredRuns;
   /** Undefined where no constraint asks for them. */
   readonly instructions: Counted | undefined;
 }
@@ -25,7 +27,7 @@ export function measureConstraints(constraints: readonly Constraint[], measurabl
 function measure(constraint: Constraint, { files, runs, instructions }: Measurable): Measured {
   const of = constraint.of ?? null;
   const subject = of === null ? files : files.filter(({ path }) => path.endsWith(`/${of}`));
-  const largest = (value: (run: GradedCases['measured'][number]) => number): number | null =>
+  const largest = (value: (run: MeasuredRuns[number]) => number): number | null =>
     runs.reduce<number | null>((most, run) => Math.max(most ?? 0, value(run)), null);
   switch (constraint.measure) {
     case 'wallSeconds':

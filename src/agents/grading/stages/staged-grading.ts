@@ -12,10 +12,11 @@ import type { Grading, GradingContext } from '../grading-context.ts';
 import { gradingPlace } from '../grading-place.ts';
 import { laidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions } from '../measures/count-instructions.ts';
-import { measureConstraints } from '../measures/measure-constraints.ts';
+import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
 import { putSubmission } from '../submission.ts';
+import { gradeSharedSuite } from '../suites/grade-suite.ts';
 
 /** Of what a compile step leaves in the workdir. */
 const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
@@ -28,6 +29,7 @@ export class StagedGrading {
   readonly #deadline: number;
   #built: readonly WorkspaceFile[] | undefined;
   #graded: GradedCases | undefined;
+  #runs: MeasuredRuns | undefined;
 
   constructor(grading: Grading, verifier: StagedVerifier, context: GradingContext) {
     this.#grading = grading;
@@ -44,15 +46,31 @@ export class StagedGrading {
       case 'compile':
         return await this.#compile(request.compile, signal);
       case 'execute':
-        if (request.kind !== 'cases') throw unsupported(`execute.kind "${request.kind}"`);
-        this.#graded = await gradeCases(this.#terms(await this.#files(signal)), request.execute, signal);
-        return this.#graded.evidence;
+        return await this.#execute(request, signal);
       case 'compare':
         return this.#compared();
       case 'constraints':
         return await this.#constraints(request.constraints, signal);
       case 'score':
         return await this.#score(request, signal);
+    }
+  }
+
+  async #execute(request: Extract<StageRequest, { readonly stage: 'execute' }>, signal: AbortSignal): Promise<Evidence> {
+    const terms = this.#terms(await this.#files(signal));
+    switch (request.kind) {
+      case 'cases':
+        this.#graded = await gradeCases(terms, request.execute, signal);
+        this.#runs = this.#graded.measured;
+        return this.#graded.evidence;
+      case 'suite': {
+        if (request.execute.boundary === 'process') throw unsupported('execute.boundary "process"');
+        const { evidence, measured } = await gradeSharedSuite(terms, request.execute, signal);
+        this.#runs = measured;
+        return evidence;
+      }
+      case 'script':
+        throw new RangeError('a script has no stages');
     }
   }
 
@@ -95,11 +113,11 @@ export class StagedGrading {
 
   async #constraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
     const files = await this.#files(signal);
-    const graded = this.#cases();
     const { execute } = this.#verifier;
+    const runs = this.#runs ?? [];
     const counts = constraints.some(({ measure }) => measure === 'instructions') && execute.kind === 'cases';
-    const instructions = counts ? await countInstructions(this.#terms(files), execute, graded.cases, signal) : undefined;
-    return measureConstraints(constraints, { files, runs: graded.measured, instructions });
+    const instructions = counts ? await countInstructions(this.#terms(files), execute, this.#cases().cases, signal) : undefined;
+    return measureConstraints(constraints, { files, runs, instructions });
   }
 
   async #score(request: Extract<StageRequest, { readonly stage: 'score' }>, signal: AbortSignal): Promise<Evidence> {

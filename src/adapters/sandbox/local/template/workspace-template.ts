@@ -16,7 +16,7 @@ const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
  */
 export async function workspaceTemplate(
   name: string,
-  { root, writable, limits, demands }: WorkspaceSettings,
+  { root, writable, limits, demands, mounts }: WorkspaceSettings,
   { projectDirectory, signal }: TemplateContext,
 ): Promise<SandboxTemplate> {
   const runner = join(projectDirectory, 'runner');
@@ -26,7 +26,7 @@ export async function workspaceTemplate(
     name,
     command: [...startOf(interpreter), `${RUNNER_INSIDE}/workspace.py`, ...places.flatMap((each) => ['--writable', each])],
     environment: {},
-    mounts: [...mountsOf(interpreter), { source: runner, target: RUNNER_INSIDE }],
+    mounts: [...mountsOf(interpreter), { source: runner, target: RUNNER_INSIDE }, ...mounts],
     network: 'none',
     limits,
     demands,

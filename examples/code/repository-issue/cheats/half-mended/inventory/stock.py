@@ -21,8 +21,12 @@ class Stock:
     def reserve(self, name: str, quantity: int) -> None:
         """Raises ValueError when fewer are available."""
         if quantity > self.available(name):
-            raise ValueError(f"{name}: {self.available(name)} available, {quantity} wanted")
+            raise ValueError(
+                f"{name}: {self.available(name)} available, {quantity} wanted"
+            )
         self._reserved[name] = quantity
 
     def value(self) -> Decimal:
-        return sum((item.quantity * item.price for item in self._items.values()), Decimal(0))
+        return sum(
+            (item.quantity * item.price for item in self._items.values()), Decimal(0)
+        )

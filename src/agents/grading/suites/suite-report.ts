@@ -1,0 +1,75 @@
+import type { SuiteStage } from '../../tasks/muster-schema.ts';
+import type { SuiteEvidence } from '../../verification/evidence.ts';
+import { readReport, type ReadReport } from '../../verification/reports/read-report.ts';
+import type { CommandResult, OutputBounds, PrintedOutput } from '../../workspace/command.ts';
+import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
+import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
+import { REPORT } from './suite-run.ts';
+
+type Ran = SuiteEvidence['runs'][number];
+
+/** Of a report, in bytes. */
+const REPORT_BYTES = 32 * 2 ** 20;
+/** Runners whose report is what they print. */
+const PRINTED: Readonly<Partial<Record<SuiteStage['runner'], 'stdout' | 'stderr'>>> = { unittest: 'stderr', go: 'stdout', cargo: 'stdout' };
+
+/** What is kept of what a run prints. */
+export function keptOutput({ runner }: SuiteStage): OutputBounds {
+  return PRINTED[runner] === undefined ? SHOWN_OUTPUT : { ...SHOWN_OUTPUT, head: REPORT_BYTES };
+}
+
+/** Reads the report of a run, once every process of it is dead. */
+export async function suiteEvidence(
+  session: WorkspaceSession,
+  execute: SuiteStage,
+  result: CommandResult,
+  { workdir, order }: { readonly workdir: string; readonly order: Ran['order'] },
+  signal: AbortSignal,
+): Promise<Ran> {
+  const isAlive = result.end.kind !== 'out-of-memory';
+  const report = isAlive ? await reportOf(session, execute, result, workdir, signal) : problem('its tests took more memory than they may');
+  return { order, ending: endingOf(result.end), ...writable(report), output: shown(result), seconds: result.seconds };
+}
+
+/** Of tests that could not be run, through the submission's own fault. */
+export function notRun(order: Ran['order'], detail: string): Ran {
+  const ending = { kind: 'no-output', detail: evidenceText(`was not run: ${detail}`) } as const;
+  return { order, ending, results: [], problem: ending.detail, output: '', seconds: 0 };
+}
+
+function writable({ results, problem }: ReadReport): Pick<Ran, 'results' | 'problem'> {
+  return { results: [...results], problem };
+}
+
+async function reportOf(
+  session: WorkspaceSession,
+  { runner }: SuiteStage,
+  result: CommandResult,
+  workdir: string,
+  signal: AbortSignal,
+): Promise<ReadReport> {
+  const stream = PRINTED[runner];
+  if (stream !== undefined) {
+    const { head, total } = result[stream];
+    return total > head.length ? problem(`it is longer than ${REPORT_BYTES} bytes`) : readReport(runner, head, workdir);
+  }
+  const collected = await session.collect([REPORT], { files: 1, bytes: REPORT_BYTES }, signal);
+  if (collected.kind === 'refused') return problem(`the file that {report} stands for ${collected.refusal.detail}`);
+  const [file] = collected.files;
+  return file ? readReport(runner, file.content, workdir) : problem('the file that {report} stands for is a directory');
+}
+
+function problem(text: string): ReadReport {
+  return { results: [], problem: text };
+}
+
+/** A printed report is evidence by its results; of the text its ends are kept. */
+function shown({ stdout, stderr, ...rest }: CommandResult): string {
+  return bothStreams({ ...rest, stdout: shortened(stdout), stderr: shortened(stderr) });
+}
+
+function shortened({ head, tail, total }: PrintedOutput): PrintedOutput {
+  if (head.length <= SHOWN_OUTPUT.head) return { head, tail, total };
+  const end = tail.length > 0 ? tail : head.subarray(Math.max(SHOWN_OUTPUT.head, head.length - SHOWN_OUTPUT.tail));
+  return { head: head.subarray(0, SHOWN_OUTPUT.head), tail: end, total };
+}

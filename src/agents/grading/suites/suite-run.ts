@@ -1,0 +1,59 @@
+import { createSeededRandom, randomIndex } from '../../../kernel/seeded-random.ts';
+import type { RunnerKind, SuiteStage } from '../../tasks/muster-schema.ts';
+import { LOGS, TESTS } from '../grading-place.ts';
+import { PYTEST_INSIDE } from '../grading-sandboxes.ts';
+import { randomOf, shuffled } from '../order-of-runs.ts';
+
+/** Where `{report}` is. */
+export const REPORT = `${LOGS}/report/results`;
+const PLUGINS = '/muster/runner/pytest_plugins';
+const LARGEST_ORDER = 2 ** 31 - 1;
+
+/** One run of a test suite. */
+export interface SuiteRun {
+  readonly argv: readonly string[];
+  /** Over the task's own. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Where Python finds what it needs: `root` is the machine's own, so that pytest has to be brought along. */
+export interface PythonPlaces {
+  readonly isHostRoot: boolean;
+  /** The task's own PYTHONPATH and PYTEST_ADDOPTS. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** The numbers that decide the order of each run: different ones, which follow from the seed of the verdict. */
+export function ordersOf(seed: string, runs: number): readonly number[] {
+  const random = randomOf('order of tests', seed);
+  const orders = new Set<number>();
+  while (orders.size < runs) orders.add(1 + randomIndex(random, LARGEST_ORDER - 1));
+  return [...orders];
+}
+
+/**
+ * What is run. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
+ * latter two: a plug-in orders its tests, which it is told of by its environment.
+ */
+export function suiteRun(execute: SuiteStage, order: number, places: PythonPlaces): SuiteRun {
+  const { command, failToPass, passToPass, tripwires, runner } = execute;
+  const ids = [...failToPass, ...passToPass, ...tripwires.map(({ id }) => id)];
+  const tests = shuffled(ids, createSeededRandom('tests', order));
+  const argv = command.flatMap((word) => {
+    if (word === '{tests}') return tests;
+    return [word.replaceAll('{report}', REPORT).replaceAll('{seed}', `${order}`)];
+  });
+  return { argv, environment: pythonEnvironment(runner, order, places) };
+}
+
+/** For the runners that are Python's. */
+export function pythonEnvironment(runner: RunnerKind, order: number, { isHostRoot, environment }: PythonPlaces): SuiteRun['environment'] {
+  if (runner !== 'pytest' && runner !== 'unittest') return {};
+  const own = runner === 'unittest' ? [TESTS] : isHostRoot ? [PLUGINS, PYTEST_INSIDE] : [PLUGINS];
+  const path = [environment['PYTHONPATH'] ?? '', ...own].filter((each) => each !== '').join(':');
+  const python = { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: `${order}` };
+  if (runner === 'unittest') return python;
+  const options = [environment['PYTEST_ADDOPTS'] ?? '', '-p muster_order -p no:cacheprovider'].join(' ').trim();
+  const pytest = { ...python, PYTEST_ADDOPTS: options, MUSTER_ORDER: `${order}` };
+  return isHostRoot ? { ...pytest, PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' } : pytest;
+}
