@@ -9,6 +9,8 @@ beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 it('a server answers whatever its OpenAPI document allows, and refuses the rest, as the document says', { timeout: 240_000 }, async () => {
   await using stage = await Stage.open();
   const { isClean, text } = await fuzz(stage, { seed: 7, examples: 8, phases: ['fuzzing', 'stateful'] });
-  expect(text).toMatch(/Selected: (\d+)\/\1\s+Tested: \1\s/);
+  const [selected, all, tested] = (/Selected: (\d+)\/(\d+)\s+Tested: (\d+)\s/.exec(text) ?? []).slice(1).map(Number);
+  // All but the one stream that never ends.
+  expect([selected, tested]).toEqual([Number(all) - 1, Number(all) - 1]);
   expect(isClean ? '' : text).toBe('');
 });
