@@ -10,6 +10,7 @@ export const HELP = `Simulates evaluations whose true mean is known, and counts 
   npm run coverage-study -- [--runs N] [--only TEXT]… [--threads N] [--short] [--json FILE]
 
   --runs N      evaluations for each row, 2000 otherwise; ten times as many where the number of episodes is fixed
+                and where approximate covers least
   --only TEXT   only rows with this text in their name; may be given several times
   --threads N   as many as there are cores otherwise; the figures do not depend on it
   --short       the few rows and evaluations of the tests
