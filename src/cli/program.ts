@@ -8,7 +8,7 @@ import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
 import { hardenTask } from '../app/grading/task-hardening.ts';
-import { createTask, listTasks, showTask } from '../app/tasks/task-catalogue.ts';
+import { createTask, listTasks, showTask, taskDirectories } from '../app/tasks/task-catalogue.ts';
 import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
@@ -91,10 +91,18 @@ const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) =>
 
 const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
   await using grader = new TaskGrader(configuration(config));
-  for (const path of tasks) {
+  for (const path of await taskDirectories(tasks)) {
     const open = await openTask(path);
-    const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${path}: ${trial}: ${verdict.reward ?? 'no reward'}`);
-    await onTask(await checkTask(grader, open, { times, onVerdict: report }, signal));
+    const taken: TakenVerdict[][] = [];
+    const report = (trial: string, verdict: TakenVerdict, at: number): void => {
+      (taken[at] ??= []).push(verdict);
+      onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
+    };
+    const soundness = await checkTask(grader, open, { times, onVerdict: report }, signal);
+    const submissions = soundness.trials.map(
+      ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
+    );
+    await onTask({ soundness, submissions });
   }
 };
 

@@ -9,6 +9,9 @@ import { orderOfRuns } from './order-of-runs.ts';
 import { notRun, runCandidate } from './run-candidate.ts';
 import { type ExpectedCase, trustedCases } from './trusted-cases.ts';
 
+/** Cases that differ whose outputs are kept. */
+const OUTPUTS_KEPT = 20;
+
 type Run = CasesEvidence['cases'][number]['runs'][number];
 type Compared = CompareEvidence['cases'][number];
 
@@ -51,13 +54,22 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   }));
   return {
     evidence: { stage: 'execute', kind: 'cases', seed: terms.grading.seed, cases: evidence },
-    comparisons: comparisons.flat(),
+    comparisons: withFirstOutputs(comparisons.flat()),
     measured,
     cases,
   };
 }
 
 const AFTER_MEMORY = notRun('an earlier case took more memory than it may');
+
+function withFirstOutputs(comparisons: readonly Compared[]): readonly Compared[] {
+  let left = OUTPUTS_KEPT;
+  return comparisons.map(({ outputs, ...compared }) => {
+    if (outputs === undefined || left === 0) return compared;
+    left -= 1;
+    return { ...compared, outputs };
+  });
+}
 
 function inputDigest({ arguments: words, stdin, files }: TestCase): string {
   return digestOf(Buffer.from(canonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files })));

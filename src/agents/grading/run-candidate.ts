@@ -2,7 +2,7 @@ import { digestOf } from '../../kernel/canonical-json.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
 import type { TestCase } from '../tasks/test-case.ts';
-import { compareOutputs } from '../verification/compare-outputs.ts';
+import { compareOutputs, outputExcerpts } from '../verification/compare-outputs.ts';
 import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
 import type { Command, CommandResult } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
@@ -94,7 +94,8 @@ export async function wipeAll(session: WorkspaceSession, terms: CandidateTerms, 
 
 function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {
   try {
-    return { name, run, ...compareOutputs(verifier.compare, expected, got) };
+    const compared = compareOutputs(verifier.compare, expected, got);
+    return { name, run, ...compared, ...(compared.isEqual ? {} : { outputs: outputExcerpts(expected, got) }) };
   } catch (error) {
     if (error instanceof RangeError) throw new InfrastructureError('task.verifier', `case ${name}: ${error.message}`, { cause: error });
     throw error;

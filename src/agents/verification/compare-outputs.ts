@@ -24,10 +24,25 @@ export function compareOutputs(mode: CompareMode, expected: Uint8Array, got: Uin
   }
 }
 
-function firstByte(expected: Uint8Array, got: Uint8Array): Comparison {
+/** Bytes before the first that differs, and of each output in all. */
+const [EXCERPT_BEFORE, EXCERPT] = [256, 2048];
+
+/** Both outputs from a little before where they begin to differ, as text. */
+export function outputExcerpts(expected: Uint8Array, got: Uint8Array): { readonly expected: string; readonly got: string } {
+  const from = Math.max(0, differingByte(expected, got) - EXCERPT_BEFORE);
+  const excerpt = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(from, from + EXCERPT)).toString('utf8');
+  return { expected: excerpt(expected), got: excerpt(got) };
+}
+
+function differingByte(expected: Uint8Array, got: Uint8Array): number {
   const length = Math.min(expected.length, got.length);
   let at = 0;
   while (at < length && expected[at] === got[at]) at += 1;
+  return at;
+}
+
+function firstByte(expected: Uint8Array, got: Uint8Array): Comparison {
+  const at = differingByte(expected, got);
   const around = (bytes: Uint8Array): string => shown(Buffer.from(bytes.subarray(at, at + SHOWN)).toString('utf8'));
   return differs(`at byte ${at}: expected ${around(expected)}, got ${around(got)}`);
 }

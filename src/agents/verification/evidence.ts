@@ -93,7 +93,18 @@ const scriptEvidence = z.strictObject({
 const compareEvidence = z.strictObject({
   stage: z.literal('compare'),
   cases: z
-    .array(z.strictObject({ name, run: count, isEqual: z.boolean(), difference: text.nullable() }))
+    .array(
+      z.strictObject({
+        name,
+        run: count,
+        isEqual: z.boolean(),
+        difference: text.nullable(),
+        outputs: z
+          .strictObject({ expected: text, got: text })
+          .optional()
+          .describe('both from a little before where they begin to differ, of the first cases that do'),
+      }),
+    )
     .max(20_000)
     .describe('of every run that ended with an output'),
 });

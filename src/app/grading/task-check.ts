@@ -4,10 +4,18 @@ import type { KnownSubmission, TaskStep } from '../../agents/tasks/task.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
 
+/** Of one submission. */
+export interface TrialTerms {
+  /** How often it is graded. */
+  readonly times: number;
+  readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
+}
+
 export interface CheckTerms {
   /** How often each submission is graded. */
   readonly times: number;
-  readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
+  /** @param at position of the trial. */
+  readonly onVerdict?: (trial: string, verdict: TakenVerdict, at: number) => void;
 }
 
 /** A submission that the task brings along; undefined: nothing is done. */
@@ -25,7 +33,8 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
   const trials: Trial[] = [];
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
-    for (const [at, candidate] of queue) trials[at] = await trialOf(grader, open, candidate, terms, signal);
+    for (const [at, candidate] of queue)
+      trials[at] = await trialOf(grader, open, candidate, { ...terms, onVerdict: (...told) => terms.onVerdict?.(...told, at) }, signal);
   };
   await Promise.all(Array.from({ length: grader.concurrency }, work));
   const isSound = task.oracle !== undefined && trials.every(({ finding }) => finding === 'as-expected');
@@ -56,7 +65,7 @@ export async function trialOf(
   grader: TaskGrader,
   open: OpenTask,
   { known, ...candidate }: Candidate,
-  { times, onVerdict }: CheckTerms,
+  { times, onVerdict }: TrialTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
   const step = singleStep(open);

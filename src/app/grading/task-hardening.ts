@@ -5,10 +5,10 @@ import type { Trial } from '../../agents/grading/soundness.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { type CheckTerms, singleStep, trialOf } from './task-check.ts';
+import { singleStep, trialOf, type TrialTerms } from './task-check.ts';
 import { openTask, type OpenTask, type TaskGrader } from './task-grader.ts';
 
-export interface HardenTerms extends CheckTerms {
+export interface HardenTerms extends TrialTerms {
   /** Directory of the task. */
   readonly task: string;
   /** Directory of the submission: files as in the workdir, or a solve.sh. */

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import { writeTask } from '../../adapters/tasks/task-writer.ts';
@@ -31,6 +31,22 @@ export async function listTasks(directory: string): Promise<readonly ListedTask[
     'task.missing',
     `${directory}: there is no task.toml in it, nor in any directory in it; expected a task, or a directory of tasks`,
   );
+}
+
+/**
+ * The directories of tasks that are meant by paths: tasks themselves, or directories of tasks. Files among them are left out, since a shell
+ * gives them for a pattern such as tasks/*.
+ *
+ * @throws InputError `task.missing` for a directory that is no task and holds none, or when nothing is left.
+ */
+export async function taskDirectories(paths: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const path of paths) {
+    if (paths.length > 1 && (await lstat(path).catch(() => undefined))?.isFile()) continue;
+    found.push(...(await listTasks(path)).map(({ directory }) => directory));
+  }
+  if (found.length > 0) return found;
+  throw new InputError('task.missing', `${paths.join(', ')}: are files; expected directories of tasks`);
 }
 
 async function entriesOf(directory: string): Promise<readonly Dirent[]> {

@@ -1,9 +1,13 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 
 /** What a page can be made of. */
 export type ReportDocument =
   | { readonly kind: 'evaluation'; readonly summary: Summary }
   /** Several checkpoints on one suite; shown in the order of their means. */
   | { readonly kind: 'evaluations'; readonly summaries: readonly Summary[] }
-  | { readonly kind: 'comparison'; readonly comparison: ComparisonSummary };
+  | { readonly kind: 'comparison'; readonly comparison: ComparisonSummary }
+  | { readonly kind: 'verdict'; readonly submission: GradedSubmission }
+  /** Tasks that were checked with their own submissions. */
+  | { readonly kind: 'check'; readonly tasks: readonly CheckedTask[] };

@@ -1,10 +1,13 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
-import { checkpointLine, checkpointName } from './text/checkpoint-name.ts';
+import { checkpointLine, checkpointName, shortDigest } from './text/checkpoint-name.ts';
 import { comparisonSections } from './comparison.ts';
 import type { ReportDocument } from './document.ts';
 import { evaluationSection } from './evaluation.ts';
+import { checkSections } from './grading/check-sections.ts';
+import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
+import { verdictSections } from './grading/verdict-sections.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
 import { countText } from './text/numbers.ts';
@@ -29,6 +32,10 @@ function pageOf(document: ReportDocument): Markup {
       return rankingPage(document.summaries);
     case 'comparison':
       return comparisonPage(document.comparison);
+    case 'verdict':
+      return verdictPage(document.submission);
+    case 'check':
+      return checkPage(document.tasks);
   }
 }
 
@@ -68,6 +75,26 @@ function comparisonPage(comparison: ComparisonSummary): Markup {
     line: markup`Baseline ${checkpointLine(baseline, official.baseline.digest)} · ${startTime(run.startedAt)}${partial ? markup` · ${PARTIAL}` : undefined}`,
     main: comparisonSections(comparison),
   });
+}
+
+function verdictPage(submission: GradedSubmission): Markup {
+  const { task, verdict } = submission;
+  const { reward } = verdict;
+  return page({
+    title: `${task.id} · ${reward === null ? 'no reward' : `reward ${Number(reward.toFixed(4))}`}`,
+    kind: 'Verdict',
+    heading: task.id,
+    line: markup`Step <bdi>${task.step}</bdi> · ${shortDigest(task.digest)}`,
+    main: verdictSections(submission, ''),
+  });
+}
+
+function checkPage(tasks: readonly CheckedTask[]): Markup {
+  const sound = tasks.filter(({ soundness }) => soundness.isSound).length;
+  const line = `${sound} of ${countText(tasks.length, 'task')} ${sound === 1 ? 'is' : 'are'} sound`;
+  const [only] = tasks;
+  const heading = tasks.length === 1 && only ? only.soundness.task : countText(tasks.length, 'task');
+  return page({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: checkSections(tasks) });
 }
 
 interface Page {

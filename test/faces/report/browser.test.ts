@@ -9,6 +9,7 @@ import { DARK, LIGHT } from '../../../src/faces/report/text/palette.ts';
 import { openBrowser } from '../../support/chromium.ts';
 import type { Browser } from '../../support/chromium.ts';
 import { candidate, comparison, courseTo, evaluation, nothing, tasksOf } from './documents.ts';
+import { checked, graded, suiteGraded } from './gradings.ts';
 import { rootOf, valueAt } from './page-text.ts';
 
 const HOSTILE = `"><script>document.title = 'owned'</script><img src="http://example.org/x.png" onerror="document.title='owned'"><style>*{display:none}</style>`;
@@ -68,6 +69,10 @@ const DOCUMENTS: Readonly<Record<string, ReportDocument>> = {
       course: courseTo(120, 75_000, -1_234_567.8, 221.75),
     }),
   },
+  verdict: { kind: 'verdict', submission: graded('of the sort') },
+  'verdict-of-a-suite': { kind: 'verdict', submission: suiteGraded('of the sort') },
+  check: { kind: 'check', tasks: [checked('first'), checked('second')] },
+  'hostile-verdicts': { kind: 'check', tasks: [checked(HOSTILE), checked(LONG)] },
   'hostile-names': named(HOSTILE),
   'long-names': named(LONG),
 };

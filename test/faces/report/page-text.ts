@@ -78,5 +78,9 @@ export function rootOf(document: ReportDocument): unknown {
       return document;
     case 'comparison':
       return document.comparison;
+    case 'verdict':
+      return document.submission;
+    case 'check':
+      return document;
   }
 }

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import type { Soundness } from '../../../agents/grading/soundness.ts';
+import type { CheckedTask } from '../../../faces/report/grading/graded-submission.ts';
 import { printable } from '../../../kernel/text/printable.ts';
+import { type ReportFile, reportFile } from '../report-file.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { soundnessLines } from '../../lines/soundness-lines.ts';
 import { notice } from '../../terminal/error-report.ts';
@@ -18,12 +20,13 @@ export interface CheckRequest {
 /** What `muster task check` needs of the composition root. It tells of each task as it is done. */
 export type CheckTasks = (
   request: CheckRequest,
-  listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: Soundness) => Promise<void> },
+  listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: CheckedTask) => Promise<void> },
   signal: AbortSignal,
 ) => Promise<void>;
 
 interface CheckFlags extends Omit<CheckRequest, 'tasks'> {
   readonly json?: true;
+  readonly report?: string;
 }
 
 export function taskCheckCommand(check: CheckTasks): Command {
@@ -32,13 +35,15 @@ export function taskCheckCommand(check: CheckTasks): Command {
     .description(
       'Grades the submissions that each task brings along: its solution and honest twins have to score 1, nothing done and every cheat 0, the same each time.',
     )
-    .argument('<task...>', 'directories of tasks')
+    .argument('<task...>', 'tasks, or directories of tasks')
     .option('--times <count>', 'how often each submission is graded', parseWholeNumber, 3)
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
-    .action(async (tasks: readonly string[], { json, ...flags }: CheckFlags) => {
-      process.exitCode = await checked(check, { ...flags, tasks }, json === true);
+    .action(async (tasks: readonly string[], { json, report, ...flags }: CheckFlags) => {
+      const page = report === undefined ? undefined : await reportFile(report);
+      process.exitCode = await checked(check, { ...flags, tasks }, json === true, page);
     });
 }
 
@@ -51,17 +56,21 @@ Exit codes:
   130  interrupted
 
 Example:
-  muster task check tasks/* --times 10`;
+  muster task check tasks --times 10 --report tasks.html`;
 
-async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean): Promise<number> {
+async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
   using interrupt = interruption(process);
   const found: Soundness[] = [];
-  const onTask = async (soundness: Soundness): Promise<void> => {
+  const tasks: CheckedTask[] = [];
+  const onTask = async (checkedTask: CheckedTask): Promise<void> => {
+    const { soundness } = checkedTask;
     found.push(soundness);
+    if (page) tasks.push(checkedTask);
     if (!isJson) await print(process.stdout, printable(`${soundnessLines(soundness).join('\n')}\n`));
   };
   try {
     await check(request, { onVerdict: announce, onTask }, interrupt.signal);
+    await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
     return exitCodeOf(found);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
 import { printable } from '../../../kernel/text/printable.ts';
+import { type ReportFile, reportFile } from '../report-file.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { verdictLines } from '../../lines/verdict-lines.ts';
 import { notice } from '../../terminal/error-report.ts';
@@ -23,6 +24,7 @@ export type VerifySubmission = (request: VerifyRequest, onStage: (stage: string)
 
 interface VerifyFlags extends Omit<VerifyRequest, 'task'> {
   readonly json?: true;
+  readonly report?: string;
 }
 
 export function verifySubmissionCommand(verify: VerifySubmission): Command {
@@ -33,10 +35,12 @@ export function verifySubmissionCommand(verify: VerifySubmission): Command {
     .option('--step <name>', 'of a task with several steps')
     .option('--seed <seed>', 'of an earlier verdict, to take it again on the same hidden cases (default: a fresh one)')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
-    .action(async (task: string, { json, ...flags }: VerifyFlags) => {
-      process.exitCode = await verified(verify, { ...flags, task }, json === true);
+    .action(async (task: string, { json, report, ...flags }: VerifyFlags) => {
+      const page = report === undefined ? undefined : await reportFile(report);
+      process.exitCode = await verified(verify, { ...flags, task }, json === true, page);
     });
   const submission = new Option('-s, --submission <directory>', 'what the agent has left behind; it looks like the workdir of the task');
   return addNeededOption(command, submission);
@@ -53,10 +57,11 @@ Exit codes:
 Example:
   muster verify tasks/sort --submission out/sort --json | jq .verdict.reward`;
 
-async function verified(verify: VerifySubmission, request: VerifyRequest, isJson: boolean): Promise<number> {
+async function verified(verify: VerifySubmission, request: VerifyRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
   using interrupt = interruption(process);
   try {
     const taken = await verify(request, announceStage, interrupt.signal);
+    await page?.write({ kind: 'verdict', submission: taken });
     await print(process.stdout, isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : printable(`${verdictLines(taken).join('\n')}\n`));
     return exitCodeOf(taken);
   } catch (error) {

@@ -117,6 +117,19 @@ summary{color:var(--muted);cursor:pointer}
 .absent{padding:1rem 0;color:var(--muted)}
 `;
 
+const GRADINGS = markup`
+.outputs{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));margin-top:.4rem}
+.outputs figure{min-width:0}
+.outputs figcaption{color:var(--muted);font-size:.8rem}
+.card>pre,.outputs pre{overflow:auto;max-height:18rem;border:1px solid var(--line);border-radius:8px;padding:.5rem .75rem;margin:.4rem 0 0;font-size:.8rem}
+.outputs pre,.card>pre{white-space:pre-wrap;overflow-wrap:anywhere}
+del{color:var(--bad);background:var(--badArea);text-decoration:none}
+ins{color:var(--good);background:var(--goodArea);text-decoration:none}
+.errors li+li{margin-top:.75rem}
+.stages td:last-child{width:60%}
+.scroll td.words{min-width:7rem}
+`;
+
 const TABLES = markup`
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{padding:.35rem .75rem .35rem 0;text-align:right;vertical-align:baseline;border-bottom:1px solid var(--grid)}
@@ -152,6 +165,10 @@ details .scroll{max-height:18rem;margin-top:.5rem}
 .figures td{text-align:left}
 .figures td.note{width:50%}
 @media (max-width:40rem){
+.stages tr{display:grid;grid-template-columns:minmax(0,1fr) auto;border-bottom:1px solid var(--grid)}
+.stages tr>*{border:0}
+.stages td:last-child{grid-column:1/-1;width:auto}
+.stages td:last-child:has(bdi:empty){display:none}
 h1{font-size:1.6rem}
 .headline{font-size:2.6rem}
 .answer dl>div{grid-template-columns:6.5rem 1fr}
@@ -178,4 +195,4 @@ details,footer{display:none}
 export const STYLE = markup`<style>
 :root{${properties(LIGHT)}}
 @media screen and (prefers-color-scheme:dark){:root{${properties(DARK)}}}
-${LAYOUT}${ANSWERS}${CHARTS}${TABLES}</style>`;
+${LAYOUT}${ANSWERS}${CHARTS}${GRADINGS}${TABLES}</style>`;

@@ -1,0 +1,82 @@
+import type { CasesEvidence, CompareEvidence } from '../../../agents/verification/evidence.ts';
+import { formatBytes } from '../../../kernel/text/figures.ts';
+import { markup } from '../text/markup.ts';
+import type { Content, Markup } from '../text/markup.ts';
+import { count, data, duration, NONE } from '../text/numbers.ts';
+import { endingText, equalityBadge } from './outcome-badge.ts';
+import { outputDifference } from './output-difference.ts';
+
+type Case = CasesEvidence['cases'][number];
+type Run = Case['runs'][number];
+
+/** Of one verdict; further ones are in the document. */
+const MOST_ROWS = 500;
+const MOST_DIFFERENCES = 20;
+
+/** Every run of the candidate: how it ended, whether its output is right, what it cost. */
+export function caseTable({ cases, seed }: CasesEvidence, compared: CompareEvidence | undefined, source: string): Markup {
+  const equal = new Map(compared?.cases.map(({ name, run, isEqual }) => [`${run} ${name}`, isEqual]));
+  const rows = cases.flatMap((one, position) =>
+    one.runs.map((run, at) => ({ one, run, at, source: `${source}.cases.${position}.runs.${at}` })),
+  );
+  const left = rows.length - MOST_ROWS;
+  return markup`<section class="card"><h3>Cases</h3>
+<div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Case</th><th scope="col" class="words">Ended</th><th scope="col" class="words">Output</th><th scope="col">Size</th><th scope="col">Time</th><th scope="col">Memory</th></tr></thead>
+<tbody>${rows.slice(0, MOST_ROWS).map((row) => caseRow(row, equal.get(`${row.at} ${row.one.name}`)))}</tbody></table></div>
+${left > 0 ? markup`<p>${count(left)} more runs are in the document that --json prints.</p>` : undefined}
+<p>Seed <code>${seed}</code>: with it the same cases are drawn again.</p></section>`;
+}
+
+interface RunRow {
+  readonly one: Case;
+  readonly run: Run;
+  readonly at: number;
+  readonly source: string;
+}
+
+function caseRow({ one: { name, isVisible, runs }, run, at, source }: RunRow, isEqual: boolean | undefined): Markup {
+  const which = runs.length > 1 ? ` (run ${at + 1})` : '';
+  return markup`<tr><th scope="row"><bdi>${name}</bdi>${which}${isVisible ? markup` <span class="none">shown to the agent</span>` : undefined}</th><td class="words"><bdi>${endingText(run.ending)}</bdi></td><td class="words">${isEqual === undefined ? NONE : equalityBadge(isEqual)}</td><td>${bytes(run.outputBytes, `${source}.outputBytes`)}</td><td>${duration(run.seconds, `${source}.seconds`)}</td><td>${run.peakBytes === null ? NONE : bytes(run.peakBytes, `${source}.peakBytes`)}</td></tr>
+`;
+}
+
+function bytes(value: number, source: string): Markup {
+  return data(value, formatBytes(value), source);
+}
+
+/** What the candidate wrote where something else was expected, and what it said meanwhile. */
+export function differences({ cases }: CompareEvidence): Markup | undefined {
+  const unequal = cases.filter(({ isEqual }) => !isEqual);
+  if (unequal.length === 0) return undefined;
+  return markup`<section class="card"><h3>Outputs that differ</h3>
+<ul class="errors">${unequal.slice(0, MOST_DIFFERENCES).map(
+    ({ name, run, difference, outputs }) =>
+      markup`<li><p><b><bdi>${name}</bdi></b>${run > 0 ? ` (run ${run + 1})` : ''}: <bdi>${difference ?? 'another output'}</bdi></p>${outputs && outputDifference(outputs)}</li>
+`,
+  )}</ul>${more(unequal.length - MOST_DIFFERENCES)}</section>`;
+}
+
+/** The last words of runs that did not end as they should. */
+export function failedRuns({ cases }: CasesEvidence): Markup | undefined {
+  const failed = cases.flatMap(({ name, runs }) => runs.filter(hasFailed).map((run) => ({ name, run })));
+  if (failed.length === 0) return undefined;
+  return markup`<section class="card"><h3>Runs that failed</h3>
+<ul class="errors">${failed.slice(0, MOST_DIFFERENCES).map(
+    ({ name, run }) =>
+      markup`<li><p><b><bdi>${name}</bdi></b>: <bdi>${endingText(run.ending)}</bdi></p>${printed(run.errors)}</li>
+`,
+  )}</ul>${more(failed.length - MOST_DIFFERENCES)}</section>`;
+}
+
+function hasFailed({ ending }: Run): boolean {
+  return ending.kind !== 'exited' || ending.code !== 0;
+}
+
+/** Text that a program has printed; nothing where there is none. */
+export function printed(text: string): Markup | undefined {
+  return text.trim() === '' ? undefined : markup`<pre tabindex="0"><bdi>${text}</bdi></pre>`;
+}
+
+function more(left: number): Content {
+  return left > 0 ? markup`<p>${count(left)} more.</p>` : undefined;
+}

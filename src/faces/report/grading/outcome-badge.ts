@@ -1,0 +1,71 @@
+import type { Trial } from '../../../agents/grading/soundness.ts';
+import type { Ending } from '../../../agents/verification/evidence.ts';
+import type { StageOutcome } from '../../../agents/verification/verdict.ts';
+import { markup } from '../text/markup.ts';
+import type { Markup } from '../text/markup.ts';
+
+type Tone = 'promote' | 'regress' | 'inconclusive' | 'equivalent';
+
+/** A tick, a cross, a question mark, a dash. */
+const SYMBOLS: Readonly<Record<Tone, string>> = {
+  promote: 'M5 13l5 5L19 7',
+  regress: 'M6 6l12 12M18 6L6 18',
+  inconclusive: 'M8 9a4 4 0 1 1 5.5 3.7c-1 .4-1.5 1-1.5 2.3M12 20h0',
+  equivalent: 'M6 12h12',
+};
+
+/** A finding as word, symbol and colour: none of them alone. */
+function badge(tone: Tone, text: string): Markup {
+  return markup`<span class="verdict ${tone}"><svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true"><path d="${SYMBOLS[tone]}"/></svg>${text}</span>`;
+}
+
+export function stageBadge(outcome: StageOutcome['outcome']): Markup {
+  switch (outcome) {
+    case 'passed':
+      return badge('promote', outcome);
+    case 'failed':
+      return badge('regress', outcome);
+    case 'infrastructure':
+      return badge('inconclusive', outcome);
+    case 'not-run':
+      return badge('equivalent', 'not run');
+  }
+}
+
+export function findingBadge(finding: Trial['finding']): Markup {
+  switch (finding) {
+    case 'as-expected':
+      return badge('promote', 'as expected');
+    case 'wrong':
+    case 'flaky':
+      return badge('regress', finding);
+    case 'unknown':
+      return badge('inconclusive', finding);
+  }
+}
+
+export function soundBadge(isSound: boolean): Markup {
+  return isSound ? badge('promote', 'sound') : badge('regress', 'not sound');
+}
+
+export function equalityBadge(isEqual: boolean): Markup {
+  return isEqual ? badge('promote', 'equal') : badge('regress', 'differs');
+}
+
+/** How a process ended, in a few words; of one that ended as it should, nothing to worry about. */
+export function endingText(ending: Ending): string {
+  switch (ending.kind) {
+    case 'exited':
+      return `status ${ending.code}`;
+    case 'signal':
+      return `ended by ${ending.signal}`;
+    case 'timeout':
+      return 'out of time';
+    case 'out-of-memory':
+      return 'out of memory';
+    case 'output-too-large':
+      return 'printed too much';
+    case 'no-output':
+      return ending.detail;
+  }
+}

@@ -1,0 +1,152 @@
+import type {
+  CasesEvidence,
+  CompareEvidence,
+  ConstraintsEvidence,
+  Evidence,
+  SuiteEvidence,
+} from '../../../agents/verification/evidence.ts';
+import type { Verdict } from '../../../agents/verification/verdict.ts';
+import { markup } from '../text/markup.ts';
+import type { Content, Markup } from '../text/markup.ts';
+import { count, data, duration, NONE } from '../text/numbers.ts';
+import { figureTable } from '../text/rows.ts';
+import { caseTable, differences, failedRuns, printed } from './case-evidence.ts';
+import type { GradedSubmission } from './graded-submission.ts';
+import { endingText, stageBadge } from './outcome-badge.ts';
+
+/** Of a test suite; the others are in the document. */
+const MOST_TESTS = 500;
+
+/** The reward, each stage, and what was seen in it. @param source of the submission in the document, with the dot behind it. */
+export function verdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
+  const { stages, evidence } = verdict;
+  return markup`${answer(verdict, source)}
+<section class="card"><h3>Stages</h3>
+<table class="stages"><tbody>${stages.map(({ stage, outcome, detail }) => markup`<tr><th scope="row">${stage}</th><td class="words">${stageBadge(outcome)}</td><td class="words"><bdi>${detail}</bdi></td></tr>`)}</tbody></table></section>
+${componentCard(verdict)}
+${evidence.map((one, at) => evidenceCard(one, evidence, `${source}verdict.evidence.${at}`))}
+<section class="card"><h3>What it takes to take it again</h3>
+${figureTable([
+  {
+    title: 'Verdict',
+    rows: [
+      { name: 'Task', value: markup`<bdi>${task.id}</bdi>, step <bdi>${task.step}</bdi>` },
+      { name: 'Digest of the task', value: markup`<code>${task.digest}</code>` },
+      {
+        name: 'Digest of the verifier',
+        value: markup`<code>${verdict.verifierDigest}</code>`,
+        note: 'stages, tests, and the code that judged',
+      },
+      { name: 'Seed', value: markup`<code>${seed}</code>`, note: 'of hidden cases and of those that are repeated' },
+    ],
+  },
+])}</section>`;
+}
+
+function answer({ reward, problem, gate }: Verdict, source: string): Markup {
+  const why =
+    problem === null
+      ? undefined
+      : markup`<p><bdi>${problem.kind === 'verifier' ? 'The verifier is broken' : 'The infrastructure failed'}: ${problem.detail}</bdi></p>`;
+  return markup`<section class="card answer"><div><p class="label">Reward</p><p class="headline">${rewardText(reward, `${source}verdict.reward`)}</p>${why}</div>
+<dl><div><dt>Gate</dt><dd>${gate === 1 ? 'open' : 'closed: the reward is 0 whatever was measured'}</dd></div></dl></section>`;
+}
+
+export function rewardText(reward: number | null, source?: string): Markup {
+  return reward === null ? NONE : data(reward, `${Number(reward.toFixed(4))}`, source);
+}
+
+function componentCard({ components }: Verdict): Markup | undefined {
+  if (components.length < 2) return undefined;
+  return markup`<section class="card"><h3>Components</h3>
+<table><thead><tr><th scope="col">Component</th><th scope="col">Weight</th><th scope="col">Score</th></tr></thead>
+<tbody>${components.map(({ name, weight, score }) => markup`<tr><th scope="row">${name}</th><td>${data(weight, `${weight}`)}</td><td>${rewardText(score)}</td></tr>`)}</tbody></table>
+<p>The reward is gate · Σ weight · score. Speed and efficiency count only where every case is right.</p></section>`;
+}
+
+function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): Content {
+  if ('kind' in one && one.kind === 'infrastructure') return card(`${one.stage}: not carried out`, printed(one.reason));
+  switch (one.stage) {
+    case 'submission':
+      return undefined;
+    case 'compile':
+      return card(
+        'Compile',
+        markup`<p><bdi>${endingText(one.ending)}</bdi>, ${duration(one.seconds, `${source}.seconds`)}</p>${printed(one.output)}`,
+      );
+    case 'execute':
+      return executed(
+        one,
+        all.find((found): found is CompareEvidence => found.stage === 'compare' && 'cases' in found),
+        source,
+      );
+    case 'compare':
+      return differences(one);
+    case 'constraints':
+      return constraintCard(one);
+    case 'score':
+      return card(
+        one.kind === 'speed' ? 'Speed' : 'Efficiency',
+        one.kind === 'speed'
+          ? markup`<p>The golden model took ${data(one.ratio, one.ratio.toFixed(3))} times as long as the candidate, in ${count(one.pairs)} pairs; interval [${data(one.low, one.low.toFixed(3))}, ${data(one.high, one.high.toFixed(3))}].</p>`
+          : markup`<p>${one.measure}: golden model ${data(one.golden, `${one.golden}`)}, candidate ${data(one.candidate, `${one.candidate}`)}.</p>`,
+      );
+  }
+}
+
+type Executed = Exclude<Extract<Evidence, { readonly stage: 'execute' }>, { readonly kind: 'infrastructure' }>;
+
+function executed(one: Executed, compared: CompareEvidence | undefined, source: string): Content {
+  switch (one.kind) {
+    case 'cases':
+      return casesCards(one, compared, source);
+    case 'script':
+      return card(
+        'tests/test.sh',
+        markup`<p><bdi>${endingText(one.ending)}</bdi>, ${duration(one.seconds)}; reward.json ${given(one.rewardJson)}, reward.txt ${given(one.rewardText)}</p>${printed(one.output)}`,
+      );
+    case 'suite':
+      return one.runs.map((run) => suiteCard(run));
+  }
+}
+
+function casesCards(one: CasesEvidence, compared: CompareEvidence | undefined, source: string): Content {
+  return [caseTable(one, compared, source), failedRuns(one)];
+}
+
+function given(text: string | null): Content {
+  return text === null ? 'none' : markup`<code>${text.trim().slice(0, 200)}</code>`;
+}
+
+function suiteCard({ order, ending, results, problem, output, seconds }: SuiteEvidence['runs'][number]): Markup {
+  const sorted = results.toSorted((a, b) => Number(a.status === 'passed') - Number(b.status === 'passed'));
+  const rows = sorted
+    .slice(0, MOST_TESTS)
+    .map(({ id, status }) => markup`<tr><th scope="row"><bdi>${id}</bdi></th><td class="words">${status}</td></tr>`);
+  return card(
+    `Tests, ${order}`,
+    markup`<p><bdi>${endingText(ending)}</bdi>, ${duration(seconds)}, ${count(results.length)} tests${problem === null ? undefined : markup`; <bdi>${problem}</bdi>`}</p>
+<div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Test</th><th scope="col" class="words">Status</th></tr></thead><tbody>${rows}</tbody></table></div>${printed(output)}`,
+  );
+}
+
+function constraintCard({ measured }: ConstraintsEvidence): Markup {
+  const rows = measured.map(
+    (one) =>
+      markup`<tr><th scope="row">${one.measure}${one.of === null ? undefined : markup` of <bdi>${one.of}</bdi>`}</th><td>${'value' in one ? (one.value === null ? NONE : data(one.value, `${one.value}`)) : foundText(one.found)}</td></tr>`,
+  );
+  return card(
+    'Constraints',
+    markup`<table><thead><tr><th scope="col">Measure</th><th scope="col">Found</th></tr></thead><tbody>${rows}</tbody></table>`,
+  );
+}
+
+function foundText(found: readonly string[] | null): Content {
+  if (found === null) return NONE;
+  return found.length === 0 ? 'nothing that is forbidden' : markup`<bdi>${found.join(', ')}</bdi>`;
+}
+
+function card(title: string, content: Content): Markup {
+  return markup`<section class="card"><h3>${title}</h3>
+${content}</section>`;
+}
