@@ -25,6 +25,7 @@ import { sharedPolicy } from './shared-policy.ts';
 import { swap } from './swap.ts';
 import { systemCalls } from './system-calls.ts';
 import { twoPrincipals } from './two-principals.ts';
+import { verdicts } from './verdicts.ts';
 import { warmPool } from './warm-pool.ts';
 
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -47,6 +48,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   twoPrincipals,
   checkpointStore,
   egress,
+  verdicts,
   episodeCost,
   aggregationThroughput,
   episodesSaved,

@@ -46,7 +46,17 @@ const cases = (text: string): readonly Evidence[] => [
       { measure: 'imports', of: text, found: [text] },
     ],
   },
-  { stage: 'score', kind: 'speed', ratio: 1.25, low: 1.2, high: 1.3, pairs: 12 },
+  {
+    stage: 'score',
+    kind: 'speed',
+    ratio: 1.25,
+    low: 1.2,
+    high: 1.3,
+    pairs: 12,
+    turns: [{ name: text, golden: 0.25, candidate: 0.2 }],
+    wrong: text,
+  },
+  { stage: 'score', kind: 'efficiency', measure: 'instructions', golden: 1000, candidate: 1200, wrong: null },
 ];
 
 const verdict = (text: string, reward: number | null): Verdict => ({

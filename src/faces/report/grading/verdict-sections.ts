@@ -14,8 +14,8 @@ import { caseTable, differences, failedRuns, printed } from './case-evidence.ts'
 import type { GradedSubmission } from './graded-submission.ts';
 import { endingText, stageBadge } from './outcome-badge.ts';
 
-/** Of a test suite; the others are in the document. */
-const MOST_TESTS = 500;
+/** Of tests and of turns; the others are in the document. */
+const MOST_LISTED = 500;
 
 /** The reward, each stage, and what was seen in it. @param source of the submission in the document, with the dot behind it. */
 export function verdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
@@ -85,13 +85,31 @@ function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): 
     case 'constraints':
       return constraintCard(one);
     case 'score':
-      return card(
-        one.kind === 'speed' ? 'Speed' : 'Efficiency',
-        one.kind === 'speed'
-          ? markup`<p>The golden model took ${data(one.ratio, one.ratio.toFixed(3))} times as long as the candidate, in ${count(one.pairs)} pairs; interval [${data(one.low, one.low.toFixed(3))}, ${data(one.high, one.high.toFixed(3))}].</p>`
-          : markup`<p>${one.measure}: golden model ${data(one.golden, `${one.golden}`)}, candidate ${data(one.candidate, `${one.candidate}`)}.</p>`,
-      );
+      return scoreCard(one);
   }
+}
+
+type Measured = Exclude<Extract<Evidence, { readonly stage: 'score' }>, { readonly kind: 'infrastructure' }>;
+
+function scoreCard(one: Measured): Markup {
+  const wrong = one.wrong === null ? undefined : markup`<p><bdi>${one.wrong}</bdi></p>`;
+  if (one.kind === 'efficiency')
+    return card(
+      'Efficiency',
+      markup`<p>${one.measure}: golden model ${data(one.golden, `${one.golden}`)}, candidate ${data(one.candidate, `${one.candidate}`)}.</p>${wrong}`,
+    );
+  const { ratio, low, high, pairs, turns } = one;
+  const rows = turns
+    .slice(0, MOST_LISTED)
+    .map(
+      ({ name, golden, candidate }) =>
+        markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${duration(golden)}</td><td>${duration(candidate)}</td></tr>`,
+    );
+  return card(
+    'Speed',
+    markup`<p>The golden model took ${data(ratio, ratio.toFixed(3))} times as long as the candidate, in ${count(pairs)} pairs; interval [${data(low, low.toFixed(3))}, ${data(high, high.toFixed(3))}] at 95 %.</p>${wrong}
+<div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Case</th><th scope="col">Golden model</th><th scope="col">Candidate</th></tr></thead><tbody>${rows}</tbody></table></div>`,
+  );
 }
 
 type Executed = Exclude<Extract<Evidence, { readonly stage: 'execute' }>, { readonly kind: 'infrastructure' }>;
@@ -121,7 +139,7 @@ function given(text: string | null): Content {
 function suiteCard({ order, ending, results, problem, output, seconds }: SuiteEvidence['runs'][number]): Markup {
   const sorted = results.toSorted((a, b) => Number(a.status === 'passed') - Number(b.status === 'passed'));
   const rows = sorted
-    .slice(0, MOST_TESTS)
+    .slice(0, MOST_LISTED)
     .map(({ id, status }) => markup`<tr><th scope="row"><bdi>${id}</bdi></th><td class="words">${status}</td></tr>`);
   return card(
     `Tests, ${order}`,
