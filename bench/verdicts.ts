@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { systemClock } from '../src/kernel/clock.ts';
+import { takeVerdict } from '../src/agents/grading/stages/take-verdict.ts';
+import { withoutMeasurements } from '../src/agents/verification/verdict.ts';
+import type { GradingSandboxes } from '../src/agents/grading/grading-sandboxes.ts';
+import type { OpenTask } from '../src/app/grading/task-grader.ts';
+import { GradingFixture, SORT_TASK } from '../test/support/grading-fixture.ts';
+import { KilledSandboxes } from '../test/support/killed-sandboxes.ts';
+import type { Benchmark, BenchmarkContext } from './benchmark.ts';
+import { showSpread, spreadOf, type Spread } from './spread.ts';
+
+const CASES = 10;
+const TASK = { ...SORT_TASK, 'muster.toml': (SORT_TASK['muster.toml'] ?? '').replace('cases = 4', `cases = ${CASES}`) };
+const SOLUTION = SORT_TASK['solution/sort.py'] ?? '';
+const AT_A_TIME = 2;
+const [RATES, KILLS] = ['verdicts a second', 'verdicts with killed sandboxes'];
+
+export const verdicts: Benchmark = {
+  name: 'verdicts',
+  summary: `verdicts of a Python task with ${CASES} hidden cases, beside a plain bubblewrap for each process; and the same bytes when sandboxes are killed`,
+  measurements: () => [RATES, KILLS],
+  async run({ quick, measured, say }: BenchmarkContext) {
+    const rates = await measured(RATES, () => sideBySide(quick ? 2 : 20, quick ? 1 : 3));
+    const kills = await measured(KILLS, () => disturbed(quick ? 20 : 10_000, say));
+    return {
+      tables: [
+        {
+          title: 'Verdicts a second, two at a time: median and range of alternating runs',
+          columns: ['Muster', 'a bubblewrap for each process', 'ratio'],
+          rows: [[rates.muster, rates.plain, rates.ratio].map((spread) => showSpread(spread, 2))],
+        },
+        {
+          title: 'Verdicts while 1 % of the grading sandboxes are killed',
+          columns: ['verdicts', 'sandboxes', 'killed', 'verdicts that differ'],
+          rows: [[kills.verdicts, kills.opened, kills.killed, kills.differing]],
+        },
+      ],
+      checks: [
+        { what: 'a verdict of ten cases', target: '≥ 20 a second', measured: showSpread(rates.muster, 2), met: rates.muster.median >= 20 },
+        {
+          what: 'a verdict of ten cases',
+          target: '≥ 10 × the plain way',
+          measured: showSpread(rates.ratio, 2),
+          met: rates.ratio.median >= 10,
+        },
+        { what: 'verdicts with killed sandboxes', target: '0 that differ', measured: `${kills.differing}`, met: kills.differing === 0 },
+      ],
+      notes: [
+        'A verdict of Muster is the generator, the golden model on each case, and the candidate on each case, one of them twice, each a process of its own: 22 in two sandboxes. Beside it the same 22 processes run with nothing around them but a bubblewrap for each, and nothing is kept of what they print.',
+      ],
+    };
+  },
+};
+
+interface Rates {
+  readonly muster: Spread;
+  readonly plain: Spread;
+  readonly ratio: Spread;
+}
+
+async function sideBySide(count: number, rounds: number): Promise<Rates> {
+  await using fixture = await GradingFixture.open();
+  const task = await fixture.task(TASK);
+  const directory = await fixture.written({ ...without('environment/', TASK), 'app/sort.py': SOLUTION });
+  const muster = (): Promise<void> => graded(fixture.grader.sandboxes, task, SOLUTION, 'bench').then(() => undefined);
+  const plain = (): Promise<void> => plainly(directory);
+  // The first finds out what this machine can do.
+  await muster();
+  const rates = { muster: new Array<number>(), plain: new Array<number>() };
+  for (let round = 0; round < rounds; round += 1) {
+    rates.plain.push(await rateOf(plain, count));
+    rates.muster.push(await rateOf(muster, count));
+  }
+  const ratios = rates.muster.map((rate, round) => rate / (rates.plain[round] ?? Number.NaN));
+  return { muster: spreadOf(rates.muster), plain: spreadOf(rates.plain), ratio: spreadOf(ratios) };
+}
+
+async function rateOf(one: () => Promise<void>, count: number): Promise<number> {
+  const start = performance.now();
+  const queue = Array.from({ length: count }, (_, at) => at).values();
+  const work = async (): Promise<void> => {
+    for (const _ of queue) await one();
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  return (1000 * count) / (performance.now() - start);
+}
+
+/** The processes of one verdict, each in a bubblewrap of its own. */
+async function plainly(directory: string): Promise<void> {
+  await plainProcess(directory, '/tests/draw.py', '');
+  for (let each = 0; each < CASES; each += 1) await plainProcess(directory, '/tests/golden.py', '[3, 1, 2]');
+  for (let each = 0; each <= CASES; each += 1) await plainProcess(directory, '/tests/driver/main.py', '[3, 1, 2]');
+}
+
+async function plainProcess(directory: string, script: string, input: string): Promise<void> {
+  const system = ['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]);
+  const own = ['tests', 'app'].flatMap((name) => ['--ro-bind', join(directory, name), `/${name}`]);
+  const walls = ['--unshare-all', '--ro-bind', '/usr', '/usr', ...system, '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...own];
+  const variables = ['--setenv', 'MUSTER_SEED', 'bench', '--setenv', 'MUSTER_CASES', `${CASES}`];
+  const child = spawn('bwrap', [...walls, ...variables, '/usr/bin/python3', '-I', script], { stdio: ['pipe', 'ignore', 'inherit'] });
+  child.stdin.end(input);
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${script} ended with status ${code}`);
+}
+
+function without(prefix: string, files: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).filter(([name]) => !name.startsWith(prefix)));
+}
+
+const SUBMISSIONS = [SOLUTION, 'def sort_numbers(numbers):\n    return numbers\n', 'import nothing\n'];
+const SEEDS = 4;
+
+interface Disturbed {
+  readonly verdicts: number;
+  readonly opened: number;
+  readonly killed: number;
+  readonly differing: number;
+}
+
+/** Takes verdicts of a few submissions again and again while sandboxes are killed, and holds each against an undisturbed one. */
+async function disturbed(count: number, say: (text: string) => void): Promise<Disturbed> {
+  await using fixture = await GradingFixture.open();
+  const task = await fixture.task(TASK);
+  const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: SEEDS }, (_, seed) => ({ source, seed: `${seed}` })));
+  const expected: string[] = [];
+  for (const { source, seed } of kinds) expected.push(await graded(fixture.grader.sandboxes, task, source, seed));
+  const killing = new KilledSandboxes(fixture.grader.sandboxes, systemClock, 0.01, 1);
+  const queue = Array.from({ length: count }, (_, at) => at).values();
+  let differing = 0;
+  const work = async (): Promise<void> => {
+    for (const at of queue) {
+      const kind = kinds[at % kinds.length];
+      if (!kind) continue;
+      if ((await graded(killing, task, kind.source, kind.seed)) !== expected[at % kinds.length]) differing += 1;
+      if (at % 500 === 499) say(`${at + 1} of ${count} verdicts`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  return { verdicts: count, opened: killing.opened, killed: killing.killed, differing };
+}
+
+async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, source: string, seed: string): Promise<string> {
+  const [step] = task.steps;
+  const submission = { files: [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }], problem: undefined };
+  const context = { sandboxes, clock: systemClock };
+  const verdict = await takeVerdict({ task, step, content, submission, seed }, context, AbortSignal.timeout(600_000));
+  return JSON.stringify(withoutMeasurements(verdict));
+}
