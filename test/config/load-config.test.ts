@@ -161,6 +161,7 @@ describe('what is wrong is named with its source, its path and what was expected
     ['an unknown key', 'log: { level: info }\npool:\n  maxx: 3', ':3: pool.maxx: unknown key; did you mean "max"?'],
     ['a key in the wrong case', 'statedir: /x', ':1: statedir: unknown key; did you mean "stateDir"?'],
     ['two neighbours swapped', 'pool:\n  wram: 3', ':2: pool.wram: unknown key; did you mean "warm"?'],
+    ['a key that belongs below another', 'port: 7000', ':1: port: unknown key; expected below another key: delivery.port or server.port'],
     ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
     ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected number, got "many"'],
     ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected int, got 1.5'],

@@ -105,6 +105,7 @@ describe('a suite', () => {
 
 describe('a suite is refused, with the path and what was expected, when', () => {
   it.each([
+    ['a key stands too high up', { ...minimal, kwargs: {} }, /kwargs: unknown key; expected below another key: environment\.kwargs/],
     ['a key is unknown', { ...minimal, sede: 1 }, /sede: unknown key; did you mean "seed"\?/],
     ['it has neither environment nor tasks', { ...minimal, environment: undefined }, /expected either "environment" or "tasks"/],
     [

@@ -46,10 +46,12 @@ def _only_weights_in(directory: Path) -> Path:
     found = sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     if len(found) == 1:
         return found[0]
-    there = ", ".join(str(path.relative_to(directory)) for path in found[:MOST_NAMED]) or "none"
+    if not found:
+        raise PolicyRefusal(f"the checkpoint directory has neither a {DESCRIPTION_FILE} nor a file of weights ({', '.join(SUFFIXES)})")
+    there = ", ".join(str(path.relative_to(directory)) for path in found[:MOST_NAMED])
     raise PolicyRefusal(
-        f"the checkpoint directory has no {DESCRIPTION_FILE}, which says what in it is the policy, and not exactly one file of weights "
-        f"({', '.join(SUFFIXES)}): {there}"
+        f"the checkpoint directory has {len(found)} files of weights and no {DESCRIPTION_FILE} that says which one is the policy: {there}; "
+        f"give one of the files as the checkpoint, or write {DESCRIPTION_FILE}"
     )
 
 

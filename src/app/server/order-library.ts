@@ -64,7 +64,7 @@ export class OrderLibrary implements Library {
       const names = Object.keys(suites);
       throw new InputError(
         'suite.unknown',
-        `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}${didYouMean(reference, names)}. Add it to server.suites, or send the suite itself`,
+        `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}; add it to server.suites, or send the suite itself${didYouMean(reference, names)}`,
       );
     }
     // The path would be one of the server's, and of any directory that it can read.

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { confidenceProblem, LARGEST_CONFIDENCE } from '../../aggregation/intervals/confidence.ts';
+import { confidenceProblem } from '../../aggregation/intervals/confidence.ts';
 
 /** For a flag that may be given again. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -27,7 +27,9 @@ export function positiveNumber(text: string): number {
 export function probability(text: string): number {
   const value = Number(text);
   if (confidenceProblem(value) === undefined) return value;
-  throw new InvalidArgumentError(`expected a number above 0.5 and at most ${LARGEST_CONFIDENCE}.`);
+  const meant = Number(text.replace(/%$/, '')) / 100;
+  const suggestion = confidenceProblem(meant) === undefined ? `; did you mean ${meant}?` : ', such as 0.95.';
+  throw new InvalidArgumentError(`expected a number above 0.5 and below 1${suggestion}`);
 }
 
 const UNIT_MS = new Map([

@@ -68,7 +68,7 @@ function closestForm(forms: readonly Issues[]): Issues | undefined {
 
 function unknownKey(path: SettingPath, key: string, known: KnownSettings): Problem {
   const names = known.keysAt(path);
-  const suggestion = didYouMean(key, names);
+  const suggestion = didYouMean(key, names) || belowWhich(path, key, known);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
   const expected = `one of ${[...new Set(names)].join(', ')}`;
   return {
@@ -77,6 +77,12 @@ function unknownKey(path: SettingPath, key: string, known: KnownSettings): Probl
     expected,
     isAbsence: false,
   };
+}
+
+/** Where the key is known one level further down. */
+function belowWhich(path: SettingPath, key: string, known: KnownSettings): string {
+  const below = [...new Set(known.keysAt(path))].filter((name) => known.keysAt([...path, name]).includes(key));
+  return below.length === 0 ? '' : `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
 }
 
 /** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */

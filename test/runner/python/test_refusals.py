@@ -150,10 +150,10 @@ def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"policy.py": ""}, "has no muster.json"),
+        ({"policy.py": ""}, "has neither a muster.json nor a file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras, .zip)"),
         (
             {"a.onnx": "", "b/c.safetensors": ""},
-            "not exactly one file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras, .zip): a.onnx, b/c.safetensors",
+            "has 2 files of weights and no muster.json that says which one is the policy: a.onnx, b/c.safetensors; give one of the files",
         ),
         ({"muster.json": "{"}, "muster.json is not JSON"),
         ({"muster.json": "{}"}, 'muster.json has no "policy"'),

@@ -1,6 +1,7 @@
 """How a client reaches its server, and how long it goes on trying."""
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -51,7 +52,8 @@ def server_url(url: str | None) -> str:
     assert_is("url", found, str, "the address of a Muster server as text")
     parts = urlsplit(found)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-        raise InvalidArgument("url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment")
+        meant = f"; did you mean http://{found}?" if re.fullmatch(r"[\w.-]+:\d+/?", found) else ""
+        raise InvalidArgument(f"url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{meant}")
     return found.rstrip("/")
 
 

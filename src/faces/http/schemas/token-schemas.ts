@@ -26,7 +26,9 @@ export const newTokenSchema = z
   })
   .describe('NewToken');
 
-export const tokenParamsSchema = z.strictObject({ id: z.string().regex(/^[0-9a-f]{16}$/, 'expected the id of a token: 16 digits') });
+export const tokenParamsSchema = z.strictObject({
+  id: z.string().regex(/^[0-9a-f]{16}$/, 'expected the id of a token: 16 digits, as "muster token list" shows it'),
+});
 
 export const pageQuerySchema = z.strictObject({
   limit: z
