@@ -7,6 +7,7 @@ import { caseSchema } from '../src/agents/tasks/test-case.ts';
 import { verdictSchema } from '../src/agents/verification/verdict.ts';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/app/configuration.ts';
+import { agentSchema } from '../src/agents/acting/agent.ts';
 import { PROVIDERS } from '../src/app/sandboxes/providers.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
@@ -34,6 +35,7 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
     published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
     published('docs/schemas/muster-task.schema.json', z.toJSONSchema(musterTaskSchema, { io: 'input' })),
+    published('docs/schemas/agent.schema.json', z.toJSONSchema(agentSchema, { io: 'input' })),
     published('docs/schemas/task-case.schema.json', z.toJSONSchema(caseSchema, { io: 'input' })),
     published('docs/schemas/verdict.schema.json', z.toJSONSchema(verdictSchema)),
   ]);

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { configuration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
@@ -50,6 +50,26 @@ export const HALF_TASK: FilesByPath = {
     '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ] && echo 1 >/logs/verifier/reward.txt || echo 0.5 >/logs/verifier/reward.txt\n',
 };
 
+/** In the commands of the agent that is scripted here. */
+const AT_WORK = 'agent-at-work';
+
+/** Writes what is right for numbers below 0 and for some others, and takes a moment for it. */
+export const SCRIPTED_AGENT = {
+  agent: 'scripted',
+  actions: [
+    { action: 'run', command: `sleep 0.3 # ${AT_WORK}` },
+    { action: 'submit' },
+    { action: 'write_file', file: 'answer.txt', content: '42' },
+  ],
+  tasks: {
+    'test/share': [
+      { action: 'edit_file', file: 'abs.py', old: 'int(input())', new: 'n if (n := abs(int(input()))) < 50 else 0' },
+      { action: 'run', command: `sleep 0.3 # ${AT_WORK}` },
+      { action: 'read_file', file: '/etc/shadow' },
+    ],
+  },
+};
+
 /** Suites of tasks in a directory of their own, played in real sandboxes of this machine. */
 export class AgentSuiteFixture implements AsyncDisposable {
   readonly directory: string;
@@ -76,6 +96,13 @@ export class AgentSuiteFixture implements AsyncDisposable {
     return file;
   }
 
+  /** @returns the path of a file that says what an agent does. */
+  async agent(agent: object): Promise<string> {
+    const file = path.join(this.directory, 'agent.yaml');
+    await writeFile(file, stringify(agent));
+    return file;
+  }
+
   muster(sandboxes: number): Promise<Muster> {
     return Muster.open({ ...configuration(undefined, sandboxes), stateDir: this.stateDir });
   }
@@ -95,19 +122,19 @@ export class AgentSuiteFixture implements AsyncDisposable {
     }
   }
 
-  /** The programs that run commands in sandboxes of this fixture. An agent's may write to /solution. */
+  /** The programs that run commands in sandboxes of this fixture. In an agent's, a command is at work. */
   async #programs(): Promise<readonly { readonly pid: number; readonly kind: 'workspace' | 'grading' }[]> {
-    const programs = (await listProcesses()).filter(
-      ({ argv }) => argv[0]?.startsWith('/muster/') && argv.some((word) => word.endsWith('/workspace.py')),
-    );
+    const processes = await listProcesses();
+    const programs = processes.filter(({ argv }) => argv[0]?.startsWith('/muster/') && argv.some((word) => word.endsWith('/workspace.py')));
     const own = await Promise.all(
-      programs.map(async ({ pid, argv }) => {
+      programs.map(async ({ pid }) => {
         const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
         if (!mounts.includes(path.basename(this.directory))) return [];
+        const below = await descendantsOf(pid);
+        const isActedIn = processes.some((each) => below.includes(each.pid) && each.argv.some((word) => word.includes(AT_WORK)));
         // One without files has no holder yet.
-        const files = await Promise.all(['app', 'tests'].map((name) => readdir(`/proc/${pid}/root/${name}`).catch(() => [])));
-        const kind = argv.includes('/solution') ? ('workspace' as const) : ('grading' as const);
-        return files.flat().length > 0 ? [{ pid, kind }] : [];
+        const tests = await readdir(`/proc/${pid}/root/tests`).catch(() => []);
+        return isActedIn ? [{ pid, kind: 'workspace' as const }] : tests.length > 0 ? [{ pid, kind: 'grading' as const }] : [];
       }),
     );
     return own.flat();
@@ -116,4 +143,9 @@ export class AgentSuiteFixture implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.directory, { recursive: true });
   }
+}
+
+async function descendantsOf(pid: number): Promise<readonly number[]> {
+  const children = (await childrenOf(pid)) ?? [];
+  return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
 }

@@ -1,12 +1,26 @@
 import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
+import { actionSchema } from '../actions/action.ts';
+
+const MOST_ACTIONS = 10_000;
+const actionList = z.array(actionSchema).max(MOST_ACTIONS);
 
 /**
  * What acts on tasks, as a file says it. It stands where a checkpoint would be: the file's digest names it.
  *
- * oracle: the task's own solution. nop: nothing is done.
+ * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions.
  */
-export const agentSchema = z.strictObject({ agent: z.enum(['oracle', 'nop']) }).describe('agent of Muster');
+export const agentSchema = z
+  .discriminatedUnion('agent', [
+    z.strictObject({ agent: z.literal('oracle') }),
+    z.strictObject({ agent: z.literal('nop') }),
+    z.strictObject({
+      agent: z.literal('scripted'),
+      actions: actionList.default([]).describe('carried out one after the other'),
+      tasks: z.record(z.string().max(300), actionList).default({}).describe('by the names of tasks, in place of "actions"'),
+    }),
+  ])
+  .describe('agent of Muster');
 
 export type Agent = z.infer<typeof agentSchema>;
 
@@ -19,16 +33,12 @@ export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([
 /** Most bytes of a file that says what an agent does. */
 export const AGENT_BYTES = 4 * 1024 * 1024;
 
+const EXPECTED = 'expected oracle, nop, or a file that says what an agent does: this suite has tasks for agents, which no policy plays';
+
 /** @param where the agent's name, for messages. @throws InputError `agent.invalid` */
 export function parseAgent(where: string, value: unknown): Agent {
   const parsed = agentSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new InputError(
-    'agent.invalid',
-    `${where}: ${issue?.path.join('.') || 'it'} is no agent: ${issue?.message ?? 'invalid'}; ${AGENT_EXPECTED}`,
-  );
+  const problems = parsed.error.issues.slice(0, 10).map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
+  throw new InputError('agent.invalid', `${where} is no agent: ${problems.join('; ')}; ${EXPECTED}`);
 }
-
-const AGENT_EXPECTED =
-  'expected oracle, nop, or a file such as {"agent": "oracle"}: this suite has tasks for agents, which no policy plays';

@@ -6,6 +6,7 @@ import { makeSubmission } from '../grading/make-submission.ts';
 import { takeVerdict } from '../grading/stages/take-verdict.ts';
 import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
+import { actScripted, type Acted } from './act-scripted.ts';
 import type { Agent } from './agent.ts';
 
 /** An agent's episode on a task. */
@@ -30,13 +31,14 @@ export interface PlayedTask {
  * @throws InputError when the task cannot be played as it is declared, or its verifier is broken, naming the task; the signal's reason.
  */
 export async function playTask(episode: TaskEpisode, context: GradingContext, signal: AbortSignal): Promise<PlayedTask> {
-  const { task, content, agent, environmentSeed } = episode;
+  const { task, content, environmentSeed } = episode;
   const step = onlyStep(task);
-  const known = solutionOf(task, agent);
   try {
-    const submission = await makeSubmission(task, step, content, known, context, signal);
+    const { submission, actions } = await act(episode, step, context, signal);
+    if (!submission)
+      return { outcome: { kind: 'failed', cause: 'out-of-memory', detail: `task ${task.id}: the workspace ran out of memory` }, log: '' };
     const verdict = await takeVerdict({ task, step, content, submission, seed: verdictSeed(environmentSeed) }, context, signal);
-    return playedOf(task, verdict, known === undefined ? 0 : 1);
+    return playedOf(task, verdict, actions);
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof InfrastructureError) return { outcome: { kind: 'lost', detail: `task ${task.id}: ${messageOf(error)}` }, log: '' };
@@ -46,23 +48,28 @@ export async function playTask(episode: TaskEpisode, context: GradingContext, si
   }
 }
 
+async function act({ task, content, agent }: TaskEpisode, step: TaskStep, context: GradingContext, signal: AbortSignal): Promise<Acted> {
+  switch (agent.agent) {
+    case 'nop':
+      return { submission: await makeSubmission(task, step, content, undefined, context, signal), actions: 0 };
+    case 'oracle':
+      return { submission: await makeSubmission(task, step, content, solutionOf(task), context, signal), actions: 1 };
+    case 'scripted': {
+      const actions = agent.tasks[task.id] ?? agent.tasks[task.id.split('/').at(-1) ?? ''] ?? agent.actions;
+      return await actScripted({ task, step, content }, actions, context, signal);
+    }
+  }
+}
+
 /** @throws InputError `task.steps` for a task with several. */
 export function onlyStep({ id, steps: [step, ...others] }: Task): TaskStep {
   if (others.length === 0) return step;
   throw new InputError('task.steps', `task ${id} has ${others.length + 1} steps; expected one: only such tasks are played`);
 }
 
-function solutionOf({ id, oracle }: Task, { agent }: Agent): KnownSubmission | undefined {
-  switch (agent) {
-    case 'nop':
-      return undefined;
-    case 'oracle':
-      if (oracle) return oracle;
-      throw new InputError(
-        'task.no-oracle',
-        `task ${id} has no solution/: the agent "oracle" has nothing to do there; play it with another`,
-      );
-  }
+function solutionOf({ id, oracle }: Task): KnownSubmission {
+  if (oracle) return oracle;
+  throw new InputError('task.no-oracle', `task ${id} has no solution/: the agent "oracle" has nothing to do there; play it with another`);
 }
 
 /** As long as a seed that is drawn for a single verdict. */
