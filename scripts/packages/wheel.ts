@@ -10,7 +10,8 @@ import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-
 
 /** Beside the command, the modules of worker threads, which are looked for by their names (kernel/package-root.ts). */
 const COMMAND = 'src/cli/muster.ts';
-const THREADS = 'src/**/*-{thread,worker}.ts';
+const THREADS = 'src/**/{*-thread,*-worker,thread-start}.ts';
+const PAGE = 'src/faces/page/browser/app.ts';
 
 const staging = await emptied(join(DIST, 'wheel'));
 const { name, version } = await manifest();
@@ -23,6 +24,7 @@ const program = join(staging, 'muster/program');
 await copyRuntimeFiles(program);
 await writeFile(join(program, 'package.json'), `${JSON.stringify({ name, version, type: 'module' })}\n`);
 await bundle(join(program, 'code'));
+await bundlePage(join(program, 'code/browser'));
 await copyDocumentation();
 const description = await readFile(join(ROOT, 'scripts/packages/wheel.toml'), 'utf8');
 await writeFile(join(staging, 'pyproject.toml'), description.replace('VERSION', version));
@@ -36,6 +38,14 @@ async function copyDocumentation(): Promise<void> {
   const pages = join(ROOT, 'node_modules/@fastify/swagger-ui/static');
   await cp(pages, join(program, 'static'), { recursive: true, filter: (path) => !path.endsWith('.map') });
   await cp(join(pages, 'logo.svg'), join(program, 'code/static/logo.svg'));
+}
+
+/** The live page as one module, with the style of its curves beside it. */
+async function bundlePage(directory: string): Promise<void> {
+  const build = await rolldown({ input: join(ROOT, PAGE), cwd: ROOT, platform: 'browser', logLevel: 'warn', tsconfig: false });
+  await build.write({ dir: directory, format: 'esm', minify: true, codeSplitting: false });
+  await build.close();
+  await cp(join(ROOT, 'node_modules/uplot/dist/uPlot.min.css'), join(directory, 'uPlot.min.css'));
 }
 
 async function bundle(directory: string): Promise<void> {

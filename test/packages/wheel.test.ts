@@ -30,6 +30,17 @@ except muster.MusterError as error:
     refused = str(error)
 print(json.dumps({"mean": mean_of("late.safetensors"), "refused": refused}))
 `;
+const PAGE = `
+import re
+from urllib.request import urlopen
+
+import muster
+
+with muster.serve() as server:
+    page = urlopen(server.url).read().decode()
+    files = [urlopen(server.url + path).read().decode() for path in re.findall(r'"(/page/[^"]+)"', page)]
+    print([len(files), ".u-legend" in files[0], "/v1/live" in files[1]])
+`;
 const LONG = `
 import muster
 
@@ -65,6 +76,11 @@ describe('the wheel, installed where nothing of the repository is', () => {
     const linked = await place.run('cp', ['--archive', '--link', `${installed}/.`, own]);
     if (linked.status !== 0) await place.succeed('cp', ['--archive', '--force', `${installed}/.`, own]);
   }
+
+  it('serves the live page with all that it is made of', async () => {
+    await place.write('page.py', PAGE);
+    expect(await place.succeed(python, ['page.py'])).toBe('[2, True, True]\n');
+  });
 
   it('has a command, also as a module, with the same official result as the checkout', async () => {
     const [command, module] = [

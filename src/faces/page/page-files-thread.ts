@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join, relative } from 'node:path';
@@ -44,7 +45,7 @@ async function collect(): Promise<PageFiles> {
     modules.set(urlPath(file), text);
     waiting.push(...imported);
   }
-  const style = `${STYLE}\n${await readFile(join(packageOf('uplot'), 'dist/uPlot.min.css'), 'utf8')}`;
+  const style = `${STYLE}\n${await curveStyle()}`;
   const files = [
     ...Array.from(modules, ([path, text]) => ({ path, text, type: SCRIPT })),
     { path: 'page.css', text: style, type: 'text/css; charset=utf-8' },
@@ -57,6 +58,12 @@ async function collect(): Promise<PageFiles> {
     style: 'page.css',
     files: await Promise.all(files.map(async ({ path, text, type }) => ({ path, type, gzipped: new Uint8Array(await compress(text)) }))),
   };
+}
+
+/** It lies beside the page's first module where that is bundled with all that it imports. */
+function curveStyle(): Promise<string> {
+  const bundled = join(dirname(entry), 'uPlot.min.css');
+  return readFile(existsSync(bundled) ? bundled : require.resolve('uplot/dist/uPlot.min.css'), 'utf8');
 }
 
 /** A module's JavaScript with imports that a browser can follow, and the files that they name. */

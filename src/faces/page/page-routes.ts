@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { InputError } from '../../kernel/errors.ts';
 import { PACKAGE_ROOT, resolveBeside } from '../../kernel/package-root.ts';
 import { Thread } from '../../kernel/thread.ts';
@@ -27,15 +29,17 @@ export function pageRoutes(app: FastifyInstance): void {
       const { html } = await page();
       return secure(reply).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(html);
     });
-  app.get<{ Params: { readonly '*': string } }>('/page/*', { schema: { hide: true } }, async ({ params }, reply) => {
+  app.get<{ Params: { readonly '*': string } }>('/page/*', { schema: { hide: true } }, async ({ params, headers }, reply) => {
     const file = (await page()).files.get(params['*']);
     if (!file)
       throw new InputError('request.not-found', 'there is no such file of the page; it may be of another version: load the page again');
-    return secure(reply)
+    const answer = secure(reply)
       .header('cache-control', 'public, max-age=31536000, immutable')
-      .header('content-encoding', 'gzip')
-      .type(file.type)
-      .send(Buffer.from(file.gzipped));
+      .header('vary', 'accept-encoding')
+      .type(file.type);
+    // All browsers take it; some programs do not.
+    if (!/\bgzip\b/.test(headers['accept-encoding'] ?? '')) return answer.send(await promisify(gunzip)(file.gzipped));
+    return answer.header('content-encoding', 'gzip').send(Buffer.from(file.gzipped));
   });
 }
 
