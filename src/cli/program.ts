@@ -8,6 +8,7 @@ import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
 import { hardenTask } from '../app/grading/task-hardening.ts';
+import { InputError } from '../kernel/errors.ts';
 import { createTask, listTasks, showTask, taskDirectories } from '../app/tasks/task-catalogue.ts';
 import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
@@ -91,19 +92,26 @@ const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) =>
 
 const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
   await using grader = new TaskGrader(configuration(config));
+  const refused: string[] = [];
   for (const path of await taskDirectories(tasks)) {
-    const open = await openTask(path);
     const taken: TakenVerdict[][] = [];
     const report = (trial: string, verdict: TakenVerdict, at: number): void => {
       (taken[at] ??= []).push(verdict);
       onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
     };
-    const soundness = await checkTask(grader, open, { times, onVerdict: report }, signal);
-    const submissions = soundness.trials.map(
-      ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
-    );
-    await onTask({ soundness, submissions });
+    try {
+      const soundness = await checkTask(grader, await openTask(path), { times, onVerdict: report }, signal);
+      const submissions = soundness.trials.map(
+        ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
+      );
+      await onTask({ soundness, submissions });
+    } catch (error) {
+      // The others are checked all the same.
+      if (!(error instanceof InputError)) throw error;
+      refused.push(error.message);
+    }
   }
+  if (refused.length > 0) throw new InputError('task.unchecked', `${refused.length} could not be checked:\n${refused.join('\n')}`);
 };
 
 /** A third of Muster's modules are the server's alone: the command that serves reads them. */

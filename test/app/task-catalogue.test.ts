@@ -65,6 +65,24 @@ describe('rows of a dataset', () => {
     PASS_TO_PASS: [],
   };
 
+  it('of SWE-rebench lie where their images have the repository, and those of R2E-Gym are left out with the reason', async () => {
+    const rebench = { ...bench, instance_id: 'a__b-1', repo: 'org/tool', image_name: 'rebench/tool', language: 'python' };
+    const gym = { repo_name: 'numpy', docker_image: 'img', commit_hash: 'abc', expected_output_json: '{}', problem_statement: 'Broken.' };
+    const [made, left] = await imported([rebench, gym]);
+    expect(made?.directory).toBe(join(top, 'out', 'a__b-1'));
+    const task = await showTask(join(top, 'out', 'a__b-1'));
+    expect([task.workspace.root, task.workspace.workdir, task.steps[0].artifacts[0]?.source]).toEqual([
+      { kind: 'image', image: 'rebench/tool' },
+      '/tool',
+      '/tool',
+    ]);
+    expect(left).toEqual({
+      name: 'numpy-abc',
+      directory: null,
+      refusal: expect.stringMatching(/^it is a row of R2E-Gym: its tests lie in/),
+    });
+  });
+
   const imported = async (rows: unknown, terms: Partial<ImportTerms> = {}): Promise<readonly ImportedTask[]> => {
     const path = join(top, 'rows.json');
     await writeFile(path, typeof rows === 'string' ? rows : JSON.stringify(rows));

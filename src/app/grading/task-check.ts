@@ -8,12 +8,15 @@ import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
 export interface TrialTerms {
   /** How often it is graded. */
   readonly times: number;
+  /** Of every verdict; drawn for each where this is left out. */
+  readonly seed?: string;
   readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
 }
 
 export interface CheckTerms {
   /** How often each submission is graded. */
   readonly times: number;
+  readonly seed?: string;
   /** @param at position of the trial. */
   readonly onVerdict?: (trial: string, verdict: TakenVerdict, at: number) => void;
 }
@@ -65,14 +68,14 @@ export async function trialOf(
   grader: TaskGrader,
   open: OpenTask,
   { known, ...candidate }: Candidate,
-  { times, onVerdict }: TrialTerms,
+  { times, seed, onVerdict }: TrialTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
   const step = singleStep(open);
   const verdicts: TakenVerdict[] = [];
   for (let time = 0; time < times; time += 1) {
     const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxes }, signal);
-    const taken = await grader.grade(open, step, submission, {}, signal);
+    const taken = await grader.grade(open, step, submission, { seed }, signal);
     verdicts.push(taken);
     onVerdict?.(`${candidate.role} ${candidate.name}`, taken);
   }

@@ -42,5 +42,7 @@ describe('the check of a task', () => {
       ['cheat', [1]],
     ]);
     expect(found.trials[0]?.detail).toBe('execute: case drawn-1: ended with status 1; case drawn-1: ended with status 1');
+    // What passes before anything is done.
+    expect(found.trials[1]?.detail).toBe('compare let it through: 2 of 2 outputs are what the golden model wrote');
   });
 });

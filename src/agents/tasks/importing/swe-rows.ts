@@ -23,23 +23,39 @@ const benchSchema = z.looseObject({
   image: z.string().optional(),
   docker_image: z.string().optional(),
   image_name: z.string().optional(),
+  language: z.string().optional(),
 });
 const smithSchema = z.looseObject({ ...common, image_name: z.string().min(1), problem_statement: z.string().optional() });
 
 const WORKDIR = '/testbed';
+
+/** SWE-rebench-V2, whose rows name a language, has the repository in a directory of its name; all others in /testbed. */
+function workdirOf({ repo, language }: { readonly repo: string; readonly language?: string | undefined }): string {
+  return language === undefined ? WORKDIR : `/${directoryName(repo.slice(repo.lastIndexOf('/') + 1))}`;
+}
+
 /** A path at the side of a patch that is there behind it. */
 const PATCHED = /^\+\+\+ b\/(?<path>[^\t\n]+)/gm;
 /** Only pytest's ids name the file; the ids of other runners need that repository's own runner. */
 const PYTEST_ID = /^[\w./-]+\.py::/;
 
 /**
- * A row of SWE-bench, or of SWE-smith where it has no tests of its own.
+ * A row of SWE-bench, and of SWE-rebench, which has its columns; of SWE-smith where it has no tests of its own. Rows of R2E-Gym are told from
+ * these and left out.
  *
  * @param where names the row for messages. @throws InputError `task.row` that names the field.
  */
 export function sweTaskOf(where: string, row: unknown): ImportedRow {
+  if (typeof row === 'object' && row !== null && 'expected_output_json' in row) return r2eRefusal(row);
   const hasTests = typeof row === 'object' && row !== null && 'test_patch' in row;
   return hasTests ? sweBenchTask(where, row) : sweSmithTask(where, row);
+}
+
+/** Its statuses are of test functions without their files, all of which have to agree, and the tests lie in the image where an agent finds them. */
+function r2eRefusal(row: object): ImportedRow {
+  const named = ['repo_name', 'commit_hash'].map((key): unknown => Reflect.get(row, key)).filter((part) => typeof part === 'string');
+  const refusal = "it is a row of R2E-Gym: its tests lie in the image, and its statuses name functions and not pytest's test ids";
+  return { name: directoryName(named.join('-')), refusal };
 }
 
 /** SWE-bench and what has its columns. The gold patch is the oracle, and stands nowhere else. */
@@ -53,16 +69,18 @@ function sweBenchTask(where: string, row: unknown): ImportedRow {
   if (refusal !== undefined) return { name: id, refusal };
   const files = patchedFiles(testPatch).filter((path) => path.endsWith('.py'));
   const environment = { docker_image: image };
+  const workdir = workdirOf(read);
   return {
     task: sweTask(read, {
       source: 'swe-bench',
+      workdir,
       environment,
       instruction: read.problem_statement,
       test: `git apply --whitespace=nowarn /tests/test.patch && python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(shellWord).join(' ')}`,
       files: [
         ['tests/test.patch', testPatch],
         ['solution/gold.patch', patch],
-        ['solution/solve.sh', `#!/bin/sh\nset -e\ncd ${WORKDIR}\ngit apply --whitespace=nowarn /solution/gold.patch\n`],
+        ['solution/solve.sh', `#!/bin/sh\nset -e\ncd ${shellWord(workdir)}\ngit apply --whitespace=nowarn /solution/gold.patch\n`],
       ],
     }),
   };
@@ -79,6 +97,7 @@ function sweSmithTask(where: string, row: unknown): ImportedRow {
   return {
     task: sweTask(read, {
       source: 'swe-smith',
+      workdir: WORKDIR,
       environment: {},
       instruction: problem,
       test: `python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(shellWord).join(' ')}`,
@@ -96,6 +115,8 @@ type SweRow = Pick<z.infer<typeof benchSchema>, 'instance_id' | 'repo' | 'FAIL_T
 
 interface SweParts {
   readonly source: 'swe-bench' | 'swe-smith';
+  /** Where the image has the repository. */
+  readonly workdir: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly instruction: string;
   /** Shell commands that run the tests. */
@@ -103,10 +124,10 @@ interface SweParts {
   readonly files: readonly (readonly [string, string])[];
 }
 
-function sweTask(row: SweRow, { source, environment, instruction, test, files }: SweParts): WrittenTask {
+function sweTask(row: SweRow, { source, workdir, environment, instruction, test, files }: SweParts): WrittenTask {
   const name = directoryName(row.instance_id);
   const taskToml = `schema_version = "1.4"
-artifacts = [{ source = "${WORKDIR}", exclude = [".git", "__pycache__"] }]
+artifacts = [{ source = "${workdir}", exclude = [".git", "__pycache__"] }]
 
 [task]
 name = ${tomlText(`${source}/${name}`)}
@@ -121,7 +142,7 @@ timeout_sec = 3000.0
 
 [environment]
 network_mode = "no-network"
-workdir = "${WORKDIR}"
+workdir = "${workdir}"
 ${Object.entries(environment)
   .map(([key, text]) => `${key} = ${tomlText(text)}\n`)
   .join('')}`;

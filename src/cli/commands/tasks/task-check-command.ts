@@ -69,9 +69,12 @@ async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean
     if (!isJson) await print(process.stdout, printable(`${soundnessLines(soundness).join('\n')}\n`));
   };
   try {
-    await check(request, { onVerdict: announce, onTask }, interrupt.signal);
+    const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
+    interrupt.signal.throwIfAborted();
+    // What was found is told also when some tasks could not be checked.
     await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
+    if (ended.status === 'rejected') throw ended.reason;
     return exitCodeOf(found);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
