@@ -9,7 +9,7 @@ import { GradingFixture } from '../support/grading-fixture.ts';
 
 const TOP = join(import.meta.dirname, '../../examples/code');
 /** One that is judged by cases, and one by a script. */
-const SHORT_FORM: ReadonlySet<string> = new Set(['fix-bug-in-sort-function', 'hello-harbor']);
+const SHORT_FORM: ReadonlySet<string> = new Set(['number-formats', 'hello-harbor']);
 const names = readdirSync(TOP, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
