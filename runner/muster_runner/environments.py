@@ -71,6 +71,8 @@ def _innermost(point: EntryPoint, code: Path | None) -> Environment:
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
         return _registered(name, point.kwargs)
+    if package == "envpool":
+        raise CodeError(f"{point.entry} steps many rows at a time: play it with mode: vector")
     environment: Environment = find(point.entry, code)(**point.kwargs)
     return environment
 

@@ -59,6 +59,10 @@ class VectorMaker:
             if gymnasium.spec(name).vector_entry_point is None:
                 raise self._without_vector_form(f"{name} has no vector form of its own (vector_entry_point)")
             return gymnasium.make_vec(name, num_envs=width, vectorization_mode="vector_entry_point", **kwargs)
+        if package == "envpool":
+            from muster_runner.blocks.envpool_rows import make_envpool
+
+            return make_envpool(name, width, kwargs)
         factory = find(entry, self.code)
         if not _takes_width(factory):
             raise self._without_vector_form(f"{entry} takes no num_envs, so it makes no vector environment")
