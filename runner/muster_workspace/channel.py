@@ -3,12 +3,14 @@
 import json
 import os
 from base64 import b64encode
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 MAX_LINE_BYTES = 1 << 20
 """Of a line in either direction, line feed not counted."""
 DATA_BYTES = 384 * 1024
 """Of what one frame carries, before it is encoded."""
+
+_READ_BYTES = 1 << 17
 
 
 class ProtocolError(Exception):
@@ -18,9 +20,11 @@ class ProtocolError(Exception):
 class Channel:
     """Frames in and out."""
 
-    def __init__(self, source: BinaryIO, sink: int) -> None:
-        self._source = source
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
         self._sink = sink
+        self._buffer = bytearray()
+        self._searched = 0
 
     @classmethod
     def take(cls) -> Self:
@@ -29,15 +33,34 @@ class Channel:
         os.dup2(null, 0)
         os.dup2(2, 1)
         os.close(null)
-        return cls(os.fdopen(source, "rb", MAX_LINE_BYTES), sink)
+        return cls(source, sink)
 
     def receive(self) -> dict[str, Any] | None:
         """Wait for the next frame; None once Muster has ended its side."""
-        line = self._source.readline(MAX_LINE_BYTES + 2)
-        if not line:
+        while (frame := self.pending()) is None:
+            if not self.fill():
+                if self._buffer:
+                    raise ProtocolError("a line that is cut off")
+                return None
+        return frame
+
+    def fill(self) -> bool:
+        """Read what is there, or wait for something. False once Muster has ended its side."""
+        data = os.read(self.source, _READ_BYTES)
+        self._buffer += data
+        return bool(data)
+
+    def pending(self) -> dict[str, Any] | None:
+        """The next frame, if all of it has been read."""
+        end = self._buffer.find(b"\n", self._searched)
+        self._searched = len(self._buffer)
+        if end == -1 and len(self._buffer) <= MAX_LINE_BYTES:
             return None
-        if not line.endswith(b"\n"):
-            raise ProtocolError("a line that is cut off or too long")
+        if end == -1 or end > MAX_LINE_BYTES:
+            raise ProtocolError("a line that is too long")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._searched = 0
         try:
             frame = json.loads(line)
         except ValueError as error:

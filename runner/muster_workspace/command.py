@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from muster_workspace import fields
-from muster_workspace.channel import ProtocolError
+from muster_workspace.channel import Channel, ProtocolError
+from muster_workspace.line import Line
 from muster_workspace.output import BoundedOutput
 from muster_workspace.processes import Accounts, end_all, resident_bytes
 
@@ -35,6 +36,8 @@ class Command:
     """Bytes of output, of both streams together, after which it is ended."""
     reports: bool
     """Whether it gets a socket as descriptor 3: the path of a socket cannot be opened, so what comes out of it has come from its holder."""
+    line: bool
+    """Whether that socket is carried while it runs, in both directions, rather than read as an output."""
     alone: bool
     """Whether it may start neither processes nor threads."""
     input: bytes
@@ -47,9 +50,9 @@ class Command:
             raise ProtocolError("argv is empty")
         environment = fields.variables(frame, "environment")
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
-        reports, alone = fields.truth(frame, "reports"), fields.truth(frame, "alone")
+        reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
         directory, seconds = fields.text(frame, "directory"), fields.number(frame, "seconds")
-        return cls(argv, directory, environment, seconds, head, tail, most, reports, alone, given)
+        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, given)
 
 
 @dataclass
@@ -68,7 +71,7 @@ class Pipes:
 class RunningCommand:
     """A command from its start to its end."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, channel: Channel, request: int) -> None:
         self._command = command
         self._accounts = Accounts()
         self._peak_bytes = 0
@@ -80,6 +83,7 @@ class RunningCommand:
         self._problem = _read_all(pipes.problem)
         descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
         self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
+        self._line = Line(channel, request, pipes.report) if command.line else None
         self._input = pipes.input
         self._left = memoryview(command.input)
         self._open = {pipes.stdout, pipes.stderr, pipes.report}
@@ -98,8 +102,11 @@ class RunningCommand:
 
     def _watch(self) -> dict[str, Any]:
         """Serve the streams until the command ends, or is to be ended."""
-        for stream in self._streams.values():
-            self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        for name, stream in self._streams.items():
+            if name != "report" or self._line is None:
+                self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        if self._line is not None:
+            self._line.register(self._selector)
         if self._left:
             self._selector.register(self._input, selectors.EVENT_WRITE)
         else:
@@ -121,8 +128,13 @@ class RunningCommand:
             if now >= sample:
                 self._peak_bytes = max(self._peak_bytes, resident_bytes())
                 sample = now + _SAMPLE_SECONDS
-            for key, _ in self._selector.select(max(0.0, min(deadline, sample) - now)):
-                self._attend(key.fd, key.data)
+            for key, events in self._selector.select(max(0.0, min(deadline, sample) - now)):
+                if isinstance(key.data, Line):
+                    key.data.attend(key.fd, events, self._selector)
+                else:
+                    self._attend(key.fd, key.data)
+            if self._line is not None and self._line.seconds is not None:
+                deadline, self._line.seconds = min(deadline, now + self._line.seconds), None
             self._accounts.reap()
             status = self._accounts.statuses.get(self._pid)
             if status is not None:
@@ -185,7 +197,7 @@ def _start(command: Command, pipes: Pipes) -> int:
         os.setsid()
         for descriptor, theirs in enumerate(pipes.theirs[:3]):
             os.dup2(theirs, descriptor)
-        if command.reports:
+        if command.reports or command.line:
             _give_report(pipes.theirs[3])
         if command.alone:
             # The first process, and the command itself.

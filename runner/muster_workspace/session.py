@@ -47,6 +47,9 @@ class _Session:
                 self._input += fields.data(frame, "data")
             case "exec":
                 self._exec(frame, request)
+            case "line" | "hangup":
+                # For a command that has ended, which Muster had not heard of.
+                return
             case "put":
                 self._put(frame, request)
             case "wipe":
@@ -64,7 +67,7 @@ class _Session:
     def _exec(self, frame: fields.Frame, request: int) -> None:
         command = Command.read(frame, bytes(self._input))
         self._input.clear()
-        end, streams = RunningCommand(command).run()
+        end, streams = RunningCommand(command, self._channel, request).run()
         for name, stream in streams.items():
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)

@@ -75,6 +75,13 @@ const suiteSchema = z
       .default('process')
       .describe('process: the tests see the candidate through a proxy; shared: they import it, run twice, with tripwires among them'),
     modules: z.array(z.string().min(1)).max(100).default([]).describe("the candidate's modules, for boundary process"),
+    classes: z
+      .array(z.string().min(3))
+      .max(1000)
+      .default([])
+      .describe(
+        "the candidate's classes, as MODULE.CLASS, whose objects the tests use, for boundary process; of all others only plain data passes",
+      ),
     tripwires: z.array(tripwireSchema).max(64).default([]),
     seconds: seconds.default(600),
   })

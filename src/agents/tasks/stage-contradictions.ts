@@ -66,6 +66,11 @@ function* suiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Fo
     yield [['execute', 'boundary'], `"process" is for ${PROXIED.join(' and ')}; expected "shared" for ${runner}`];
   if (boundary === 'process' && modules.length === 0)
     yield [['execute', 'modules'], 'is empty; expected the names of the modules that the tests see through the proxy'];
+  if (boundary === 'process' && PROXIED.includes(runner) && !isPythonModule(command, runner))
+    yield [
+      ['execute', 'command'],
+      `is not "python3 -m ${runner}" with its arguments; expected that, for the proxy is started in its place`,
+    ];
   if (WRITES_FILE.has(runner) && !command.some((word) => word.includes('{report}')))
     yield [['execute', 'command'], `has no {report}; expected the flag with which ${runner} writes its report there`];
   // A plug-in orders pytest's tests.
@@ -77,6 +82,13 @@ function* suiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Fo
   if (command.some((word) => word !== '{tests}' && word.includes('{tests}')))
     yield [['execute', 'command'], 'has {tests} within a word; expected it alone, because it becomes a word for each test'];
   if (muster.golden !== undefined) yield [['golden'], 'has no effect on a test suite; leave it out'];
+}
+
+/** Nothing but flags of the interpreter may stand before the module. */
+function isPythonModule(command: readonly string[], module: string): boolean {
+  const at = command.indexOf('-m');
+  const [program = '', ...flags] = command.slice(0, Math.max(at, 0));
+  return /(^|\/)python[\d.]*$/.test(program) && flags.every((flag) => flag.startsWith('-')) && command[at + 1] === module;
 }
 
 function hasOrder(word: string): boolean {

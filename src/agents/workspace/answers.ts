@@ -1,4 +1,5 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
+import type { CommandLine } from './command-line.ts';
 import type { Collected, CommandEnd, CommandResult, PrintedOutput, WorkspaceFile } from './command.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
@@ -17,8 +18,17 @@ export class CommandAnswer implements Answer<CommandResult> {
     report: { head: [], tail: [] },
   };
 
+  readonly #line: CommandLine | undefined;
+
+  constructor(line?: CommandLine) {
+    this.#line = line;
+  }
+
   take(frame: AnswerFrame): CommandResult | undefined {
     switch (frame.type) {
+      case 'line':
+        this.#line?.take(frame.data);
+        return undefined;
       case 'output':
         this.#parts[frame.stream][frame.part].push(frame.data);
         return undefined;

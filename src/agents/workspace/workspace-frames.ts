@@ -37,6 +37,7 @@ const frameSchema = z.discriminatedUnion('type', [
     z.object({ type: z.literal('entry'), request, kind: z.literal('file'), path: z.string(), executable: z.boolean() }),
   ]),
   z.object({ type: z.literal('data'), request, data }),
+  z.object({ type: z.literal('line'), request, data }),
   z.object({ type: z.literal('file'), request, bytes: z.int().min(0), executable: z.boolean() }),
   z.object({
     type: z.literal('listed'),

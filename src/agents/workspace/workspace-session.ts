@@ -10,6 +10,7 @@ import { addExposure, FRESH, type Exposure, type PastExposure } from '../../pool
 import type { Sandbox, SandboxExit } from '../../pool/ports/sandbox.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
+import type { CommandLine } from './command-line.ts';
 import type { Collected, CollectionBounds, Command, CommandResult, WorkspaceFile } from './command.ts';
 import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
 
@@ -82,15 +83,28 @@ export class WorkspaceSession implements Occupant {
   /**
    * Runs a command, until it and all that it has started has ended.
    *
+   * @param line its descriptor 3, where something is to be said to it while it runs.
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
-  async run(command: Command, signal: AbortSignal): Promise<CommandResult> {
+  async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {
     const { argv, directory, environment, seconds, output, input = new Uint8Array(), reports = false, alone = false } = command;
-    const answer = new CommandAnswer();
+    const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
         for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({ type: 'exec', request, argv, directory, environment, seconds, ...output, reports, alone });
+        await this.#send({
+          type: 'exec',
+          request,
+          argv,
+          directory,
+          environment,
+          seconds,
+          ...output,
+          reports,
+          line: line !== undefined,
+          alone,
+        });
+        line?.attach((frame) => void this.#send({ request, ...frame }));
       });
     } catch (error) {
       if (this.#exit?.kind === 'out-of-memory') return answer.outOfMemory();

@@ -16,6 +16,7 @@ import { measureConstraints, type MeasuredRuns } from '../measures/measure-const
 import { measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
 import { putSubmission } from '../submission.ts';
+import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
 import { gradeSharedSuite } from '../suites/grade-suite.ts';
 
 /** Of what a compile step leaves in the workdir. */
@@ -64,8 +65,8 @@ export class StagedGrading {
         this.#runs = this.#graded.measured;
         return this.#graded.evidence;
       case 'suite': {
-        if (request.execute.boundary === 'process') throw unsupported('execute.boundary "process"');
-        const { evidence, measured } = await gradeSharedSuite(terms, request.execute, signal);
+        const grade = request.execute.boundary === 'process' ? gradeProxiedSuite : gradeSharedSuite;
+        const { evidence, measured } = await grade(terms, request.execute, signal);
         this.#runs = measured;
         return evidence;
       }

@@ -1,0 +1,5 @@
+"""Every test is skipped."""
+
+import unittest
+
+raise unittest.SkipTest("not today")

@@ -1,0 +1,47 @@
+"""Answering one message, on either side: what was asked is done, and told, with what has been changed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from muster_boundary.line import Message
+from muster_boundary.plain import NotPlain, Reader, Value, Writer
+
+
+def answered(
+    message: Message,
+    refer: Callable[[Any], Value],
+    resolve: Callable[[dict[str, Any]], Any],
+    act: Callable[[Reader], Any],
+    failed: Callable[[BaseException, Writer], dict[str, Any]],
+) -> Message:
+    """The answer to a message. `act` does what it asks for, `failed` writes an exception."""
+    known: list[Any] = []
+    before: list[Any] = []
+    error: BaseException | None = None
+    value = None
+    try:
+        reader = Reader(resolve, message["table"])
+        known = reader.objects
+        before = Writer(refer, known).known()
+        value = act(reader)
+    except BaseException as raised:  # Whatever it is, the other side is told.
+        error = raised
+    writer = Writer(refer, known)
+    try:
+        written = {"value": writer.write(value)} if error is None else {"raised": failed(error, writer)}
+        now = writer.known()
+    except NotPlain as refusal:
+        writer, now = Writer(refer, known), before
+        written = {"raised": failed(refusal, writer)}
+    changes = {str(number): content for number, content in enumerate(now) if content != before[number]}
+    return {**written, "table": writer.table(), "changes": changes}
+
+
+def plain_args(error: BaseException, writer: Writer) -> Value:
+    """The arguments of an exception, or its text where they cannot pass."""
+    try:
+        return writer.write(tuple(error.args))
+    except NotPlain:
+        return writer.write((str(error),))

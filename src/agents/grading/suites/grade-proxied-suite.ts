@@ -1,0 +1,82 @@
+import type { SuiteStage } from '../../tasks/muster-schema.ts';
+import { CommandLine } from '../../workspace/command-line.ts';
+import type { Command, CommandResult } from '../../workspace/command.ts';
+import type { CandidateTerms } from '../candidate-terms.ts';
+import { cleanEnvironment } from '../clean-environment.ts';
+import { bothStreams, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
+import { gradingPlace, TESTS } from '../grading-place.ts';
+import { putSubmission } from '../submission.ts';
+import { assertStarted, type GradedSuite, isHostRoot, suiteCommand, suiteFiles, toolsOf } from './grade-suite.ts';
+import { endCandidate, relay } from './relay.ts';
+import { notRun, suiteEvidence } from './suite-report.ts';
+import { ordersOf, REPORT, suiteRun } from './suite-run.ts';
+
+const BOUNDARY = '/muster/runner/boundary.py';
+
+/**
+ * Runs tests that see the candidate's modules through a proxy. Tests and candidate have a sandbox each, and Muster carries messages between the two: so
+ * the candidate sees neither the tests nor their process, and the report is the tests' own.
+ */
+export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteStage, signal: AbortSignal): Promise<GradedSuite> {
+  const { task, step, seed } = terms.grading;
+  const { workdir, environment } = task.workspace;
+  const { sandboxes } = terms.context;
+  await using trusted = await sandboxes.open(gradingPlace(task, step, [TESTS], toolsOf(terms, execute)), signal);
+  await using tried = await sandboxes.open(gradingPlace(task, step, []), signal);
+  const either = AbortSignal.any([signal, trusted.signal, tried.signal]);
+  await trusted.session.put(await suiteFiles(terms, execute), either);
+  await trusted.session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), either);
+  const problem = await putSubmission(tried.session, terms.files, either);
+  if (problem !== undefined) return { evidence: { stage: 'execute', kind: 'suite', runs: [notRun('shuffled', problem)] }, measured: [] };
+
+  const lines = { tests: new CommandLine(), candidate: new CommandLine() };
+  relay(lines.tests, lines.candidate);
+  const candidate = tried.session.run(candidateCommand(terms, execute), either, lines.candidate).finally(() => lines.tests.hangUp());
+  // It is waited for below, unless the tests fail first.
+  candidate.catch(() => undefined);
+  const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
+  const [order = 0] = ordersOf(seed, 1);
+  const run = suiteRun({ ...execute, command: testsCommand(execute) }, order, places);
+  const result = await trusted.session.run(suiteCommand(terms, execute, run), either, lines.tests);
+  endCandidate(lines.candidate);
+  const used = await candidate;
+  for (const ended of [result, used]) assertStarted(ended, workdir, execute);
+  const evidence = await suiteEvidence(trusted.session, execute, result, { workdir, order: 'shuffled' }, either);
+  return {
+    evidence: { stage: 'execute', kind: 'suite', runs: [{ ...evidence, output: withCandidate(evidence.output, used) }] },
+    measured: [used],
+  };
+}
+
+/** `python3 FLAGS -m pytest ARGUMENTS` in parts. */
+function parts({ command }: SuiteStage): {
+  readonly python: readonly string[];
+  readonly runner: string;
+  readonly rest: readonly string[];
+} {
+  const at = command.indexOf('-m');
+  return { python: [...command.slice(0, at), '-B', BOUNDARY], runner: command[at + 1] ?? '', rest: command.slice(at + 2) };
+}
+
+function testsCommand(execute: SuiteStage): string[] {
+  const { python, runner, rest } = parts(execute);
+  const modules = execute.modules.flatMap((module) => ['--module', module]);
+  const classes = execute.classes.flatMap((name) => ['--class', name]);
+  return [...python, 'tests', '--path', TESTS, ...modules, ...classes, '--run', runner, '--', ...rest];
+}
+
+function candidateCommand({ grading, verifier, within }: CandidateTerms, execute: SuiteStage): Command {
+  const { workdir, environment } = grading.task.workspace;
+  return {
+    argv: [...parts(execute).python, 'candidate', '--path', workdir],
+    directory: workdir,
+    environment: cleanEnvironment(environment, verifier.environment),
+    seconds: within(execute.seconds),
+    output: SHOWN_OUTPUT,
+  };
+}
+
+function withCandidate(output: string, used: CommandResult): string {
+  const printed = bothStreams(used);
+  return printed === '' ? output : evidenceText(`${output}\nthe candidate printed:\n${printed}`);
+}

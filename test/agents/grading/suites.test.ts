@@ -1,0 +1,184 @@
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Verdict } from '../../../src/agents/verification/verdict.ts';
+import { checkTask } from '../../../src/app/grading/task-check.ts';
+import { openTask } from '../../../src/app/grading/task-grader.ts';
+import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
+import { isFullForm, sampled } from '../../support/full-form.ts';
+
+const EXAMPLES = path.join(import.meta.dirname, '../../../examples/code');
+
+let fixture: GradingFixture;
+beforeAll(async () => {
+  fixture = await GradingFixture.open();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+interface Runner {
+  readonly name: string;
+  readonly muster: string;
+  readonly files: FilesByPath;
+  readonly right: FilesByPath;
+  readonly wrong: FilesByPath;
+}
+
+/** Toolchains compile their own libraries first. */
+const PATIENCE_MS = 900_000;
+const toolchain = '\n[environment.env]\nPATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"\n';
+const c = (sum: string): FilesByPath => ({ 'sum.c': `int sum(int a, int b) { return ${sum}; }\n` });
+const python = (sum: string): FilesByPath => ({ 'sums.py': `def add(a, b):\n    return ${sum}\n` });
+const go = (sum: string): FilesByPath => ({ 'sum.go': `package sum\n\nfunc Add(a, b int) int { return ${sum} }\n` });
+
+/** The same tests for each runner: one that fails at first, one that passes all along, and a tripwire. */
+const RUNNERS: readonly Runner[] = [
+  {
+    name: 'pytest',
+    muster: `runner = "pytest"
+command = ["python3", "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml={report}"]
+overlay = "package"
+failToPass = ["tests/test_sums.py::test_add[1-2-3]"]
+passToPass = ["tests/test_sums.py::TestZero::test_zero"]
+tripwires = [{ id = "tests/test_sums.py::test_add[2-2-5]", file = "package/tests/test_sums.py", changed = "(2, 2, 5)", literal = "(2, 2, 4)" }]`,
+    files: {
+      'tests/package/tests/test_sums.py':
+        'import pytest\nfrom sums import add\n\n@pytest.mark.parametrize("a,b,c", [(1, 2, 3), (2, 2, 5)])\ndef test_add(a, b, c):\n    assert add(a, b) == c\n\nclass TestZero:\n    def test_zero(self):\n        assert add(0, 0) == 0\n',
+    },
+    right: python('a + b'),
+    wrong: python('a - b'),
+  },
+  {
+    name: 'unittest',
+    muster: `runner = "unittest"
+command = ["python3", "-m", "unittest", "-v", "{tests}"]
+failToPass = ["test_sums.Sums.test_add"]
+passToPass = ["test_sums.Sums.test_zero"]
+tripwires = [{ id = "test_sums.Sums.test_more", file = "test_sums.py", changed = "5)", literal = "4)" }]`,
+    files: {
+      'tests/test_sums.py':
+        'import unittest\nfrom sums import add\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n    def test_zero(self):\n        self.assertEqual(add(0, 0), 0)\n    def test_more(self):\n        self.assertEqual(add(2, 2), 5)\n',
+    },
+    right: python('a + b'),
+    wrong: python('a - b'),
+  },
+  {
+    name: 'go',
+    muster: `runner = "go"
+command = ["sh", "-c", "GOCACHE=/tmp/cache GOPATH=/tmp/go GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 go test -vet=off -p 1 -json -shuffle={seed} ./..."]
+overlay = "package"
+failToPass = ["example.com/sum::TestAdd"]
+passToPass = ["example.com/sum::TestZero"]
+tripwires = [{ id = "example.com/sum::TestMore", file = "package/sum_test.go", changed = "!= 5", literal = "!= 4" }]`,
+    files: {
+      'environment/go.mod': 'module example.com/sum\n\ngo 1.20\n',
+      'tests/package/sum_test.go':
+        'package sum\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal("add")\n\t}\n}\n\nfunc TestZero(t *testing.T) {\n\tif Add(0, 0) != 0 {\n\t\tt.Fatal("zero")\n\t}\n}\n\nfunc TestMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal("more")\n\t}\n}\n',
+    },
+    right: go('a + b'),
+    wrong: go('a - b'),
+  },
+  {
+    name: 'ctest',
+    muster: `runner = "ctest"
+command = ["sh", "-c", "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-junit {report} --schedule-random", "--schedule-random"]
+overlay = "package"
+failToPass = ["add"]
+passToPass = ["zero"]
+tripwires = [{ id = "more", file = "package/CMakeLists.txt", changed = "2 2 5", literal = "2 2 4" }]`,
+    files: {
+      'tests/package/main.c':
+        '#include <stdlib.h>\nint sum(int, int);\nint main(int n, char **v) { return n == 4 && sum(atoi(v[1]), atoi(v[2])) == atoi(v[3]) ? 0 : 1; }\n',
+      'tests/package/CMakeLists.txt':
+        'cmake_minimum_required(VERSION 3.13)\nproject(sum C)\nenable_testing()\nadd_executable(check main.c sum.c)\nadd_test(NAME add COMMAND check 1 2 3)\nadd_test(NAME zero COMMAND check 0 0 0)\nadd_test(NAME more COMMAND check 2 2 5)\n',
+    },
+    right: c('a + b'),
+    wrong: c('a - b'),
+  },
+  {
+    name: 'junit',
+    muster: `runner = "junit"
+command = ["python3", "-I", "/tests/check.py", "{report}", "{tests}"]
+failToPass = ["sums::add"]
+passToPass = ["sums::zero"]
+tripwires = [{ id = "sums::more", file = "check.py", changed = "2, 2, 5", literal = "2, 2, 4" }]`,
+    files: {
+      'tests/check.py':
+        'import sys\nsys.path.insert(0, "/app")\nfrom sums import add\ncases = {"sums::add": (1, 2, 3), "sums::zero": (0, 0, 0), "sums::more": (2, 2, 5)}\nlines = []\nfor name in sys.argv[2:]:\n    a, b, c = cases[name]\n    lines.append(f\'<testcase classname="sums" name="{name[6:]}">{"" if add(a, b) == c else "<failure/>"}</testcase>\')\nopen(sys.argv[1], "w").write(f"<testsuite>{\'\'.join(lines)}</testsuite>")\n',
+    },
+    right: python('a + b'),
+    wrong: python('a - b'),
+  },
+];
+const SHORT = new Set(['pytest', 'unittest', 'junit']);
+
+describe('a test suite that imports the candidate', () => {
+  it.each(sampled(RUNNERS, ({ name }) => SHORT.has(name)).map((runner) => [runner.name, runner] as const))(
+    'is judged by what %s reports of two runs in different orders',
+    async (_, { muster, files, right, wrong }) => {
+      const toml = `[execute]\nkind = "suite"\nboundary = "shared"\nseconds = 280\n${muster}\n`;
+      const task = await fixture.task({
+        ...TASK,
+        ...files,
+        'task.toml': `${TASK['task.toml']?.replace('= 60', '= 600')}${toolchain}`,
+        'muster.toml': toml,
+      });
+      const graded = async (submission: FilesByPath): Promise<Verdict> => {
+        const taken = await fixture.grader.verify(task, await fixture.written(submission), {}, AbortSignal.timeout(PATIENCE_MS));
+        return taken.verdict;
+      };
+      const verdict = await graded(right);
+      expect(verdict).toMatchObject({ reward: 1, problem: null, evidence: [{}, { runs: [{ problem: null }, { problem: null }] }] });
+      const failed = await graded(wrong);
+      expect(failed).toMatchObject({ reward: 0, problem: null, stages: [{}, { stage: 'execute', outcome: 'failed' }] });
+      expect(failed.stages[1]?.detail).toMatch(/failed; it has to pass|different from run to run/);
+    },
+    PATIENCE_MS,
+  );
+
+  it('takes a link in place of the report, and a file in place of a directory of the tests, for the fault of the submission', async () => {
+    const runner = RUNNERS[0];
+    if (!runner) throw new Error('there is no runner');
+    const toml = `[execute]\nkind = "suite"\nboundary = "shared"\n${runner.muster}\n`;
+    const task = await fixture.task({ ...TASK, ...runner.files, 'muster.toml': toml });
+    const linked =
+      'import os, sys\nreport = [word for word in sys.argv if "junitxml" in word][0].split("=")[1]\nos.symlink("/tests/x", report)\nos._exit(0)\n';
+    const first = (await fixture.verdict(task, { 'sums.py': linked })).verdict;
+    expect([first.reward, first.stages[1]?.detail]).toEqual([0, expect.stringContaining('the file that {report} stands for is a link')]);
+    const second = (await fixture.verdict(task, { ...runner.right, tests: 'no directory\n' })).verdict;
+    expect([second.reward, second.problem]).toEqual([0, null]);
+  });
+
+  it('gives no reward where the runner is missing, rather than 0', async () => {
+    const muster =
+      '[execute]\nkind = "suite"\nrunner = "cargo"\nboundary = "shared"\ncommand = ["no-such-cargo", "{seed}"]\nfailToPass = ["a"]\n';
+    const { verdict } = await fixture.verdict(await fixture.task({ ...TASK, 'muster.toml': muster, 'tests/a.txt': '' }), {});
+    expect(verdict).toMatchObject({ reward: null, problem: { detail: expect.stringContaining('no-such-cargo') } });
+  });
+});
+
+describe('a test suite that sees the candidate through a proxy', () => {
+  it('runs under unittest as under pytest, and shows what the candidate printed', async () => {
+    const muster =
+      '[execute]\nkind = "suite"\nrunner = "unittest"\ncommand = ["python3", "-m", "unittest", "-v", "test_sums"]\nmodules = ["sums"]\nfailToPass = ["test_sums.Sums.test_add"]\npassToPass = ["test_sums.Sums.test_zero", "test_sums.Sums.test_more"]\n';
+    const tests = RUNNERS[1]?.files['tests/test_sums.py']?.replace('5)', '4)') ?? '';
+    const task = await fixture.task({ ...TASK, 'muster.toml': muster, 'tests/test_sums.py': tests });
+    const right = (await fixture.verdict(task, { 'sums.py': `print("hello")\n${python('a + b')['sums.py']}` })).verdict;
+    expect([right.reward, JSON.stringify(right.evidence)]).toEqual([1, expect.stringContaining('the candidate printed:\\nhello')]);
+    const hostile =
+      'import glob, os\nos.kill(os.getpid(), 0)\nassert glob.glob("/tests/*") == []\nclass Any:\n    def __eq__(self, other):\n        return True\ndef add(a, b):\n    return Any()\n';
+    const lied = (await fixture.verdict(task, { 'sums.py': hostile })).verdict;
+    expect([lied.reward, JSON.stringify(lied.evidence)]).toEqual([0, expect.stringContaining('gave a sums.Any, which is no plain data')]);
+  });
+
+  it('is what the examples show', async () => {
+    for (const name of isFullForm ? ['roman-numerals', 'repository-issue'] : []) {
+      const found = await checkTask(fixture.grader, await openTask(path.join(EXAMPLES, name)), { times: 1 }, AbortSignal.timeout(900_000));
+      expect(found.trials.filter(({ finding }) => finding !== 'as-expected')).toEqual([]);
+    }
+    const roman = await openTask(path.join(EXAMPLES, 'roman-numerals'));
+    for (const [submission, reward] of [
+      ['solution', 1],
+      ['cheats/rewrites-outcomes', 0],
+    ] as const)
+      expect((await fixture.verdict(roman, path.join(EXAMPLES, 'roman-numerals', submission))).verdict.reward).toBe(reward);
+  }, 1_800_000);
+});
