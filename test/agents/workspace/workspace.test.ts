@@ -88,7 +88,7 @@ describe('a workspace', () => {
     const large = Buffer.alloc(1_500_000, 'muster');
     await session.put(
       [
-        { path: '/app/a\nb/ü.txt', content: large, executable: false },
+        { path: '/app/a b/ü.txt', content: large, executable: false },
         { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
         { path: '/app/empty', content: Buffer.alloc(0), executable: false },
       ],
@@ -98,9 +98,9 @@ describe('a workspace', () => {
     const given = await session.collect(['/app'], { files: 10, bytes: 2 ** 21 }, soon());
     expect(given).toEqual({
       kind: 'collected',
-      directories: ['/app', '/app/a\nb'],
+      directories: ['/app', '/app/a b'],
       files: [
-        { path: '/app/a\nb/ü.txt', content: large, executable: false },
+        { path: '/app/a b/ü.txt', content: large, executable: false },
         { path: '/app/empty', content: Buffer.alloc(0), executable: false },
         { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
       ],
