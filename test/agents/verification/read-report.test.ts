@@ -75,6 +75,18 @@ describe("a runner's report", () => {
     }
   });
 
+  it('of cargo says in which order it ran, and is read all the same', () => {
+    const text =
+      'running 2 tests (shuffle seed: 1571115006)\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed\n';
+    expect(read('cargo', text)).toEqual({
+      results: [
+        { id: 'a', status: 'passed' },
+        { id: 'b', status: 'failed' },
+      ],
+      problem: null,
+    });
+  });
+
   it('of a package or a file that fails as a whole has a result that no task pins', () => {
     const events = ['start', 'fail'].map((Action) => JSON.stringify({ Action, Package: 'p' })).join('\n');
     expect(read('go', events).results).toEqual([{ id: 'p', status: 'failed' }]);

@@ -2,7 +2,7 @@ import type { TestResult } from '../evidence.ts';
 import { linesOf, ReportProblem } from './report-problem.ts';
 
 const RESULT = /^test (?<name>\S.*?)(?: - should panic)? \.\.\. (?<status>ok|FAILED|ignored)(?:, .*)?$/;
-const BEGIN = /^running (?<count>\d{1,6}) tests?$/;
+const BEGIN = /^running (?<count>\d{1,6}) tests?(?: \(shuffle seed: \d{1,20}\))?$/;
 const END = /^test result: /;
 
 /**
