@@ -24,7 +24,7 @@ interface Runner {
 
 /** Toolchains compile their own libraries first. */
 const PATIENCE_MS = 900_000;
-const toolchain = '\n[environment.env]\nPATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"\n';
+const toolchain = 'memory_mb = 2048\nstorage_mb = 2048\n\n[environment.env]\nPATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"\n';
 const c = (sum: string): FilesByPath => ({ 'sum.c': `int sum(int a, int b) { return ${sum}; }\n` });
 const python = (sum: string): FilesByPath => ({ 'sums.py': `def add(a, b):\n    return ${sum}\n` });
 const go = (sum: string): FilesByPath => ({ 'sum.go': `package sum\n\nfunc Add(a, b int) int { return ${sum} }\n` });
