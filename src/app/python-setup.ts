@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { hasErrno } from '../adapters/sandbox/local/host/errno.ts';
+import { hasErrno } from '../kernel/errno.ts';
 import { isCheckout, PYTHON_VARIABLE, findSetupDirectory } from '../adapters/sandbox/local/template/own-python.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';

@@ -1,6 +1,8 @@
-const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+import { hasErrno } from './errno.ts';
+
+const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 
 /** Whether the operating system refused to write for want of space: on the disk, in a quota, in what one file may hold. */
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && FULL.has(error.code);
+  return hasErrno(error, ...FULL);
 }

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 const [PLAIN, EXECUTABLE] = [0o644, 0o755];
 
@@ -34,6 +35,6 @@ async function holdsSomething(path: string): Promise<boolean> {
   try {
     return (await readdir(path)).length > 0;
   } catch (error) {
-    return !(error instanceof Error && 'code' in error && error.code === 'ENOENT');
+    return !hasErrno(error, 'ENOENT');
   }
 }

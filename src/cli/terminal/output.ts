@@ -1,6 +1,7 @@
 import { messageOf } from '../../kernel/errors.ts';
 import { notice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /** Hands text to a stream. Resolves when it has been taken, or cannot be and the stream's error listeners have been called. */
 export function print(stream: NodeJS.WritableStream, text: string): Promise<void> {
@@ -17,7 +18,7 @@ export function print(stream: NodeJS.WritableStream, text: string): Promise<void
 export function endOnClosedOutput(process: NodeJS.Process): void {
   process.stderr.on('error', () => undefined);
   process.stdout.once('error', (error: unknown) => {
-    const isUnread = error instanceof Error && 'code' in error && error.code === 'EPIPE';
+    const isUnread = hasErrno(error, 'EPIPE');
     if (!isUnread) process.stderr.write(notice(`stdout could not be written: ${messageOf(error)}`));
     process.once('exit', () => (process.exitCode = isUnread ? EXIT_CODES.interrupted : EXIT_CODES.infrastructure));
     process.stdout.on('error', () => undefined);

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /**
  * Reading and writing past the page cache (`O_DIRECT` in `open(2)`): of whole blocks, at positions that are multiples of a block, from memory that
@@ -18,5 +19,5 @@ export function allocateAligned(bytes: number): ArrayBuffer {
 }
 
 export function isUnknownToFileSystem(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EINVAL';
+  return hasErrno(error, 'EINVAL');
 }

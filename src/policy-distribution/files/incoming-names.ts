@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile, readlink } from 'node:fs/promises';
 import type { Clock } from '../../kernel/clock.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /**
  * Names of unfinished files, from which any other Muster can tell whether their writer still lives:
@@ -55,7 +56,7 @@ async function startOf(pid: number): Promise<string | undefined> {
   try {
     line = await readFile(`/proc/${pid}/stat`, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return undefined;
+    if (hasErrno(error, 'ENOENT', 'ESRCH')) return undefined;
     throw error;
   }
   // The name of the program stands in brackets and may hold anything; what comes after its end is numbers.

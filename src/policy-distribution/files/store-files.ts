@@ -1,6 +1,7 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { isDiskFull } from '../../kernel/disk-full.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /** Files of the store on disk, and what their failures are called. */
 
@@ -66,6 +67,6 @@ export async function syncDirectory(path: string): Promise<void> {
 }
 
 export function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  if (hasErrno(error, 'ENOENT')) return undefined;
   throw error;
 }

@@ -2,6 +2,7 @@ import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { IncomingNames } from './incoming-names.ts';
 import { factsOf, translateErrors, ignoreMissing } from './store-files.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /** A file that was moved out of reach. */
 export interface WithdrawnFile {
@@ -66,6 +67,6 @@ export class WithdrawnFiles {
 }
 
 function unlessThereOrGone(error: unknown): void {
-  if (error instanceof Error && 'code' in error && (error.code === 'EEXIST' || error.code === 'ENOENT')) return;
+  if (hasErrno(error, 'EEXIST', 'ENOENT')) return;
   throw error;
 }

@@ -7,6 +7,7 @@ import { readHere, type Answer, type Order, type ReadingKind } from './readings.
 import type { ReadAt } from '../formats/read-at.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
 import { Thread } from '../../kernel/thread.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /** A reader that asks for more of a file does its work in a thread. */
 const MOST_HERE_BYTES = 2 ** 20;
@@ -151,7 +152,7 @@ function outOfMemoryError(file: string): InputError {
 }
 
 function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  return hasErrno(error, 'ERR_WORKER_OUT_OF_MEMORY');
 }
 
 function failedError(file: string, why: string): InfrastructureError {

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { hasErrno } from '../local/host/errno.ts';
+import { hasErrno } from '../../../kernel/errno.ts';
 import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/host/inside-identity.ts';
 import { OPEN_FILES } from '../local/host/open-files.ts';
 import { systemFiles, type SystemView } from '../local/template/system-view.ts';

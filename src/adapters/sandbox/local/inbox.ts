@@ -7,7 +7,7 @@ import { abortError } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
-import { hasErrno } from './host/errno.ts';
+import { hasErrno } from '../../../kernel/errno.ts';
 
 /** A link would do but this file system, or the file's owner, does not let us: the content is copied instead. */
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];

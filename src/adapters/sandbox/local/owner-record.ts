@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { makeDirectory } from '../../files/made-directory.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { hasErrno } from './host/errno.ts';
+import { hasErrno } from '../../../kernel/errno.ts';
 import { SYNTHESISED_FILES } from './host/inside-identity.ts';
 import { startTimeOf } from './host/process-table.ts';
 import { filterOfThisMachine } from './program/system-call-filter.ts';

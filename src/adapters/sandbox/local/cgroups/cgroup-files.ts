@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 /** The kernel's control-group file system, as far as it is used: a seam, because its directories fill themselves. */
 export interface CgroupFiles {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { messageOf } from '../../../../kernel/errors.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 /** Limits that a control group can enforce. */
 export type CgroupLimit = 'memory' | 'processes' | 'cpu';

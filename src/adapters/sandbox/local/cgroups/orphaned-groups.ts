@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 import { removeOwnerGroups } from './owner-cgroups.ts';
 
 /** Owners are called by their process id, as its pid namespace has it, and something random. */

@@ -5,7 +5,7 @@ import type { SandboxLimits } from '../../../../pool/ports/template.ts';
 import { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupLayout, type CgroupLimit, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 import { type LimitFile, limitSettings, removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
 
 /** Another Muster that ends at the same moment may remove the shared base between the two steps of making ours. */

@@ -6,7 +6,7 @@ import type { SandboxLimits } from '../../../../pool/ports/template.ts';
 import type { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 import { killProcess } from '../host/process-table.ts';
 
 /** Length of the window over which processor time is shared out, in microseconds: the kernel's default. */

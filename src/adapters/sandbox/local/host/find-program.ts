@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
-import { hasErrno } from './errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 /**
  * The program's path, for a launcher that has another PATH than Muster.

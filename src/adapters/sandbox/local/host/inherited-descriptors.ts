@@ -1,5 +1,5 @@
 import { open, readdir, readFile } from 'node:fs/promises';
-import { hasErrno } from './errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 /**
  * File descriptors that Muster was started with beyond the standard three, such as a log or a lock of the shell that started

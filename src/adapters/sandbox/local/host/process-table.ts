@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { type Clock, sleep } from '../../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
-import { hasErrno } from './errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 /** How long killed processes may take to go, before that counts as a failure: a process in the middle of disk access may need seconds. */
 const GONE_DEADLINE_MS = 10_000;

@@ -2,7 +2,7 @@ import { access, constants, readlink, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 import { cannotPlayApart } from '../../../../pool/ports/policy-apart.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { findOwnPython, type OwnPython } from './own-python.ts';

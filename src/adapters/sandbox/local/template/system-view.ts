@@ -1,7 +1,7 @@
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
-import { hasErrno } from '../host/errno.ts';
+import { hasErrno } from '../../../../kernel/errno.ts';
 
 const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
