@@ -8,6 +8,7 @@ from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.looking import Looking
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining, end_all
+from muster_workspace.snapshots import Snapshots, arrange
 
 PROTOCOL = 1
 
@@ -26,6 +27,7 @@ class _Session:
         self._writable = writable
         self._incoming = Incoming(writable)
         self._looking = Looking(channel, writable)
+        self._snapshots = Snapshots(channel, writable)
         self._input = bytearray()
 
     def answer(self, frame: fields.Frame) -> None:
@@ -57,10 +59,22 @@ class _Session:
                 self._done(request)
             case "collect":
                 self._collect(frame, request)
-            case "read" | "list" | "search" as kind:
+            case kind:
+                self._answer_agent(frame, request, kind)
+
+    def _answer_agent(self, frame: fields.Frame, request: int, kind: str) -> None:
+        """What is asked while an agent works here: nothing of what it runs is ended."""
+        match kind:
+            case "read" | "list" | "search":
                 self._look(frame, request, kind)
             case "change":
                 self._change(frame, request)
+            case "snapshot":
+                self._snapshot(frame, request)
+            case "arrange":
+                directories, links, targets = (fields.texts(frame, name) for name in ("directories", "links", "targets"))
+                arrange(directories, links, targets, self._writable)
+                self._done(request)
             case other:
                 raise ProtocolError(f"a frame of type {other!r}")
 
@@ -107,6 +121,11 @@ class _Session:
             written.append(Written(path, given[:size]))
             given = given[size:]
         Change(self._writable).apply(written, fields.texts(frame, "removed"))
+        self._done(request)
+
+    def _snapshot(self, frame: fields.Frame, request: int) -> None:
+        most_entries, most_bytes = fields.whole(frame, "files"), fields.whole(frame, "bytes")
+        self._snapshots.take(request, fields.texts(frame, "paths"), most_entries, most_bytes, fields.truth(frame, "baseline"))
         self._done(request)
 
     def _done(self, request: int) -> None:

@@ -22,6 +22,7 @@ export function applyReload(inForce: Config, wanted: Config): Reloaded {
 function withChanges(inForce: Config, wanted: Config): Config {
   return {
     ...takeSettings(inForce, wanted, ['log', 'evaluation', 'quotas', 'sources', 'webhooks']),
+    arena: takeSettings(inForce.arena, wanted.arena, ['tasks', 'steps', 'seconds', 'bytesWritten', 'outputCharacters', 'idleSeconds']),
     pool: takeSettings(inForce.pool, wanted.pool, ['min', 'max', 'warm']),
     checkpoints: takeSettings(inForce.checkpoints, wanted.checkpoints, ['keptBytes']),
     server: takeSettings(inForce.server, wanted.server, [

@@ -4,7 +4,7 @@ import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/port
 import { byteSizeSchema } from './byte-size.ts';
 import { deliverySchema, templateDeliverySchema } from './delivery-schema.ts';
 import { serverSchema } from './serve-schema.ts';
-import { quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
+import { arenaSchema, quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
@@ -170,6 +170,7 @@ export function configSchemaOf(providers: readonly ProviderSettings[]) {
       delivery: deliverySchema,
       store: storeSchema,
       quotas: quotasSchema,
+      arena: arenaSchema,
       sources: sourcesSchema,
       webhooks: webhooksSchema,
       server: serverSchema,

@@ -27,6 +27,7 @@ const quotaSchema = z
     waitingEvaluations: countOrUnlimited.describe('evaluations that are accepted and not begun'),
     checkpointBytes: bytesOrUnlimited.describe('all checkpoints that were uploaded and are kept; bytes, or text such as "512MiB"'),
     episodesPerDay: countOrUnlimited.describe('episodes that are played, from midnight to midnight UTC'),
+    openEpisodes: countOrUnlimited.describe('episodes of agents that the principal has open at the same time'),
   })
   .describe('what one principal may use; what it leaves out it takes from "default"');
 
@@ -99,3 +100,19 @@ export const sourcesSchema = z
       .describe('how s3: is reached; credentials are found as Amazon’s libraries do'),
   })
   .describe('which checkpoints the callers of a server may name by their URI');
+
+export const arenaSchema = z
+  .strictObject({
+    tasks: z.array(directory).max(1000).describe('tasks that callers may play: directories of tasks, or of directories of tasks'),
+    workspaces: z.int().min(1).max(100_000).describe('workspaces at a time, of all open episodes together'),
+    steps: z.int().min(1).max(100_000).describe('of an episode, at most'),
+    seconds: z.number().positive().max(31_536_000).describe('of an episode, while it is stepping, where its task does not say'),
+    bytesWritten: byteSizeSchema.describe('of an episode, by its actions on files'),
+    outputCharacters: z.int().min(1).max(1e12).describe('of all observations of an episode'),
+    idleSeconds: z
+      .number()
+      .positive()
+      .max(31_536_000)
+      .describe('an episode of which nothing is asked for this long ends, with the reward 0'),
+  })
+  .describe('episodes of agents that play tasks over HTTP');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { subjectAt } from './stored/opened-stores.ts';
+import { trajectoriesContract } from './trajectories.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -9,4 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-evaluationStoreContract('PostgreSQL', async () => subjectAt(await server.newDatabase(), async () => undefined));
+const makeSubject = async (): Promise<ReturnType<typeof subjectAt>> => subjectAt(await server.newDatabase(), async () => undefined);
+
+evaluationStoreContract('PostgreSQL', makeSubject);
+trajectoriesContract('PostgreSQL', makeSubject);

@@ -7,13 +7,17 @@ import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { BOB, claimed, running } from '../support/store-fixture.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { subjectAt } from './stored/opened-stores.ts';
+import { trajectoriesContract } from './trajectories.ts';
 
 failOnLeftoverProcesses();
 
-evaluationStoreContract('SQLite', async () => {
+async function makeSubject(): Promise<ReturnType<typeof subjectAt>> {
   const directory = await ScratchDirectory.make();
   return subjectAt(join(directory.path, 'state', 'muster.db'), () => directory[Symbol.asyncDispose]());
-});
+}
+
+evaluationStoreContract('SQLite', makeSubject);
+trajectoriesContract('SQLite', makeSubject);
 
 it('what a process owned that is gone can be claimed at once: no other can have the file open', async () => {
   await using directory = await ScratchDirectory.make();

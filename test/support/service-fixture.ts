@@ -178,6 +178,7 @@ export class ServiceFixture {
     waitingEvaluations: undefined,
     checkpointBytes: undefined,
     episodesPerDay: undefined,
+    openEpisodes: undefined,
     ...this.quotas.get(principal),
   });
 

@@ -10,6 +10,8 @@ export function observed(data: ObservationData): Observation {
 
 function textOf(data: ObservationData): string {
   switch (data.kind) {
+    case 'task':
+      return data.instruction;
     case 'file':
       return fileText(data);
     case 'written':

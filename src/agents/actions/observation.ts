@@ -50,6 +50,7 @@ export const REFUSAL_REASONS = [
 ] as const;
 
 const dataSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('task'), instruction: z.string(), workdir: file }),
   z.strictObject({
     kind: z.literal('file'),
     file,

@@ -66,6 +66,7 @@ export class CollectionAnswer implements Answer<Collected> {
     switch (frame.type) {
       case 'entry':
         if (frame.kind === 'directory') this.#directories.push(frame.path);
+        else if (frame.kind === 'link') throw unexpected(frame);
         else this.#files.push({ path: frame.path, executable: frame.executable, parts: [] });
         return undefined;
       case 'data':

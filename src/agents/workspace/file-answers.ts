@@ -32,7 +32,7 @@ export interface Counted<Item> {
 }
 
 /** Puts an answer on files together, of which a refusal is one. */
-abstract class FileAnswer<Result> implements Answer<Asked<Result>> {
+export abstract class FileAnswer<Result> implements Answer<Asked<Result>> {
   protected abstract takePart(frame: AnswerFrame): Result | undefined | 'unexpected';
 
   take(frame: AnswerFrame): Asked<Result> | undefined {

@@ -35,7 +35,9 @@ const frameSchema = z.discriminatedUnion('type', [
   z.discriminatedUnion('kind', [
     z.object({ type: z.literal('entry'), request, kind: z.literal('directory'), path: z.string() }),
     z.object({ type: z.literal('entry'), request, kind: z.literal('file'), path: z.string(), executable: z.boolean() }),
+    z.object({ type: z.literal('entry'), request, kind: z.literal('link'), path: z.string(), target: z.string() }),
   ]),
+  z.object({ type: z.literal('removed'), request, path: z.string() }),
   z.object({ type: z.literal('data'), request, data }),
   z.object({ type: z.literal('line'), request, data }),
   z.object({ type: z.literal('file'), request, bytes: z.int().min(0), executable: z.boolean() }),

@@ -15,6 +15,7 @@ import { EventLoopTurns } from '../../kernel/turns.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 import { liveGrants, liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
+import { openArena } from './arena.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
@@ -30,6 +31,7 @@ import { CheckpointService } from '../../service/checkpoints/checkpoint-service.
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
 import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
 import { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
+import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { EvaluationService } from '../../service/evaluation-service.ts';
 import { GrantService } from '../../service/checkpoints/grant-service.ts';
 import type { Library } from '../../service/orders/library.ts';
@@ -91,8 +93,9 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
     countEnded(state);
     webhooks.look();
   });
+  const arena = opening.use(openArena(runtime, store, quotas));
   measure(registry, { service, pools, delivered: runtime.delivered });
-  const app = await createApp({ store, runtime, pools, service, registry, checkpointService, use, library, starter });
+  const app = await createApp({ store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service });
   const keeper = createKeeper(store, runtime, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
@@ -145,9 +148,10 @@ function createApp(
     readonly use: CheckpointUse;
     readonly library: Library;
     readonly starter: Starter | undefined;
+    readonly arena: EpisodeService;
   },
 ): ReturnType<typeof createHttpServer> {
-  const { store, runtime, pools, service, registry, checkpointService, use, library, starter } = parts;
+  const { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena } = parts;
   const { server } = runtime.config;
   return createHttpServer({
     service,
@@ -164,6 +168,7 @@ function createApp(
     streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
     readiness: () => checkReadiness({ service, store, stateDir: runtime.config.stateDir }),
     checkpoints: checkpointService,
+    arena,
     more: [
       (routes) => suiteRoutes(routes, library),
       (routes) => poolRoutes(routes, pools),

@@ -4,12 +4,15 @@ import { InputError, messageOf } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
+import type { EpisodeCalls } from '../../service/arena/episode-service.ts';
 import type { EvaluationService } from '../../service/evaluation-service.ts';
 import { AllowedMethods } from './requests/allowed-methods.ts';
 import { limitBodyTime } from './requests/body-deadline.ts';
 import { limitBodyRoom } from './requests/body-room.ts';
 import { documentation } from './documentation.ts';
 import { checkpointRoutes, isUpload } from './routes/checkpoint-routes.ts';
+import { agentEpisodeRoutes } from './routes/agent-episode-routes.ts';
+import { gymRoutes } from './routes/gym-routes.ts';
 import { cancelRoute, evaluationRoutes } from './routes/evaluation-routes.ts';
 import { guard } from './requests/guard.ts';
 import { identifyLocal, type Identify } from './requests/identify.ts';
@@ -43,6 +46,8 @@ export interface HttpServerOptions {
   readonly readiness: Readiness;
   /** Where checkpoints are brought; nowhere when left out. */
   readonly checkpoints?: CheckpointService;
+  /** Episodes of agents; none are played when it is left out. */
+  readonly arena?: EpisodeCalls;
   /** Further routes: of pools, figures, checkpoints. */
   readonly more?: readonly ((app: FastifyInstance, room: StreamRoom) => void)[];
 }
@@ -86,6 +91,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
   eventRoutes(app, { ...options, clock, room });
   episodeRoutes(app, { ...options, clock, room });
+  if (options.arena) {
+    agentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
+    gymRoutes(app, options.arena);
+  }
   operationRoutes(app, options.readiness);
   sessionRoutes(app, options.version);
   for (const routes of options.more ?? []) routes(app, room);

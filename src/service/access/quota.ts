@@ -8,6 +8,8 @@ export interface Quota {
   readonly checkpointBytes: number | undefined;
   /** Played from midnight to midnight UTC. */
   readonly episodesPerDay: number | undefined;
+  /** Of agents, that take steps. */
+  readonly openEpisodes: number | undefined;
 }
 
 /** What a principal uses, as far as the request needs it to be known. */
@@ -33,7 +35,7 @@ export type Decision =
   | { readonly kind: 'allow' }
   | {
       readonly kind: 'refuse';
-      readonly code: 'quota.waiting-evaluations' | 'quota.episodes-per-day' | 'quota.checkpoint-bytes';
+      readonly code: 'quota.waiting-evaluations' | 'quota.episodes-per-day' | 'quota.checkpoint-bytes' | 'quota.open-episodes';
       /** What was wrong, what is allowed, and what to do. */
       readonly reason: string;
       /** After which it may be asked again; undefined when time alone mends nothing. */
@@ -121,6 +123,7 @@ export function quotaOf(quotas: Readonly<Record<string, WrittenQuota>>, principa
     waitingEvaluations: toBound(written?.waitingEvaluations),
     checkpointBytes: toBound(written?.checkpointBytes),
     episodesPerDay: toBound(written?.episodesPerDay),
+    openEpisodes: toBound(written?.openEpisodes),
   };
 }
 

@@ -1,12 +1,13 @@
-import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
+import type { SqlStore } from '../../../src/adapters/store/sql/sql-evaluation-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openStore } from '../../support/store-place.ts';
 import type { EvaluationStoreSubject } from '../evaluation-store.ts';
+import type { TrajectoriesSubject } from '../trajectories.ts';
 
 /** A subject at a place that can be opened by its name. @param remove the place, once nobody has it open. */
-export function subjectAt(place: string, remove: () => Promise<void>): EvaluationStoreSubject {
+export function subjectAt(place: string, remove: () => Promise<void>): EvaluationStoreSubject & TrajectoriesSubject {
   const clock = new ManualClock();
-  const opened: EvaluationStore[] = [];
+  const opened: SqlStore[] = [];
   return {
     place,
     clock,

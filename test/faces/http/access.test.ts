@@ -14,6 +14,7 @@ import { auditRoute, tokenRoutes } from '../../../src/faces/http/routes/token-ro
 import { pageRoutes } from '../../../src/faces/page/page-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
+import { PAPER_ARENA } from '../../support/paper-arena.ts';
 import { ServerFixture, type Answer } from '../../support/server-fixture.ts';
 import { PAPER_LIBRARY, ServiceFixture } from '../../support/service-fixture.ts';
 import { UploadFixture } from '../../support/upload-fixture.ts';
@@ -146,6 +147,7 @@ describe('a server that takes tokens', () => {
     await using uploads = await UploadFixture.open();
     await using _server = await ServerFixture.open({}, ({ store, use, clock }) => ({
       checkpoints: uploads.checkpointService({ store, use }),
+      arena: PAPER_ARENA,
       more: [
         (app) => suiteRoutes(app, PAPER_LIBRARY),
         (app) => grantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),

@@ -4,7 +4,13 @@ import { dayOf, decide, episodesAllowed, quotaOf, type Quota } from '../../../sr
 import { loadConfig } from '../../../src/app/configuration.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.500Z');
-const NONE: Quota = { concurrentEpisodes: undefined, waitingEvaluations: undefined, checkpointBytes: undefined, episodesPerDay: undefined };
+const NONE: Quota = {
+  concurrentEpisodes: undefined,
+  waitingEvaluations: undefined,
+  checkpointBytes: undefined,
+  episodesPerDay: undefined,
+  openEpisodes: undefined,
+};
 
 describe('a submission', () => {
   const quota = { ...NONE, waitingEvaluations: 10, episodesPerDay: 1000 };

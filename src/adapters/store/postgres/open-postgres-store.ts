@@ -1,8 +1,7 @@
-import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import { migrate } from '../sql/schema/migrate.ts';
-import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
+import { sqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
 import { PostgresDatabase } from './postgres-database.ts';
 
 /** Any number that no other program is likely to lock in the same database. */
@@ -15,7 +14,7 @@ const MIGRATION_LOCK = 0x6d757374;
  * @throws InputError when the URL is none, the server refuses it or a newer Muster has used the database; InfrastructureError when the
  * server cannot be reached.
  */
-export async function openPostgresStore(url: string, clock: Clock): Promise<EvaluationStore> {
+export async function openPostgresStore(url: string, clock: Clock): Promise<SqlStore> {
   const name = describeDatabase(url);
   const database = await PostgresDatabase.open(url, name);
   try {

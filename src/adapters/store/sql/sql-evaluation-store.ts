@@ -1,3 +1,4 @@
+import type { Trajectories } from '../../../agents/arena/trajectories.ts';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from './schema/database.ts';
@@ -11,11 +12,17 @@ import { SqlEpisodes } from './sql-episodes.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
 import { SqlTokens } from './sql-tokens.ts';
+import { SqlTrajectories } from './sql-trajectories.ts';
 import { SqlUsage } from './sql-usage.ts';
 import { SqlWebhooks } from './sql-webhooks.ts';
 
+/** All that one database keeps. */
+export interface SqlStore extends EvaluationStore {
+  readonly trajectories: Trajectories;
+}
+
 /** A store on a database whose structure is up to date; both are closed together. */
-export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<EvaluationStore> {
+export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<SqlStore> {
   await sweepEpisodes(database);
   const episodes = new SqlEpisodes(database, clock);
   const evaluations = new SqlCatalogue(database, clock);
@@ -31,6 +38,7 @@ export async function sqlEvaluationStore(database: Database, clock: Clock): Prom
     audit: new SqlAudit(database, clock),
     tokens: new SqlTokens(database, clock),
     usage: new SqlUsage(database),
+    trajectories: new SqlTrajectories(database, clock),
     rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };

@@ -1,11 +1,10 @@
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { makeDirectory } from '../../files/made-directory.ts';
 import { statement } from '../sql/schema/database.ts';
 import { migrate } from '../sql/schema/migrate.ts';
-import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
+import { sqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
 import { sql } from '../sql/schema/statement.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 import { cannotBeMade } from './unusable-file.ts';
@@ -16,7 +15,7 @@ import { cannotBeMade } from './unusable-file.ts';
  * @throws InputError when another Muster has it open, a newer one has used it, or the path cannot be used at all; InfrastructureError
  * `store.full`, `store.failed` when the disk fails.
  */
-export async function openSqliteStore(path: string, clock: Clock): Promise<EvaluationStore> {
+export async function openSqliteStore(path: string, clock: Clock): Promise<SqlStore> {
   await makePrivate(path);
   const database = await SqliteDatabase.open(path, clock);
   try {
@@ -31,7 +30,10 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<Evalu
 
 /** No other process has the file: former owners are gone, and their ownerships need not expire first. */
 async function disown(database: SqliteDatabase): Promise<void> {
-  await database.transact([statement(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`)]);
+  await database.transact([
+    statement(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`),
+    statement(sql`UPDATE agent_episodes SET held_until = 0 WHERE held_until <> 0 AND closed_at IS NULL`),
+  ]);
 }
 
 /** SQLite gives the files beside it the permissions of the first. */

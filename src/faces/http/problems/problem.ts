@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { StepNumberError } from '../../../service/arena/episode-errors.ts';
 import { QuotaError } from '../../../service/access/quota-error.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
 import { UploadOffsetError } from '../../../policy-distribution/uploads/uploads.ts';
@@ -80,6 +81,10 @@ export function problemOf(error: unknown): ProblemDocument {
     }));
     return { ...problem(400, error.code, error.message), errors };
   }
+  if (error instanceof StepNumberError) {
+    const errors = [{ field: 'body.step', detail: error.message, expected: String(error.expected) }];
+    return { ...problem(409, error.code, error.message), errors };
+  }
   if (error instanceof MusterError) return problem(statusOf(error), error.code, error.message);
   const { status, code } = ofFastify(error);
   if (status >= 500) return problem(500, 'muster.defect', 'a defect of Muster; its log says more');
@@ -96,9 +101,13 @@ function statusOf(error: MusterError): number {
 }
 
 const STATUSES: Readonly<Record<string, number>> = {
+  'episode.open': 409,
+  'episode.over': 409,
   'checkpoint.too-large': 413,
   'grant.not-yours': 403,
   'token.unknown': 404,
+  'step.conflict': 409,
+  'step.gap': 409,
   'upload.superseded': 409,
 };
 

@@ -101,6 +101,25 @@ export const MIGRATIONS: readonly Migration[] = [
       'DELETE FROM answers',
     ],
   },
+  {
+    name: 'episodes of agents',
+    statements: ({ identity, id }) => [
+      `CREATE TABLE agent_episodes (
+         key ${identity}, id ${id} NOT NULL UNIQUE, principal text NOT NULL, task text NOT NULL, task_digest text NOT NULL, agent text NOT NULL,
+         seed bigint NOT NULL, terms text NOT NULL, created_at bigint NOT NULL, touched_at bigint NOT NULL, steps bigint NOT NULL, spent text NOT NULL,
+         ended_by text, closed_at bigint, outcome text, reward double precision, document text, holder text, fence bigint NOT NULL,
+         held_until bigint NOT NULL)`,
+      'CREATE INDEX agent_episodes_by_age ON agent_episodes (created_at, id)',
+      'CREATE INDEX agent_episodes_by_principal ON agent_episodes (principal, created_at, id)',
+      'CREATE INDEX agent_episodes_by_task ON agent_episodes (task, reward)',
+      'CREATE INDEX agent_episodes_by_agent ON agent_episodes (agent, created_at, id)',
+      'CREATE INDEX agent_episodes_unclosed ON agent_episodes (touched_at, principal) WHERE closed_at IS NULL',
+      // A step may be large: its rows do not lie in the order of the key.
+      `CREATE TABLE agent_steps (
+         episode bigint NOT NULL REFERENCES agent_episodes ON DELETE CASCADE, number bigint NOT NULL, digest text NOT NULL, action text NOT NULL,
+         answer text NOT NULL, delta text, at bigint NOT NULL, PRIMARY KEY (episode, number))`,
+    ],
+  },
 ];
 
 /**

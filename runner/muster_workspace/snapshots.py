@@ -1,0 +1,131 @@
+"""What has changed in a workspace since it was looked at last: the files of a step, without those that are as they were."""
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import Any
+
+from muster_workspace.channel import DATA_BYTES, Channel
+from muster_workspace.places import Refusal, directory_problem, opened_below, opened_directory, parts_below
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DEEPEST = 64
+
+_Mark = tuple[int, ...]
+"""Changes with whatever happens to a file: the kernel sets the time of the last change, and no program can."""
+
+
+@dataclass
+class _Left:
+    """What may still be given out."""
+
+    entries: int
+    bytes: int
+
+
+class Snapshots:
+    """Remembers how everything was, and tells what has become of it."""
+
+    def __init__(self, channel: Channel, writable: tuple[str, ...]) -> None:
+        self._channel = channel
+        self._writable = writable
+        self._marks: dict[str, _Mark] = {}
+
+    def take(self, request: int, paths: list[str], most_entries: int, most_bytes: int, is_baseline: bool) -> None:
+        """Tell what has changed below directories; nothing for the first look. Raises Refusal, and then the next one tells of it again."""
+        look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
+        for path in paths:
+            base, parts = parts_below(path, self._writable)
+            with directory_problem(path), opened_directory(base, parts, make=False) as directory:
+                look.below(directory, path, 0)
+        if not is_baseline:
+            for path in self._marks:
+                if path not in look.marks:
+                    self._channel.send({"request": request, "type": "removed", "path": path})
+        self._marks = look.marks
+
+
+def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
+    """Make what is no file."""
+    for path in directories:
+        base, parts = parts_below(path, writable)
+        with opened_directory(base, parts, make=True):
+            pass
+    for path, target in zip(links, targets, strict=True):
+        base, parts = parts_below(path, writable)
+        with opened_directory(base, parts[:-1], make=True) as directory:
+            os.symlink(target, parts[-1], dir_fd=directory)
+
+
+class _Look:
+    def __init__(self, channel: Channel, answer: dict[str, Any], before: dict[str, _Mark], left: _Left, is_baseline: bool) -> None:
+        self.marks: dict[str, _Mark] = {}
+        self._channel = channel
+        self._answer = answer
+        self._before = before
+        self._left = left
+        self._is_baseline = is_baseline
+
+    def below(self, directory: int, path: str, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
+        for name in self._names(directory, path):
+            # The agent's processes may remove anything meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                self._entry(directory, name, f"{path}/{name}", depth)
+
+    def _names(self, directory: int, path: str) -> list[str]:
+        with os.scandir(directory) as entries:
+            names: list[str] = []
+            for entry in entries:
+                self._left.entries -= 1
+                if self._left.entries < 0:
+                    raise Refusal("too-many", path, "holds more files than are kept")
+                names.append(entry.name)
+        return sorted(names)
+
+    def _entry(self, directory: int, name: str, path: str, depth: int) -> None:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        is_directory = stat.S_ISDIR(found.st_mode)
+        # What a directory holds is told of by itself.
+        mark = (0,) if is_directory else (found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        if not is_directory and not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+            return
+        if not self._is_baseline and self._before.get(path) != mark:
+            _check_name(path)
+            self._tell(directory, name, path, found.st_mode)
+        self.marks[path] = mark
+        if is_directory:
+            with opened_below(directory, name) as inside:
+                self.below(inside, path, depth + 1)
+
+    def _tell(self, directory: int, name: str, path: str, mode: int) -> None:
+        entry = {**self._answer, "type": "entry", "path": path}
+        if stat.S_ISDIR(mode):
+            self._channel.send({**entry, "kind": "directory"})
+        elif stat.S_ISLNK(mode):
+            target = os.readlink(name, dir_fd=directory)
+            _check_name(target)
+            self._channel.send({**entry, "kind": "link", "target": target})
+        else:
+            self._channel.send({**entry, "kind": "file", "executable": mode & 0o100 != 0})
+            self._content(directory, name, path)
+
+    def _content(self, directory: int, name: str, path: str) -> None:
+        descriptor = os.open(name, _READ, dir_fd=directory)
+        try:
+            while data := os.read(descriptor, DATA_BYTES):
+                self._left.bytes -= len(data)
+                if self._left.bytes < 0:
+                    raise Refusal("too-large", path, "is more than is kept of one step")
+                self._channel.send_data({**self._answer, "type": "data"}, data)
+        finally:
+            os.close(descriptor)
+
+
+def _check_name(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise Refusal("name", name.encode("utf-8", "backslashreplace").decode(), "has a name that is no UTF-8") from error

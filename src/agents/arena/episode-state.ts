@@ -1,0 +1,122 @@
+/**
+ * The life of an episode of an agent, as a pure state machine:
+ *
+ *     created ─▶ ready ─▶ stepping ⇄ ready ─▶ submitted ─▶ grading ─▶ closed
+ *
+ * - *created*: accepted; its workspace does not exist yet. `opened` makes it ready.
+ * - *ready*: it waits for the next step. Only here a step begins, and only here time may end it.
+ * - *stepping*: one action is carried out. `answered` is told once the step is stored; `lost` when the workspace, or the Muster that had it, was
+ *   lost before that: then the same step is to be carried out anew.
+ * - *submitted*: it takes no step any more, because the agent has submitted, a limit is reached, or it was given up.
+ * - *grading*: the verdict is taken. It is taken again when the Muster that takes it is lost.
+ * - *closed*: rewarded, failed or void, for good.
+ *
+ * A step has the number that comes next. One that was answered before is answered again with what is stored, as long as its body is the same.
+ */
+export interface EpisodeState {
+  readonly phase: Phase;
+  /** Digests of the bodies of all steps that are stored, in order. */
+  readonly answered: readonly string[];
+  readonly spent: Spent;
+  /** When something was last asked of it, in milliseconds. */
+  readonly touchedAt: number;
+}
+
+export type Phase =
+  | { readonly kind: 'created' }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'stepping'; readonly number: number; readonly digest: string }
+  | { readonly kind: 'submitted'; readonly cause: EndCause }
+  | { readonly kind: 'grading'; readonly cause: EndCause }
+  | { readonly kind: 'closed'; readonly cause: EndCause; readonly outcome: EpisodeOutcome };
+
+export const END_CAUSES = ['submit', 'steps', 'seconds', 'bytes', 'output', 'expired', 'abandoned', 'lost'] as const;
+/** Why an episode takes no step any more: submitted, a limit reached, nothing asked for too long, given up, its workspace not to be made again. */
+export type EndCause = (typeof END_CAUSES)[number];
+
+export const OUTCOMES = ['rewarded', 'failed', 'void'] as const;
+/** failed: there was nothing to grade, which is the agent's doing. void: there is no reward, through no fault of the agent. */
+export type EpisodeOutcome = (typeof OUTCOMES)[number];
+
+/** What an episode has used of its limits. */
+export interface Spent {
+  readonly seconds: number;
+  readonly bytesWritten: number;
+  /** Of observations, in characters. */
+  readonly output: number;
+}
+
+/** What an episode may use. */
+export interface EpisodeLimits {
+  readonly steps: number;
+  /** While it is stepping. */
+  readonly seconds: number;
+  readonly bytesWritten: number;
+  readonly output: number;
+  /** Without a request, after which it is given up. */
+  readonly idleSeconds: number;
+}
+
+/** What is left of the limits: 0 for one that is reached. */
+export interface Remaining extends Spent {
+  readonly steps: number;
+}
+
+export type EpisodeEvent =
+  | { readonly kind: 'opened' }
+  /** @param number that the caller believes to be next; undefined for whichever is. */
+  | { readonly kind: 'step'; readonly number: number | undefined; readonly digest: string }
+  | { readonly kind: 'answered'; readonly spent: Spent; readonly isSubmission: boolean }
+  /** Of the workspace or the Muster that had it. */
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'submit' }
+  /** The caller gives it up. */
+  | { readonly kind: 'cancel' }
+  /** Its workspace cannot be made again. */
+  | { readonly kind: 'unrestorable' }
+  | { readonly kind: 'time-passed' }
+  | { readonly kind: 'grade' }
+  | { readonly kind: 'graded'; readonly outcome: 'rewarded' | 'void' };
+
+/** What is to be done. */
+export type EpisodeAction =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'open' }
+  | { readonly kind: 'perform'; readonly number: number; readonly seconds: number }
+  /** The stored answer of a step. */
+  | { readonly kind: 'repeat'; readonly number: number }
+  /** The same step is carried out for another request: its answer will be this one's. */
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'refuse'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number }
+  /** @param cause undefined while the episode goes on. */
+  | { readonly kind: 'answer'; readonly number: number; readonly remaining: Remaining; readonly cause: EndCause | undefined }
+  | { readonly kind: 'grade' }
+  | { readonly kind: 'close'; readonly outcome: EpisodeOutcome; readonly cause: EndCause };
+
+export interface Planned {
+  readonly state: EpisodeState;
+  readonly action: EpisodeAction;
+}
+
+export const NOTHING_SPENT: Spent = { seconds: 0, bytesWritten: 0, output: 0 };
+
+export function remainingOf(limits: EpisodeLimits, steps: number, spent: Spent): Remaining {
+  return {
+    steps: left(limits.steps, steps),
+    seconds: left(limits.seconds, spent.seconds),
+    bytesWritten: left(limits.bytesWritten, spent.bytesWritten),
+    output: left(limits.output, spent.output),
+  };
+}
+
+function left(most: number, used: number): number {
+  return Math.max(0, most - used);
+}
+
+/** The limit that is reached, if one is. */
+export function reachedLimit({ steps, seconds, bytesWritten, output }: Remaining): EndCause | undefined {
+  if (steps === 0) return 'steps';
+  if (seconds === 0) return 'seconds';
+  if (bytesWritten === 0) return 'bytes';
+  return output === 0 ? 'output' : undefined;
+}

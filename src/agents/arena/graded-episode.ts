@@ -1,0 +1,60 @@
+import { stepAnswerSchema, type RewardAnswer } from './episode-answers.ts';
+import type { EndCause, EpisodeOutcome } from './episode-state.ts';
+import { shapedReward } from './reward.ts';
+import type { ClosedEpisode, StoredAgentEpisode, StoredStep } from './trajectories.ts';
+import { componentsOf, testCounts } from './verdict-components.ts';
+import type { Verdict } from '../verification/verdict.ts';
+
+type Ending = Omit<ClosedEpisode, 'at'>;
+
+/** What an episode comes to whose submission was graded. A verdict without a reward makes it void. */
+export function gradedEpisode(
+  episode: StoredAgentEpisode,
+  steps: readonly StoredStep[],
+  verdict: Verdict,
+  cause: EndCause,
+): Ending & { readonly outcome: 'rewarded' | 'void' } {
+  const observations = steps.flatMap(({ answer }) => {
+    const read = stepAnswerSchema.safeParse(JSON.parse(answer));
+    return read.success ? [read.data.observation.data] : [];
+  });
+  const components = componentsOf(verdict, observations);
+  const { passed, total } = testCounts(verdict);
+  const reward = verdict.reward === null ? null : shapedReward(components, episode.terms);
+  const outcome = reward === null ? 'void' : 'rewarded';
+  const answer: RewardAnswer = {
+    ...frame(episode, outcome, cause),
+    reward,
+    tests_passed: passed,
+    total_tests: total,
+    components: reward === null ? null : components,
+    verifierDigest: verdict.verifierDigest,
+    stages: verdict.stages.map(({ stage, outcome: result }) => ({ stage, outcome: result })),
+    problem: verdict.problem?.detail ?? null,
+  };
+  return { outcome, reward: reward ?? undefined, document: JSON.stringify(answer) };
+}
+
+/** What an episode comes to that was not graded. */
+export function ungradedEpisode(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
+  const reward = outcome === 'failed' ? 0 : null;
+  const answer: RewardAnswer = {
+    ...frame(episode, outcome, cause),
+    reward,
+    tests_passed: 0,
+    total_tests: 0,
+    components: null,
+    verifierDigest: null,
+    stages: [],
+    problem,
+  };
+  return { outcome, reward: reward ?? undefined, document: JSON.stringify(answer) };
+}
+
+function frame(
+  { id, terms, gradingSeed }: StoredAgentEpisode,
+  outcome: EpisodeOutcome,
+  endedBy: EndCause,
+): Pick<RewardAnswer, 'episode' | 'outcome' | 'endedBy' | 'weights' | 'seed'> {
+  return { episode: id, outcome, endedBy, weights: terms, seed: gradingSeed };
+}

@@ -1,0 +1,148 @@
+import {
+  NOTHING_SPENT,
+  reachedLimit,
+  remainingOf,
+  type EndCause,
+  type EpisodeAction,
+  type EpisodeEvent,
+  type EpisodeLimits,
+  type EpisodeState,
+  type Phase,
+  type Planned,
+} from './episode-state.ts';
+
+export function newEpisode(now: number): EpisodeState {
+  return { phase: { kind: 'created' }, answered: [], spent: NOTHING_SPENT, touchedAt: now };
+}
+
+/**
+ * What follows from an event. An event that cannot happen in a state is a defect of the caller.
+ *
+ * @param now milliseconds.
+ * @throws RangeError for such an event.
+ */
+export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: EpisodeLimits, now: number): Planned {
+  switch (event.kind) {
+    case 'opened':
+      return inPhase(state, 'created', event) && go({ ...state, phase: { kind: 'ready' } });
+    case 'step':
+      return planStep({ ...state, touchedAt: now }, event, limits);
+    case 'answered':
+      return planAnswer({ ...state, touchedAt: now }, event, limits);
+    case 'lost':
+      return planLoss(state);
+    case 'submit':
+      return isOpen(state) ? submitted(state, 'submit') : go(state);
+    case 'cancel':
+      return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'abandoned');
+    case 'unrestorable':
+      return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'lost');
+    case 'time-passed':
+      return planTime(state, limits, now);
+    case 'grade':
+      return planGrading(state, event);
+    case 'graded':
+      return planEnd(state, event);
+  }
+}
+
+function planStep(state: EpisodeState, { number, digest }: Extract<EpisodeEvent, { kind: 'step' }>, limits: EpisodeLimits): Planned {
+  const { phase, answered } = state;
+  const expected = answered.length + 1;
+  const asked = number ?? expected;
+  if (asked < expected) {
+    const isSame = asked >= 1 && answered[asked - 1] === digest;
+    return go(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
+  }
+  if (asked > expected) return go(state, { kind: 'refuse', reason: 'gap', expected });
+  switch (phase.kind) {
+    case 'created':
+      return go(state, { kind: 'open' });
+    case 'ready': {
+      const seconds = remainingOf(limits, answered.length, state.spent).seconds;
+      return go({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
+    }
+    case 'stepping':
+      if (number === undefined || phase.digest === digest) return go(state, { kind: 'wait' });
+      return go(state, { kind: 'refuse', reason: 'conflict', expected });
+    case 'submitted':
+    case 'grading':
+    case 'closed':
+      return go(state, { kind: 'refuse', reason: 'over', expected });
+  }
+}
+
+function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'answered' }>, limits: EpisodeLimits): Planned {
+  const { phase } = state;
+  if (phase.kind !== 'stepping') throw impossible(state, event);
+  const { seconds, bytesWritten, output } = state.spent;
+  const spent = {
+    seconds: seconds + event.spent.seconds,
+    bytesWritten: bytesWritten + event.spent.bytesWritten,
+    output: output + event.spent.output,
+  };
+  const after: EpisodeState = { ...state, answered: [...state.answered, phase.digest], spent, phase: { kind: 'ready' } };
+  const remaining = remainingOf(limits, after.answered.length, spent);
+  const cause: EndCause | undefined = event.isSubmission ? 'submit' : reachedLimit(remaining);
+  const next: Phase = cause === undefined ? { kind: 'ready' } : { kind: 'submitted', cause };
+  return go({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
+}
+
+/** What was under way is to be done again. */
+function planLoss(state: EpisodeState): Planned {
+  const { phase } = state;
+  switch (phase.kind) {
+    case 'stepping':
+      return go({ ...state, phase: { kind: 'ready' } });
+    case 'grading':
+      return go({ ...state, phase: { kind: 'submitted', cause: phase.cause } }, { kind: 'grade' });
+    case 'submitted':
+      return go(state, { kind: 'grade' });
+    case 'created':
+    case 'ready':
+    case 'closed':
+      return go(state);
+  }
+}
+
+function planTime(state: EpisodeState, limits: EpisodeLimits, now: number): Planned {
+  const { phase, touchedAt } = state;
+  const isIdle = phase.kind === 'ready' || phase.kind === 'created';
+  return isIdle && now - touchedAt >= limits.idleSeconds * 1000 ? closed(state, 'failed', 'expired') : go(state);
+}
+
+function planGrading(state: EpisodeState, event: EpisodeEvent): Planned {
+  if (state.phase.kind !== 'submitted') throw impossible(state, event);
+  return go({ ...state, phase: { kind: 'grading', cause: state.phase.cause } }, { kind: 'grade' });
+}
+
+function planEnd(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'graded' }>): Planned {
+  if (state.phase.kind === 'closed') return go(state);
+  if (state.phase.kind !== 'grading') throw impossible(state, event);
+  return closed(state, event.outcome, state.phase.cause);
+}
+
+function submitted(state: EpisodeState, cause: EndCause): Planned {
+  return go({ ...state, phase: { kind: 'submitted', cause } }, { kind: 'grade' });
+}
+
+function closed(state: EpisodeState, outcome: 'rewarded' | 'failed' | 'void', cause: EndCause): Planned {
+  return go({ ...state, phase: { kind: 'closed', cause, outcome } }, { kind: 'close', outcome, cause });
+}
+
+function isOpen({ phase }: EpisodeState): boolean {
+  return phase.kind === 'created' || phase.kind === 'ready';
+}
+
+function go(state: EpisodeState, action: EpisodeAction = { kind: 'none' }): Planned {
+  return { state, action };
+}
+
+function inPhase(state: EpisodeState, kind: Phase['kind'], event: EpisodeEvent): true {
+  if (state.phase.kind === kind) return true;
+  throw impossible(state, event);
+}
+
+function impossible({ phase }: EpisodeState, { kind }: EpisodeEvent): RangeError {
+  return new RangeError(`${kind} cannot happen to an episode that is ${phase.kind}`);
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+
+/** What a reward is made of, stored beside it: the same components under other weights give another reward. */
+const share = z.number().min(0).max(1);
+
+export const rewardTermsSchema = z
+  .strictObject({
+    base: z.number().positive().describe('the reward of a submission that passes everything'),
+    style: share.describe('of the base, at most'),
+    time: share.describe('of the base, at most'),
+    errors: share.describe('of the base, at most'),
+    shaping: z.enum(['full', 'none']).describe('none: the core alone'),
+  })
+  .describe('weights');
+
+export const rewardComponentsSchema = z
+  .strictObject({
+    gate: z.union([z.literal(0), z.literal(1)]).describe('0: it does not compile, breaks a constraint, or shows signs of tampering'),
+    core: share.describe('what the verifier says of correctness'),
+    coreStep: share.describe('the smallest difference between two values of the core'),
+    style: z.number().min(-1).max(1).nullable().describe('fewer findings of the linter, as a share; null: not measured'),
+    time: share.nullable().describe('more time and steps than the task’s own solution, as a share; null: not measured'),
+    errors: share.describe('kinds of actions that were none, as a share of all kinds'),
+  })
+  .describe('components');
+
+export type RewardTerms = z.infer<typeof rewardTermsSchema>;
+export type RewardComponents = z.infer<typeof rewardComponentsSchema>;
+
+export const DEFAULT_TERMS: RewardTerms = { base: 1, style: 0.05, time: 0.05, errors: 0.05, shaping: 'full' };
+
+/** Three kinds of shaping together stay below half of the smallest step of the core. */
+const SHARE_OF_STEP = 1 / 7;
+
+/**
+ * `clamp(gate · base · core + [core = 1] · (style − time) − errors, 0, base)`. No style makes up for a test: each kind of shaping is at most a
+ * seventh of the smallest step between two values of `base · core`, whatever its weight. Nothing done has the reward 0, the task's own solution
+ * `base`; and of two trajectories that differ in the core alone the one with the higher core has no lower reward.
+ */
+export function shapedReward(components: RewardComponents, terms: RewardTerms): number {
+  const { gate, core, coreStep } = components;
+  const { base } = terms;
+  const scored = gate * base * core;
+  if (terms.shaping === 'none') return clamped(scored, base);
+  const at = (weight: number, of: number): number => Math.min(weight, coreStep * SHARE_OF_STEP) * base * of;
+  const isWhole = core === 1 && gate === 1;
+  const shaping = isWhole ? at(terms.style, components.style ?? 0) - at(terms.time, components.time ?? 0) : 0;
+  return clamped(scored + shaping - at(terms.errors, components.errors), base);
+}
+
+function clamped(value: number, most: number): number {
+  return value > 0 ? Math.min(most, value) : 0;
+}

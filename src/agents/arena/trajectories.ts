@@ -1,0 +1,125 @@
+import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { OwnerId } from '../../kernel/ids.ts';
+import type { ActionName } from '../actions/action.ts';
+import type { TaskDigest, TaskId } from '../tasks/task-ids.ts';
+import type { AgentEpisodeId } from './episode-ids.ts';
+import type { EndCause, EpisodeLimits, EpisodeOutcome, Spent } from './episode-state.ts';
+import type { RewardTerms } from './reward.ts';
+import type { StepDelta } from './step-files.ts';
+
+/** What an episode is, from its beginning on. */
+export interface NewAgentEpisode {
+  readonly id: AgentEpisodeId;
+  readonly principal: string;
+  readonly task: TaskId;
+  /** A task that is another one by now cannot go on with this episode. */
+  readonly taskDigest: TaskDigest;
+  /** As the caller calls it. */
+  readonly agent: string;
+  readonly seed: number;
+  /** Decides the hidden cases; nobody is told before the end. */
+  readonly gradingSeed: string;
+  readonly limits: EpisodeLimits;
+  readonly actions: readonly ActionName[];
+  readonly terms: RewardTerms;
+}
+
+export interface StoredAgentEpisode extends NewAgentEpisode {
+  readonly createdAt: Date;
+  readonly touchedAt: Date;
+  readonly steps: number;
+  readonly spent: Spent;
+  /** Undefined while it takes steps. */
+  readonly endedBy: EndCause | undefined;
+  /** Undefined until it is closed. */
+  readonly closed: ClosedEpisode | undefined;
+}
+
+export interface ClosedEpisode {
+  readonly at: Date;
+  readonly outcome: EpisodeOutcome;
+  readonly reward: number | undefined;
+  /** What is answered for the reward, byte for byte. */
+  readonly document: string;
+}
+
+/** A step that was answered. Never changed. */
+export interface StoredStep {
+  /** From 1. */
+  readonly number: number;
+  /** Of the request's body. */
+  readonly digest: string;
+  /** As it was sent. */
+  readonly action: unknown;
+  /** What was answered, byte for byte. */
+  readonly answer: string;
+  /** What it did to the files; undefined where that was not kept, and then the episode cannot go on elsewhere. */
+  readonly delta: StepDelta | undefined;
+  readonly at: Date;
+}
+
+export type NewStep = Omit<StoredStep, 'at'> & {
+  /** Of the whole episode, with this step. */
+  readonly spent: Spent;
+  readonly endedBy: EndCause | undefined;
+};
+
+/** The right to write an episode, until another holder gets it. */
+export interface Hold {
+  readonly episode: AgentEpisodeId;
+  /** Grows with each holder. */
+  readonly fence: number;
+}
+
+/** Another holder has the episode, or the step is not the next one. The receiver gives up what it has of the episode. */
+export class HoldLostError extends InfrastructureError {
+  constructor(episode: AgentEpisodeId) {
+    super('episode.hold-lost', `episode ${episode} is held by another Muster by now; ask again`);
+  }
+}
+
+export interface EpisodeFilter {
+  readonly principal?: string | undefined;
+  readonly task?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly state?: 'open' | 'grading' | 'closed' | undefined;
+}
+
+/**
+ * Every episode, step and reward; what a method has resolved for survives the end of a Muster. Each throws InfrastructureError when the store
+ * cannot do it, or not in time; whether it was done is then open.
+ */
+export interface Trajectories {
+  create(episode: NewAgentEpisode): Promise<StoredAgentEpisode>;
+
+  find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined>;
+
+  /** Latest first. @throws InputError `cursor.invalid`. */
+  list(filter: EpisodeFilter, page: PageRequest): Promise<Page<StoredAgentEpisode>>;
+
+  /** Episodes of a principal that take steps. */
+  countOpen(principal: string): Promise<number>;
+
+  /** Episodes that are not closed, the longest untouched first. */
+  unclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
+
+  /**
+   * Takes the right to write an episode, unless another has it for now. The same holder gets its own again, for so long.
+   *
+   * @returns undefined when another holds it, or there is none.
+   */
+  hold(id: AgentEpisodeId, holder: OwnerId, milliseconds: number): Promise<Hold | undefined>;
+
+  /** Appends the next step. @throws HoldLostError when another holds the episode, or the step is not the next. */
+  append(hold: Hold, step: NewStep): Promise<void>;
+
+  /** The episode takes no more steps. @throws HoldLostError */
+  end(hold: Hold, cause: EndCause): Promise<void>;
+
+  /** Once; closing it again changes nothing. @throws HoldLostError */
+  close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
+
+  /** Steps with higher numbers, in order. */
+  steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]>;
+}

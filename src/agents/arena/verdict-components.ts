@@ -1,0 +1,66 @@
+import type { ObservationData } from '../actions/observation.ts';
+import type { Verdict } from '../verification/verdict.ts';
+import type { Evidence } from '../verification/evidence.ts';
+import type { RewardComponents } from './reward.ts';
+
+/** What an agent can get wrong in the form of an action, each counted once. */
+const MISFITS = ['malformed', 'unknown-action', 'not-allowed'] as const;
+
+export interface TestCounts {
+  readonly passed: number;
+  readonly total: number;
+}
+
+/** Tests or cases of a verdict; a script that gives a reward is one. */
+export function testCounts({ evidence, reward }: Verdict): TestCounts {
+  const execute = evidence.find((each) => each.stage === 'execute' && each.kind !== 'infrastructure');
+  if (execute === undefined || execute.stage !== 'execute') return { passed: 0, total: 0 };
+  switch (execute.kind) {
+    case 'script':
+      return { passed: reward !== null && reward >= 1 ? 1 : 0, total: 1 };
+    case 'cases':
+      return casesCounts(evidence, execute.cases);
+    case 'suite':
+      return suiteCounts(execute.runs);
+  }
+}
+
+function casesCounts(evidence: readonly Evidence[], cases: Extract<Evidence, { kind: 'cases' }>['cases']): TestCounts {
+  const compared = evidence.flatMap((each) => (each.stage === 'compare' && !('kind' in each) ? each.cases : []));
+  const equal = Map.groupBy(compared, ({ name }) => name);
+  const passed = cases.filter(({ name, runs }) => {
+    const comparisons = equal.get(name) ?? [];
+    return comparisons.length === runs.length && comparisons.every(({ isEqual }) => isEqual);
+  });
+  return { passed: passed.length, total: cases.length };
+}
+
+/** A test has passed when it has in every run. */
+function suiteCounts(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCounts {
+  const statuses = Map.groupBy(
+    runs.flatMap(({ results }) => results),
+    ({ id }) => id,
+  );
+  const passed = [...statuses.values()].filter(
+    (results) => results.length === runs.length && results.every(({ status }) => status === 'passed'),
+  );
+  return { passed: passed.length, total: statuses.size };
+}
+
+/** What a reward is made of, from the verdict and what the agent was told. */
+export function componentsOf(verdict: Verdict, observations: readonly ObservationData[]): RewardComponents {
+  const { total } = testCounts(verdict);
+  const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');
+  const core = verdict.components.find(({ name }) => name === 'correctness')?.score ?? 0;
+  const kinds = new Set(observations.flatMap((data) => (data.kind === 'refused' ? MISFITS.filter((each) => each === data.reason) : [])));
+  return {
+    gate: verdict.gate,
+    core,
+    // Two products of the shares of tests that have to pass and of those that have to go on passing differ by at least this. A script's reward
+    // may have any value, so that nothing may shape it.
+    coreStep: isGradual || total === 0 ? 0 : 1 / total ** 2,
+    style: null,
+    time: null,
+    errors: kinds.size / MISFITS.length,
+  };
+}

@@ -1,0 +1,85 @@
+import { type Asked, ChangeAnswer, FileAnswer } from './file-answers.ts';
+import type { AnswerFrame } from './workspace-frames.ts';
+import type { WorkspaceSession } from './workspace-session.ts';
+
+/** Something in a workspace, with its absolute path. What is neither file nor link nor directory is not kept. */
+export type KeptEntry =
+  | { readonly kind: 'file'; readonly path: string; readonly content: Buffer; readonly executable: boolean }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
+  | { readonly kind: 'directory'; readonly path: string };
+
+/** What has become of a workspace since it was looked at before. */
+export interface WorkspaceDelta {
+  readonly entries: readonly KeptEntry[];
+  readonly removed: readonly string[];
+}
+
+/** Of what is looked at, and of what is new in it. */
+export const SNAPSHOT_BOUNDS = { files: 50_000, bytes: 128 * 2 ** 20 } as const;
+
+/** Takes what is in directories of a workspace as that from which changes are told. */
+export async function markWorkspace(session: WorkspaceSession, paths: readonly string[], signal: AbortSignal): Promise<Asked<unknown>> {
+  return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: true, ...SNAPSHOT_BOUNDS }, signal);
+}
+
+/** What has changed since the last look, without ending what runs there. It is refused where there is more than the bounds allow. */
+export async function changesOf(session: WorkspaceSession, paths: readonly string[], signal: AbortSignal): Promise<Asked<WorkspaceDelta>> {
+  return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS }, signal);
+}
+
+/** Brings a workspace that holds nothing into a state that was kept. @throws InfrastructureError when it cannot be. */
+export async function restoreWorkspace(
+  session: WorkspaceSession,
+  entries: readonly KeptEntry[],
+  signal: AbortSignal,
+): Promise<Asked<true>> {
+  const files = entries.filter((entry) => entry.kind === 'file');
+  await session.put(files, signal);
+  const links = entries.filter((entry) => entry.kind === 'link');
+  const directories = entries.filter((entry) => entry.kind === 'directory').map(({ path }) => path);
+  const frame = { type: 'arrange', directories, links: links.map(({ path }) => path), targets: links.map(({ target }) => target) };
+  return await session.request(new ChangeAnswer(), frame, signal);
+}
+
+interface OpenFile {
+  readonly path: string;
+  readonly executable: boolean;
+  readonly parts: Buffer[];
+}
+
+class DeltaAnswer extends FileAnswer<WorkspaceDelta> {
+  readonly #entries: (OpenFile | Exclude<KeptEntry, { kind: 'file' }>)[] = [];
+  readonly #removed: string[] = [];
+
+  protected override takePart(frame: AnswerFrame): WorkspaceDelta | undefined | 'unexpected' {
+    switch (frame.type) {
+      case 'entry':
+        this.#entries.push(frame.kind === 'file' ? { path: frame.path, executable: frame.executable, parts: [] } : keptEntry(frame));
+        return undefined;
+      case 'data': {
+        const last = this.#entries.at(-1);
+        if (last === undefined || !('parts' in last)) return 'unexpected';
+        last.parts.push(frame.data);
+        return undefined;
+      }
+      case 'removed':
+        this.#removed.push(frame.path);
+        return undefined;
+      case 'done':
+        return { entries: this.#entries.map(whole), removed: this.#removed };
+      default:
+        return 'unexpected';
+    }
+  }
+}
+
+function keptEntry(
+  frame: { readonly kind: 'directory'; readonly path: string } | { readonly kind: 'link'; readonly path: string; readonly target: string },
+): Exclude<KeptEntry, { kind: 'file' }> {
+  return frame.kind === 'link' ? { kind: 'link', path: frame.path, target: frame.target } : { kind: 'directory', path: frame.path };
+}
+
+function whole(entry: OpenFile | Exclude<KeptEntry, { kind: 'file' }>): KeptEntry {
+  if (!('parts' in entry)) return entry;
+  return { kind: 'file', path: entry.path, executable: entry.executable, content: Buffer.concat(entry.parts) };
+}

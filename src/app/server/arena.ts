@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { FileContentsDirectory } from '../../adapters/arena/file-contents-directory.ts';
+import { MemoryLiveEpisodes } from '../../adapters/arena/memory-live-episodes.ts';
+import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
+import { parseAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
+import type { Config } from '../../config/config.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { parseOwnerId } from '../../kernel/ids.ts';
+import type { Quota } from '../../service/access/quota.ts';
+import { EpisodeService } from '../../service/arena/episode-service.ts';
+import { GradingPools } from '../grading/grading-pools.ts';
+import { TaskGrader } from '../grading/task-grader.ts';
+import type { Runtime } from '../runtime.ts';
+import { findTask } from '../tasks/task-finder.ts';
+
+/** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
+export interface Arena extends AsyncDisposable {
+  readonly service: EpisodeService;
+}
+
+export function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal: string) => Quota): Arena {
+  const { config, log } = runtime;
+  const workspaces = new GradingPools({ ...config, pool: { ...config.pool, max: config.arena.workspaces } }, systemClock, log);
+  const grader = new TaskGrader(config);
+  const service = new EpisodeService({
+    trajectories: store.trajectories,
+    live: new MemoryLiveEpisodes(),
+    contents: new FileContentsDirectory(join(config.stateDir, 'episode-files')),
+    sandboxes: workspaces,
+    findTask: (name) => findTask(runtime.config.arena.tasks, name),
+    grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
+    clock: systemClock,
+    holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),
+    audit: store.audit,
+    log,
+    limits: () => limitsOf(runtime.config),
+    openEpisodes: (principal) => quotaOf(principal).openEpisodes,
+    newId,
+  });
+  service.open();
+  return {
+    service,
+    [Symbol.asyncDispose]: async () => {
+      await service.close();
+      await grader[Symbol.asyncDispose]();
+      await workspaces[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function limitsOf({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {
+  return { steps, seconds, bytesWritten, output: outputCharacters, idleSeconds };
+}
+
+/** Sorts by the time of its making. */
+function newId(): AgentEpisodeId {
+  const time = systemClock.date().getTime().toString(36).padStart(9, '0');
+  return parseAgentEpisodeId(`ep-${time}-${randomBytes(8).toString('hex')}`);
+}

@@ -1,0 +1,35 @@
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { isTaskId } from '../../agents/tasks/task-ids.ts';
+import { openTask, type OpenTask } from '../grading/task-grader.ts';
+import { listTasks } from './task-catalogue.ts';
+
+/**
+ * Finds a task in directories: those that are tasks, and those that hold tasks. It is read anew each time, so that an episode plays the task as it
+ * is. A directory with the name of the task is looked at first; others are read only when that is not it.
+ *
+ * @param name of the task: its id, or the name of its directory.
+ * @returns undefined when none of them holds it. @throws InputError when it is there and cannot be read as a task.
+ */
+export async function findTask(directories: readonly string[], name: string): Promise<OpenTask | undefined> {
+  if (!isTaskId(name)) return undefined;
+  const last = name.split('/').at(-1) ?? name;
+  for (const directory of directories) {
+    for (const place of [directory, join(directory, last)]) {
+      if (basename(place) !== last || !(await isTask(place))) continue;
+      const open = await openTask(place);
+      if (open.task.id === name || last === name) return open;
+    }
+  }
+  for (const directory of directories) {
+    const listed = await listTasks(directory);
+    const found = listed.find(({ task }) => task?.id === name);
+    if (found) return await openTask(found.directory);
+  }
+  return undefined;
+}
+
+async function isTask(directory: string): Promise<boolean> {
+  const found = await stat(join(directory, 'task.toml')).catch(() => undefined);
+  return found?.isFile() === true;
+}

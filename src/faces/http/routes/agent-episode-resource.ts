@@ -1,0 +1,58 @@
+import type { z } from 'zod';
+import { rewardSchema, stepAnswerSchema, type RewardAnswer, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
+import { remainingOf } from '../../../agents/arena/episode-state.ts';
+import type { StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
+import { observed } from '../../../agents/actions/observation-text.ts';
+import type { StartedEpisode } from '../../../service/arena/episode-service.ts';
+import {
+  ACTION_TOOLS,
+  type agentEpisodeSchema,
+  type startedEpisodeSchema,
+  type storedStepsSchema,
+} from '../schemas/agent-episode-schemas.ts';
+
+export function agentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeof agentEpisodeSchema> {
+  const { id, task, taskDigest, agent, principal, seed, steps, endedBy, closed, limits, createdAt, touchedAt } = episode;
+  return {
+    episode: id,
+    task,
+    taskDigest,
+    agent,
+    principal,
+    seed,
+    state: closed !== undefined ? 'closed' : endedBy === undefined ? 'open' : 'grading',
+    steps,
+    endedBy: endedBy ?? null,
+    outcome: closed?.outcome ?? null,
+    reward: closed?.reward ?? null,
+    limits: { ...limits },
+    remaining: remainingOf(limits, steps, episode.spent),
+    createdAt: createdAt.toISOString(),
+    touchedAt: touchedAt.toISOString(),
+    closedAt: closed?.at.toISOString() ?? null,
+  };
+}
+
+export function startedEpisodeResource({ episode, task: { task } }: StartedEpisode): z.infer<typeof startedEpisodeSchema> {
+  const self = `/v1/episodes/${episode.id}`;
+  return {
+    episode: episode.id,
+    observation: observed({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir }),
+    limits: { ...episode.limits },
+    actions: ACTION_TOOLS.filter(({ name }) => episode.actions.includes(name)),
+    links: { self, steps: `${self}/steps`, reward: `${self}/reward`, events: `${self}/events` },
+  };
+}
+
+/** What was stored as a text; the same bytes whenever it is sent. @throws ZodError when it was not stored by this program. */
+export function stepAnswerOf(text: string): StepAnswer {
+  return stepAnswerSchema.parse(JSON.parse(text));
+}
+
+export function rewardOf(text: string): RewardAnswer {
+  return rewardSchema.parse(JSON.parse(text));
+}
+
+export function storedStepsResource(steps: readonly StoredStep[]): z.infer<typeof storedStepsSchema> {
+  return { items: steps.map(({ action, answer, digest, at }) => ({ action, answer: stepAnswerOf(answer), digest, at: at.toISOString() })) };
+}

@@ -1,0 +1,45 @@
+import type { Observation } from '../../agents/actions/observation.ts';
+import type { EndCause, EpisodeState, Spent } from '../../agents/arena/episode-state.ts';
+import { newEpisode } from '../../agents/arena/plan-episode.ts';
+import type { StepDelta } from '../../agents/arena/step-files.ts';
+import type { StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
+
+/** What came of an action. */
+export interface Acted {
+  readonly observation: Observation;
+  readonly delta: StepDelta | undefined;
+  readonly notice: string | null;
+  readonly spent: Spent;
+  readonly isSubmission: boolean;
+}
+
+export function acted(
+  observation: Observation,
+  delta: StepDelta | undefined,
+  notice: string | null,
+  seconds: number,
+  bytesWritten: number,
+  isSubmission = false,
+): Acted {
+  return { observation, delta, notice, spent: { seconds, bytesWritten, output: observation.text.length }, isSubmission };
+}
+
+export function takesSteps({ phase }: EpisodeState): boolean {
+  return phase.kind === 'created' || phase.kind === 'ready' || phase.kind === 'stepping';
+}
+
+/** Undefined when one of them was not kept. */
+export function deltasOf(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
+  const kept = steps.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
+  return kept.length === steps.length ? kept : undefined;
+}
+
+/** The state that follows from what is stored. What was under way is to be done again. */
+export function stateOf(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
+  const answered = steps.map(({ digest }) => digest);
+  const base = { ...newEpisode(episode.touchedAt.getTime()), answered, spent: episode.spent };
+  const cause: EndCause = episode.endedBy ?? 'submit';
+  if (episode.closed !== undefined) return { ...base, phase: { kind: 'closed', cause, outcome: episode.closed.outcome } };
+  if (episode.endedBy !== undefined) return { ...base, phase: { kind: 'submitted', cause: episode.endedBy } };
+  return steps.length === 0 ? base : { ...base, phase: { kind: 'ready' } };
+}

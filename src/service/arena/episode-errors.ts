@@ -1,0 +1,27 @@
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import { InputError } from '../../kernel/errors.ts';
+
+/** A step has another number than the next one, or another body than the one that has this number. */
+export class StepNumberError extends InputError {
+  readonly expected: number;
+
+  constructor(reason: 'conflict' | 'gap', asked: number, expected: number) {
+    const what =
+      reason === 'gap'
+        ? `step ${asked} would leave out steps; expected ${expected}`
+        : `step ${asked} was answered for another body; send the same body again, or step ${expected}`;
+    super(`step.${reason}`, `step: ${what}`);
+    this.expected = expected;
+  }
+}
+
+/** `episode.over`: it takes no more steps. `episode.open`: it has no reward yet. */
+export class EpisodeStateError extends InputError {}
+
+export function unknownEpisode(id: string): InputError {
+  return new InputError('episode.not-found', `there is no episode ${id}`);
+}
+
+export function episodeOver(id: AgentEpisodeId): EpisodeStateError {
+  return new EpisodeStateError('episode.over', `episode ${id} takes no more steps; its reward is at /v1/episodes/${id}/reward`);
+}

@@ -1,0 +1,262 @@
+import { randomBytes } from 'node:crypto';
+import { ACTION_NAMES } from '../../agents/actions/action.ts';
+import { isAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
+import { DEFAULT_TERMS } from '../../agents/arena/reward.ts';
+import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
+import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
+import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
+import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Caller } from '../access/caller.ts';
+import { QuotaError } from '../access/quota-error.ts';
+import { Listener } from '../playing/news.ts';
+import { Chore } from '../upkeep/chore.ts';
+import { EpisodeStateError, unknownEpisode } from './episode-errors.ts';
+import type { PlayableTask } from './episode-workspace.ts';
+import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
+
+export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange'> {
+  readonly audit: AuditTrail;
+  readonly log: Log;
+  /** Where a task does not say. */
+  readonly limits: () => EpisodeLimits;
+  /** Episodes that a principal may have open at a time; undefined for any number. */
+  readonly openEpisodes: (principal: string) => number | undefined;
+  readonly newId: () => AgentEpisodeId;
+}
+
+export interface EpisodeRequest {
+  readonly task: string;
+  readonly agent: string;
+  readonly seed: number;
+}
+
+export interface StartedEpisode {
+  readonly episode: StoredAgentEpisode;
+  readonly task: PlayableTask;
+}
+
+export type EpisodeReward = { readonly kind: 'closed'; readonly document: string } | { readonly kind: 'grading' };
+
+/** What callers ask for. */
+export type EpisodeCalls = Pick<EpisodeService, 'start' | 'step' | 'find' | 'list' | 'steps' | 'reward' | 'cancel' | 'follow'>;
+
+const SWEEP_MS = 15_000;
+/** Episodes looked at in one sweep. */
+const SWEPT = 1000;
+const STEPS_AT_A_TIME = 100;
+/** Changes by other processes are not announced: a wait looks again by itself. */
+const LOOK_AGAIN_MS = 2000;
+
+/** Episodes of agents that are anywhere, for many callers. An episode is its principal's alone. */
+export class EpisodeService {
+  readonly #options: EpisodeServiceOptions;
+  readonly #closing = new AbortController();
+  readonly #open = new Map<AgentEpisodeId, OpenEpisode>();
+  readonly #finishing = new Map<AgentEpisodeId, Promise<void>>();
+  readonly #listeners = new Map<AgentEpisodeId, Set<() => void>>();
+  readonly #sweep: Chore;
+
+  constructor(options: EpisodeServiceOptions) {
+    this.#options = options;
+    this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAtAll(closing));
+  }
+
+  /** Begins to look after episodes: those that another process has left are graded, those that are idle end. */
+  open(): void {
+    this.#sweep.open();
+  }
+
+  /** Leaves every episode as it is stored, for the next Muster to go on with. */
+  async close(): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
+    for (const id of this.#listeners.keys()) this.#tell(id);
+    await this.#sweep.close();
+    await Promise.allSettled(this.#finishing.values());
+    await Promise.allSettled([...this.#open.values()].map((each) => each[Symbol.asyncDispose]()));
+    this.#open.clear();
+  }
+
+  /** @throws InputError `task.not-found`, `task.steps`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made. */
+  async start({ task: name, agent, seed }: EpisodeRequest, { principal }: Caller): Promise<StartedEpisode> {
+    const { trajectories, findTask, audit } = this.#options;
+    await this.#assertRoom(principal);
+    const task = await findTask(name);
+    if (task === undefined) throw new InputError('task.not-found', `task: there is no task ${name} in the directories of arena.tasks`);
+    const { id: taskId, digest, steps } = task.task;
+    if (steps.length > 1)
+      throw new InputError('task.steps', `task ${taskId} has ${steps.length} steps; expected one: tasks of several steps are not played`);
+    const defaults = this.#options.limits();
+    const limits = { ...defaults, seconds: steps[0].agent.timeoutSeconds ?? defaults.seconds };
+    const id = this.#options.newId();
+    const episode = await trajectories.create({
+      id,
+      principal,
+      task: taskId,
+      taskDigest: digest,
+      agent,
+      seed,
+      gradingSeed: randomBytes(16).toString('hex'),
+      limits,
+      actions: ACTION_NAMES,
+      terms: DEFAULT_TERMS,
+    });
+    await audit.record({ principal, action: 'episode.start', target: id, details: { task: taskId, agent } });
+    await this.#episode(id).open();
+    return { episode, task };
+  }
+
+  /** @returns the text of the answer. @throws StepNumberError, EpisodeStateError */
+  async step(id: string, caller: Caller, number: number | undefined, body: unknown): Promise<string> {
+    const { id: known, closed } = await this.find(id, caller);
+    const episode = closed === undefined ? this.#episode(known) : this.#made(known);
+    const { text, isOver } = await episode.step(number, digestOf(canonicalJson(body)), body);
+    if (isOver) this.#finish(known);
+    return text;
+  }
+
+  /** @throws InputError `episode.not-found` when there is none, or it is another's and the caller no operator. */
+  async find(id: string, { principal, role }: Caller): Promise<StoredAgentEpisode> {
+    const episode = isAgentEpisodeId(id) ? await this.#options.trajectories.find(id) : undefined;
+    if (episode === undefined || (episode.principal !== principal && role !== 'operator')) throw unknownEpisode(id.slice(0, 100));
+    return episode;
+  }
+
+  /** The caller's own; for an operator, all. */
+  list(filter: Omit<EpisodeFilter, 'principal'>, page: PageRequest, { principal, role }: Caller): Promise<Page<StoredAgentEpisode>> {
+    return this.#options.trajectories.list({ ...filter, principal: role === 'operator' ? undefined : principal }, page);
+  }
+
+  async steps(id: string, caller: Caller, after: number, limit: number): Promise<readonly StoredStep[]> {
+    const { id: known } = await this.find(id, caller);
+    return await this.#options.trajectories.steps(known, after, limit);
+  }
+
+  /**
+   * @param milliseconds to wait for its end. @param submits whether an episode that takes steps is submitted by asking.
+   * @throws EpisodeStateError `episode.open`
+   */
+  async reward(id: string, caller: Caller, milliseconds: number, submits: boolean, gone: AbortSignal): Promise<EpisodeReward> {
+    const episode = await this.find(id, caller);
+    if (episode.closed === undefined && episode.endedBy === undefined) {
+      if (!submits)
+        throw new EpisodeStateError('episode.open', `episode ${id} takes steps; its reward is there once the action submit is sent`);
+      await this.#episode(episode.id).submit();
+      this.#finish(episode.id);
+    }
+    const { clock, trajectories } = this.#options;
+    const deadline = clock.now() + milliseconds;
+    using listener = this.#listen(episode.id);
+    for (;;) {
+      const { closed } = (await trajectories.find(episode.id)) ?? episode;
+      if (closed !== undefined) return { kind: 'closed', document: closed.document };
+      const left = deadline - clock.now();
+      if (left <= 0 || gone.aborted || this.#closing.signal.aborted) return { kind: 'grading' };
+      await listener.next(clock, Math.min(left, LOOK_AGAIN_MS), gone);
+    }
+  }
+
+  /** Gives it up: it is closed as void, unless it was closed before. */
+  async cancel(id: string, caller: Caller): Promise<StoredAgentEpisode> {
+    const { id: known, closed } = await this.find(id, caller);
+    if (closed !== undefined) return await this.find(id, caller);
+    await this.#options.audit.record({ principal: caller.principal, action: 'episode.cancel', target: known, details: {} });
+    await this.#episode(known).cancel();
+    this.#open.delete(known);
+    return await this.find(id, caller);
+  }
+
+  /** Steps behind `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
+  async *follow(id: AgentEpisodeId, after: number, signal: AbortSignal): AsyncGenerator<StoredStep | StoredAgentEpisode> {
+    const { trajectories, clock } = this.#options;
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    using listener = this.#listen(id);
+    let seen = after;
+    while (!either.aborted) {
+      const episode = await trajectories.find(id);
+      for (;;) {
+        const steps = await trajectories.steps(id, seen, STEPS_AT_A_TIME);
+        yield* steps;
+        seen = steps.at(-1)?.number ?? seen;
+        if (steps.length < STEPS_AT_A_TIME) break;
+      }
+      if (episode === undefined) return;
+      if (episode.closed !== undefined) return yield episode;
+      await listener.next(clock, LOOK_AGAIN_MS, either);
+    }
+  }
+
+  async #assertRoom(principal: string): Promise<void> {
+    const most = this.#options.openEpisodes(principal);
+    if (most === undefined) return;
+    const open = await this.#options.trajectories.countOpen(principal);
+    if (open < most) return;
+    const reason = `${open} episodes are open, and quotas.openEpisodes is ${most}; submit or cancel some`;
+    throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
+  }
+
+  #episode(id: AgentEpisodeId): OpenEpisode {
+    const known = this.#open.get(id) ?? this.#made(id);
+    this.#open.set(id, known);
+    return known;
+  }
+
+  #made(id: AgentEpisodeId): OpenEpisode {
+    return new OpenEpisode(id, { ...this.#options, closing: this.#closing.signal, onChange: (each) => this.#tell(each) });
+  }
+
+  /** Takes the verdict in the background; what keeps it from being taken now is tried again by the sweep. */
+  #finish(id: AgentEpisodeId): void {
+    if (this.#finishing.has(id)) return;
+    const finishing = this.#episode(id)
+      .finish()
+      .then(
+        () => void this.#open.delete(id),
+        (error: unknown) => {
+          if (!this.#closing.signal.aborted)
+            this.#options.log.warn({ episode: id, error: messageOf(error) }, 'an episode could not be graded');
+        },
+      )
+      .finally(() => {
+        this.#finishing.delete(id);
+        this.#tell(id);
+      });
+    this.#finishing.set(id, finishing);
+  }
+
+  /** Never rejects. */
+  async #lookAtAll(closing: AbortSignal): Promise<void> {
+    try {
+      const { trajectories, clock } = this.#options;
+      for (const { id, endedBy, touchedAt, limits } of await trajectories.unclosed(SWEPT)) {
+        if (closing.aborted) return;
+        if (endedBy !== undefined) this.#finish(id);
+        else if (clock.date().getTime() - touchedAt.getTime() >= limits.idleSeconds * 1000) await this.#endIdle(id);
+      }
+    } catch (error) {
+      this.#options.log.warn({ error: messageOf(error) }, 'episodes could not be looked after');
+    }
+  }
+
+  async #endIdle(id: AgentEpisodeId): Promise<void> {
+    await this.#episode(id).lookAtTime();
+    this.#open.delete(id);
+  }
+
+  #tell(id: AgentEpisodeId): void {
+    for (const wake of this.#listeners.get(id) ?? []) wake();
+  }
+
+  #listen(id: AgentEpisodeId): Listener {
+    return new Listener((wake) => {
+      const listeners = this.#listeners.get(id) ?? new Set();
+      this.#listeners.set(id, listeners.add(wake));
+      return () => {
+        listeners.delete(wake);
+        if (listeners.size === 0) this.#listeners.delete(id);
+      };
+    });
+  }
+}

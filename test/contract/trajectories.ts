@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { parseAgentEpisodeId, type AgentEpisodeId } from '../../src/agents/arena/episode-ids.ts';
+import { NOTHING_SPENT } from '../../src/agents/arena/episode-state.ts';
+import { DEFAULT_TERMS } from '../../src/agents/arena/reward.ts';
+import { HoldLostError, type Hold, type NewAgentEpisode, type NewStep, type Trajectories } from '../../src/agents/arena/trajectories.ts';
+import { parseTaskDigest, parseTaskId } from '../../src/agents/tasks/task-ids.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { parseOwnerId } from '../../src/kernel/ids.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
+
+/** An empty place of its own, that can be opened again. */
+export interface TrajectoriesSubject extends AsyncDisposable {
+  readonly clock: ManualClock;
+  readonly open: () => Promise<AsyncDisposable & { readonly trajectories: Trajectories }>;
+}
+
+const ALICE = parseOwnerId('alice');
+const BOB = parseOwnerId('bob');
+const TTL = 60_000;
+const SPENT = { seconds: 1.25, bytesWritten: 3, output: 7 };
+const ENDING = { outcome: 'rewarded', reward: 0.1 + 0.2, document: '{"reward": 0.30000000000000004}' } as const;
+
+function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgentEpisode {
+  return {
+    id: parseAgentEpisodeId(`ep-${name}`),
+    principal: 'pipeline',
+    task: parseTaskId('org/task'),
+    taskDigest: parseTaskDigest(digestOf('task')),
+    agent: 'agent ü',
+    seed: 7,
+    gradingSeed: 'secret',
+    limits: { steps: 5, seconds: 60, bytesWritten: 1000, output: 1000, idleSeconds: 60 },
+    actions: ['run', 'submit'],
+    terms: DEFAULT_TERMS,
+    ...changes,
+  };
+}
+
+function step(number: number, changes: Partial<NewStep> = {}): NewStep {
+  const delta = { changed: [{ kind: 'directory' as const, path: '/app/x' }], removed: ['/app/y'] };
+  const answer = `{"step": ${number},  "text":"\\u0000 ü"}`;
+  return {
+    number,
+    digest: `digest ${number}`,
+    action: { action: 'run', command: '\0' },
+    answer,
+    delta,
+    spent: SPENT,
+    endedBy: undefined,
+    ...changes,
+  };
+}
+
+async function held(trajectories: Trajectories, id: AgentEpisodeId): Promise<Hold> {
+  const hold = await trajectories.hold(id, ALICE, TTL);
+  if (!hold) throw new Error(`${id} could not be held`);
+  return hold;
+}
+
+type Case = (subject: TrajectoriesSubject) => Promise<void>;
+
+const cases: Readonly<Record<string, Case>> = {
+  async 'an episode and its steps are found as they were stored, also when the store is opened again'({ open, clock }) {
+    const id = parseAgentEpisodeId('ep-a');
+    await (async () => {
+      await using store = await open();
+      const made = await store.trajectories.create(episode('a'));
+      expect(made).toMatchObject({ ...episode('a'), steps: 0, spent: NOTHING_SPENT, endedBy: undefined, closed: undefined });
+      const hold = await held(store.trajectories, id);
+      await clock.advance(1000);
+      await store.trajectories.append(hold, step(1));
+      await store.trajectories.append(hold, step(2, { delta: undefined, endedBy: 'submit' }));
+    })();
+    await using store = await open();
+    expect(await store.trajectories.find(id)).toMatchObject({
+      ...episode('a'),
+      steps: 2,
+      spent: SPENT,
+      endedBy: 'submit',
+      touchedAt: clock.date(),
+    });
+    const { spent: _, endedBy: __, ...first } = step(1);
+    const steps = await store.trajectories.steps(id, 0, 10);
+    expect(steps[0]).toEqual({ ...first, at: clock.date() });
+    expect(steps.map(({ number, delta }) => [number, delta === undefined])).toEqual([
+      [1, false],
+      [2, true],
+    ]);
+    expect(await store.trajectories.steps(id, 1, 1)).toHaveLength(1);
+    expect(await store.trajectories.find(parseAgentEpisodeId('ep-unknown'))).toBeUndefined();
+  },
+
+  async 'a step that is not the next, or comes behind the end, is not stored'({ open }) {
+    await using store = await open();
+    const { id } = await store.trajectories.create(episode('a'));
+    const hold = await held(store.trajectories, id);
+    await expect(store.trajectories.append(hold, step(2))).rejects.toBeInstanceOf(HoldLostError);
+    await store.trajectories.append(hold, step(1));
+    await expect(store.trajectories.append(hold, step(1, { answer: 'other' }))).rejects.toBeInstanceOf(HoldLostError);
+    await store.trajectories.end(hold, 'submit');
+    await expect(store.trajectories.append(hold, step(2))).rejects.toBeInstanceOf(HoldLostError);
+    expect((await store.trajectories.steps(id, 0, 10)).map(({ answer }) => answer)).toEqual([step(1).answer]);
+  },
+
+  async 'of two holders at once one has the episode, and one that was replaced writes nothing more'({ open, clock }) {
+    await using store = await open();
+    const { id } = await store.trajectories.create(episode('a'));
+    const first = await held(store.trajectories, id);
+    expect(await store.trajectories.hold(id, BOB, TTL)).toBeUndefined();
+    expect(await held(store.trajectories, id)).toEqual(first);
+    await clock.advance(TTL);
+    const second = await store.trajectories.hold(id, BOB, TTL);
+    expect(second?.fence).toBeGreaterThan(first.fence);
+    await expect(store.trajectories.append(first, step(1))).rejects.toBeInstanceOf(HoldLostError);
+    await expect(store.trajectories.end(first, 'submit')).rejects.toBeInstanceOf(HoldLostError);
+    await expect(store.trajectories.close(first, 'submit', ENDING)).rejects.toBeInstanceOf(HoldLostError);
+    expect(await store.trajectories.find(id)).toMatchObject({ steps: 0, endedBy: undefined, closed: undefined });
+  },
+
+  async 'an end is kept as the first one said it'({ open, clock }) {
+    await using store = await open();
+    const { id } = await store.trajectories.create(episode('a'));
+    const hold = await held(store.trajectories, id);
+    await store.trajectories.end(hold, 'steps');
+    await store.trajectories.close(hold, 'submit', ENDING);
+    await clock.advance(1);
+    await store.trajectories.close(hold, 'lost', { outcome: 'void', reward: undefined, document: '{}' });
+    const found = await store.trajectories.find(id);
+    expect(found).toMatchObject({ endedBy: 'steps', closed: { ...ENDING, at: new Date(clock.date().getTime() - 1) } });
+  },
+
+  async 'episodes are listed latest first, by principal, task, agent and state'({ open, clock }) {
+    await using store = await open();
+    const { trajectories } = store;
+    for (const name of ['a', 'b', 'c']) {
+      await trajectories.create(
+        episode(name, {
+          principal: name === 'c' ? 'other' : 'pipeline',
+          agent: name,
+          ...(name === 'b' ? { task: parseTaskId('second') } : {}),
+        }),
+      );
+      await clock.advance(1);
+    }
+    const list = async (filter: Parameters<Trajectories['list']>[0]): Promise<readonly string[]> =>
+      (await trajectories.list(filter, { limit: 10 })).items.map(({ id }) => id);
+    expect(await list({})).toEqual(['ep-c', 'ep-b', 'ep-a']);
+    expect(await list({ principal: 'pipeline', task: 'second' })).toEqual(['ep-b']);
+    expect(await list({ agent: 'c' })).toEqual(['ep-c']);
+    const page = await trajectories.list({}, { limit: 2 });
+    expect((await trajectories.list({}, { limit: 2, after: page.next })).items.map(({ id }) => id)).toEqual(['ep-a']);
+    expect(await trajectories.countOpen('pipeline')).toBe(2);
+    const hold = await held(trajectories, parseAgentEpisodeId('ep-a'));
+    await trajectories.end(hold, 'submit');
+    expect([await trajectories.countOpen('pipeline'), await list({ state: 'grading' }), await list({ state: 'open' })]).toEqual([
+      1,
+      ['ep-a'],
+      ['ep-c', 'ep-b'],
+    ]);
+    await trajectories.close(hold, 'submit', ENDING);
+    expect([await list({ state: 'closed' }), (await trajectories.unclosed(10)).map(({ id }) => id)]).toEqual([['ep-a'], ['ep-b', 'ep-c']]);
+  },
+};
+
+/** Runs every case on a fresh subject. */
+export function trajectoriesContract(name: string, makeSubject: () => Promise<TrajectoriesSubject>): void {
+  describe(`${name} keeps the contract of trajectories`, () => {
+    it.each(Object.entries(cases))('%s', async (_, run) => {
+      await using subject = await makeSubject();
+      await run(subject);
+      expect(subject.clock.pending).toBe(0);
+    });
+  });
+}

@@ -1,0 +1,207 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { rewardSchema, stepAnswerSchema, type StepAnswer } from '../../src/agents/arena/episode-answers.ts';
+import { startedGymEpisodeSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
+import { MusterServer } from './muster-server.ts';
+import { REPOSITORY, Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+const TASKS = join(REPOSITORY, 'examples/code');
+const TASK = 'fix-bug-in-sort-function';
+const episodeSchema = z.looseObject({ episode: z.string() });
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly json: unknown;
+}
+
+/** One caller of a server. */
+class Agent {
+  readonly #url: string;
+  readonly #token: string | undefined;
+
+  constructor(url: string, token?: string) {
+    this.#url = url;
+    this.#token = token;
+  }
+
+  async send(method: string, path: string, body?: unknown): Promise<Answered> {
+    const answer = await fetch(`${this.#url}${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, text, json: text.startsWith('{') ? JSON.parse(text) : undefined };
+  }
+
+  async start(): Promise<string> {
+    const { status, json } = await this.send('POST', '/v1/episodes', { task: TASK, agent: 'test' });
+    expect(status).toBe(201);
+    return episodeSchema.parse(json).episode;
+  }
+
+  async step(episode: string, body: object): Promise<StepAnswer> {
+    const { status, json } = await this.send('POST', `/v1/episodes/${episode}/steps`, body);
+    expect([status, json]).toEqual([200, expect.anything()]);
+    return stepAnswerSchema.parse(json);
+  }
+}
+
+function configOf(stage: Stage, changes: object = {}): Promise<string> {
+  return stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [TASKS] }, ...changes });
+}
+
+const solution = (): Promise<string> => readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
+
+describe('the arena', () => {
+  it('plays the three calls with the names of a Gym-style API, and the reward stays the same bytes', async () => {
+    await using stage = await Stage.open();
+    const agent = new Agent((await MusterServer.start(stage, await configOf(stage))).url);
+    const begun = await agent.send('POST', '/episodes', { task_id: TASK, agent_id: 'claude-sonnet-4' });
+    const { episode_id: id, observation, actions } = startedGymEpisodeSchema.parse(begun.json);
+    expect(observation.text).toContain('sort_records');
+    expect(actions.map(({ name }) => name)).toContain('edit_file');
+    const edit = { action: 'edit_file', file: 'sorting.py', code: await solution() };
+    expect((await agent.send('POST', `/episodes/${id}/steps`, edit)).json).toMatchObject({ step: 1, done: false });
+    expect(await agent.send('GET', `/v1/episodes/${id}/reward`)).toMatchObject({ status: 409, json: { code: 'episode.open' } });
+    const reward = await agent.send('GET', `/episodes/${id}/reward`);
+    expect(rewardSchema.parse(reward.json)).toMatchObject({ outcome: 'rewarded', reward: 1, tests_passed: 12, total_tests: 12 });
+    expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).text).toBe(reward.text);
+    expect(await agent.send('POST', `/episodes/${id}/steps`, { action: 'submit' })).toMatchObject({
+      status: 409,
+      json: { code: 'episode.over' },
+    });
+    const events = await agent.send('GET', `/v1/episodes/${id}/events`);
+    expect(events.text.match(/^event: \w+$/gm)).toEqual(['event: step', 'event: closed']);
+    expect((await agent.send('GET', `/v1/episodes/${id}/steps`)).json).toMatchObject({ items: [{ action: edit, answer: { step: 1 } }] });
+    expect((await agent.send('GET', '/v1/episodes?state=closed')).json).toMatchObject({ items: [{ episode: id, reward: 1 }], next: null });
+  });
+
+  it('takes each step once, and an action that is none costs one', async () => {
+    await using stage = await Stage.open();
+    const agent = new Agent((await MusterServer.start(stage, await configOf(stage, { arena: { tasks: [TASKS], steps: 4 } }))).url);
+    const id = await agent.start();
+    const steps = `/v1/episodes/${id}/steps`;
+    const append = { step: 1, action: 'run', command: 'echo once >>count; wc -l <count' };
+    // Two at once: one is carried out, and both hear of it.
+    const [first, second] = await Promise.all([agent.send('POST', steps, append), agent.send('POST', steps, append)]);
+    expect(first.text).toBe(second.text);
+    expect(first.json).toMatchObject({ step: 1, observation: { data: { stdout: { text: '1\n' } } } });
+    expect(await agent.send('POST', steps, { ...append, command: 'true' })).toMatchObject({ status: 409, json: { code: 'step.conflict' } });
+    expect(await agent.send('POST', steps, { ...append, step: 3 })).toMatchObject({
+      status: 409,
+      json: { code: 'step.gap', errors: [{ field: 'body.step', expected: '2' }] },
+    });
+    for (const body of [[], 'x', { step: 0, action: 'submit' }, { step: 'x' }])
+      expect(await agent.send('POST', steps, body)).toMatchObject({ status: 400 });
+    const refused = await agent.step(id, { action: 'dance' });
+    expect(refused).toMatchObject({
+      step: 2,
+      observation: { data: { kind: 'refused', reason: 'unknown-action' } },
+      remaining: { steps: 2 },
+    });
+    const outside = await agent.step(id, { action: 'read_file', file: '/etc/passwd' });
+    expect(outside).toMatchObject({ step: 3, observation: { data: { reason: 'outside' } } });
+    const last = await agent.step(id, { action: 'run', command: 'wc -l <count' });
+    expect(last).toMatchObject({
+      done: true,
+      truncated: true,
+      observation: { data: { stdout: { text: '1\n' } } },
+      remaining: { steps: 0 },
+    });
+    // What lies there is graded; one kind of an action that was none costs less than any test is worth.
+    expect((await agent.send('GET', `/v1/episodes/${id}/reward?wait=60`)).json).toMatchObject({
+      endedBy: 'steps',
+      reward: 0,
+      components: { errors: 1 / 3 },
+    });
+    const given = await agent.start();
+    expect((await agent.send('DELETE', `/v1/episodes/${given}`)).json).toMatchObject({
+      state: 'closed',
+      outcome: 'void',
+      endedBy: 'abandoned',
+    });
+    expect((await agent.send('GET', `/v1/episodes/${given}/reward`)).json).toMatchObject({ reward: null });
+    expect(await agent.send('POST', '/v1/episodes', { task: 'nothing', agent: 'x' })).toMatchObject({
+      status: 404,
+      json: { code: 'task.not-found' },
+    });
+  });
+
+  it('goes on with the files of the step that was answered last when the server is killed', async () => {
+    await using stage = await Stage.open();
+    const config = await configOf(stage);
+    const killed = await MusterServer.start(stage, config);
+    const before = new Agent(killed.url);
+    const [id, submitted] = [await before.start(), await before.start()];
+    await before.step(id, {
+      action: 'run',
+      command: 'mkdir -p deep/er empty; echo kept >deep/er/file; ln -s deep/er/file link; rm sorting.py; chmod +x deep/er/file',
+    });
+    const answered = await before.step(id, { step: 2, action: 'write_file', file: 'sorting.py', content: await solution() });
+    await before.step(submitted, { action: 'write_file', file: 'sorting.py', content: await solution() });
+    await before.step(submitted, { action: 'submit' });
+    killed.command.signalGroup('SIGKILL');
+    await killed.command.ended;
+    const agent = new Agent((await MusterServer.start(stage, config)).url);
+    expect(await agent.step(id, { step: 2, action: 'write_file', file: 'sorting.py', content: await solution() })).toEqual(answered);
+    const seen = await agent.step(id, { step: 3, action: 'run', command: 'cat link; ls; test -x deep/er/file && echo executable' });
+    expect(seen).toMatchObject({
+      notice: expect.stringContaining('made again'),
+      observation: {
+        data: { stdout: { text: expect.stringMatching(/^kept\ndeep\nempty\nlink\nsorting.py\n(__pycache__\n)?executable\n$/) } },
+      },
+    });
+    expect(await agent.step(id, { action: 'submit' })).toMatchObject({ step: 4, done: true, notice: null });
+    for (const each of [id, submitted])
+      expect((await agent.send('GET', `/v1/episodes/${each}/reward?wait=100`)).json).toMatchObject({ reward: 1, endedBy: 'submit' });
+  });
+
+  it('keeps an episode to its principal, bounds how many it has open, and says in the audit who began it', async () => {
+    await using stage = await Stage.open();
+    const token = async (principal: string, role: string): Promise<string> =>
+      (await stage.run(['token', 'create', principal, '--role', role])).stdout.trim();
+    const [owner, stranger, operator] = [
+      await token('owner', 'submitter'),
+      await token('stranger', 'submitter'),
+      await token('boss', 'operator'),
+    ];
+    const config = await configOf(stage, { server: { port: 0, access: 'tokens' }, quotas: { default: { openEpisodes: 1 } } });
+    const { url } = await MusterServer.start(stage, config);
+    const agent = new Agent(url, owner);
+    const id = await agent.start();
+    expect(await agent.send('POST', '/v1/episodes', { task: TASK, agent: 'x' })).toMatchObject({
+      status: 429,
+      json: { code: 'quota.open-episodes' },
+    });
+    const others = new Agent(url, stranger);
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['GET', '/steps', undefined],
+      ['GET', '/reward', undefined],
+      ['GET', '/events', undefined],
+      ['POST', '/steps', { action: 'submit' }],
+      ['DELETE', '', undefined],
+    ] as const)
+      expect([method, path, (await others.send(method, `/v1/episodes/${id}${path}`, body)).status]).toEqual([method, path, 404]);
+    expect((await others.send('GET', '/v1/episodes')).json).toEqual({ items: [], next: null });
+    expect((await new Agent(url).send('GET', `/v1/episodes/${id}`)).status).toBe(401);
+    const boss = new Agent(url, operator);
+    expect((await boss.send('GET', '/v1/episodes')).json).toMatchObject({ items: [{ episode: id, principal: 'owner' }] });
+    expect((await boss.send('DELETE', `/v1/episodes/${id}`)).status).toBe(200);
+    const { text } = await boss.send('GET', '/v1/audit');
+    expect([...text.matchAll(/"principal":"(\w+)","action":"(episode\.\w+)"/g)].map(([, who, what]) => `${who} ${what}`)).toEqual([
+      'boss episode.cancel',
+      'owner episode.start',
+    ]);
+  });
+});

@@ -1,0 +1,19 @@
+import type { EpisodeCalls } from '../../src/service/arena/episode-service.ts';
+
+const refuse = async (): Promise<never> => {
+  throw new Error('nothing is played here');
+};
+
+/** For tests that ask for no episode. */
+export const PAPER_ARENA: EpisodeCalls = {
+  start: refuse,
+  step: refuse,
+  find: refuse,
+  list: refuse,
+  steps: refuse,
+  reward: refuse,
+  cancel: refuse,
+  follow: () => {
+    throw new Error('nothing is played here');
+  },
+};
