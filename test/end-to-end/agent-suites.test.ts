@@ -1,8 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentSuiteFixture, SCRIPTED_AGENT } from '../support/agent-suite-fixture.ts';
+import { AgentSuiteFixture, ANSWER_TASK, SCRIPTED_AGENT } from '../support/agent-suite-fixture.ts';
+import { writeFiles } from '../support/grading-fixture.ts';
 import { MusterCommand } from './muster-command.ts';
+import { MusterServer } from './muster-server.ts';
+import { Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 let fixture: AgentSuiteFixture;
 let agent: string;
@@ -66,6 +72,61 @@ describe('a suite of tasks for agents', () => {
     expect(official).toMatchObject({ endedBy: 'rule', unresolved: 0 });
     expect(official.mean).toBe(0.5);
     expect((official.interval?.high ?? 1) - (official.interval?.low ?? 0)).toBeLessThanOrEqual(0.8);
+  });
+
+  it('is played by a server that has a name for it, and refused when a caller sends it: it brings code', async () => {
+    await using stage = await Stage.open();
+    const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 3 } });
+    const config = await stage.write('server.json', { stateDir: stage.path('state'), server: { port: 0, suites: { answer: suite } } });
+    const server = await MusterServer.start(stage, config);
+    const { id } = await server.submit({ suite: 'answer', checkpoint: { uri: 'agent:oracle' } });
+    const { summary } = await server.untilOver(id);
+    expect(summary).toMatchObject({ official: { mean: 1, episodes: 3 }, checkpoint: { uri: 'agent:oracle' } });
+    const sent = { name: 'sent', tasks: { from: path.join(fixture.directory, 'tasks') }, stop: { rule: 'fixed', episodes: 3 } };
+    await expect(server.submit({ suite: sent, checkpoint: { uri: 'agent:oracle' } })).rejects.toThrow(
+      'a suite that is sent cannot bring tasks for agents',
+    );
+  });
+});
+
+describe('what is wrong with a suite of tasks for agents', () => {
+  const stop = { rule: 'fixed', episodes: 2 };
+  it.each<[string, object, string, RegExp]>([
+    ['a directory without tasks', { tasks: { from: '.' } }, 'nop', /there is no task\.toml in it, nor in any directory in it/],
+    [
+      'a task that is not there',
+      { tasks: { from: 'tasks', only: ['shares'] } },
+      'nop',
+      /suite\.yaml:2: there is no task "shares"; .*did you mean "share"\?/,
+    ],
+    ['a weight for none of them', { tasks: { from: 'tasks', weights: { other: 2 } } }, 'nop', /there is no task "other"/],
+    ['other bounds', { reward: { bounds: [0, 2] } }, 'nop', /reward\.bounds: expected \[0, 1\], or nothing/],
+    ['batches', { play: { mode: 'vector', width: 2 } }, 'nop', /play: expected single/],
+    ['an environment beside them', { environment: 'gymnasium:CartPole-v1' }, 'nop', /expected either "environment" or "tasks"/],
+    [
+      'an agent without tasks',
+      { tasks: undefined, environment: 'gymnasium:CartPole-v1', agent: 'nop', reward: { bounds: [0, 1] } },
+      'nop',
+      /agent: expected nothing/,
+    ],
+    ['an agent that is none', {}, 'agent:somebody', /there is no agent "somebody"; expected agent:oracle or agent:nop, or a file/],
+    ['a file that is no agent', {}, import.meta.filename, /agent|expected YAML/],
+  ])('%s is named before anything is played', async (_, changes, checkpoint, message) => {
+    await using muster = await fixture.muster(1);
+    await expect(muster.evaluate({ suite: await fixture.suite({ stop, ...changes }), checkpoint })).rejects.toThrow(message);
+  });
+
+  it('a task that comes twice is refused, and one that has changed is another suite, whose broken verifier is named', async () => {
+    await using place = await AgentSuiteFixture.open({ one: ANSWER_TASK, two: ANSWER_TASK });
+    await using muster = await place.muster(1);
+    await expect(muster.loadSuite({ suite: await place.suite() })).rejects.toThrow('"test/answer" is used twice');
+    const suite = await place.suite({ tasks: { from: 'tasks/one' } });
+    const before = await muster.loadSuite({ suite });
+    await writeFiles(path.join(place.directory, 'tasks/one'), { 'tests/test.sh': '#!/bin/bash\necho 1.5 >/logs/verifier/reward.txt\n' });
+    const after = await muster.loadSuite({ suite });
+    expect(after.definition.digest).not.toBe(before.definition.digest);
+    expect((await muster.evaluateLoaded(before, { checkpoint: 'oracle' })).official.mean).toBe(1);
+    await expect(muster.evaluateLoaded(after, { checkpoint: 'nop' })).rejects.toThrow('task test/answer: its verifier is broken');
   });
 });
 

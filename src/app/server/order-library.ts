@@ -1,5 +1,6 @@
 import type { Runtime } from '../runtime.ts';
 import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { isMapping } from '../../kernel/documents/path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -70,6 +71,11 @@ export class OrderLibrary implements Library {
     // The path would be one of the server's, and of any directory that it can read.
     if ('files' in reference && !this.#isOwn)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
+    if (isMapping(reference['tasks']) && !this.#isOwn)
+      throw new InputError(
+        'suite.tasks',
+        'suite.tasks: a suite that is sent cannot bring tasks for agents; name it in server.suites instead',
+      );
     const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
     if (!this.#isOwn) assertInlineEntries(read.parsed, this.#runtime.config.server.inlineModules);
     return read;

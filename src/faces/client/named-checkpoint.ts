@@ -14,7 +14,7 @@ export type NamedCheckpoint = Labels & ({ readonly path: string } | { readonly u
 export type CheckpointLike = string | NamedCheckpoint;
 
 const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
-const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:)./;
+const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)./;
 
 /** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256` */
 export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
