@@ -31,6 +31,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { evaluatorOf } from './commands/suite-evaluator.ts';
 import { tuneCommand } from './commands/tune-command.ts';
+import { episodeCommand } from './commands/tasks/episode-command.ts';
 import type { CheckTasks } from './commands/tasks/task-check-command.ts';
 import { taskCommand } from './commands/tasks/task-command.ts';
 import type { HardenTask } from './commands/tasks/task-harden-command.ts';
@@ -76,6 +77,7 @@ function commands(): readonly Command[] {
     ),
     tokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
     grantCommand(clientFor),
+    episodeCommand(clientFor),
     taskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));

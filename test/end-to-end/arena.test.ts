@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { rewardSchema, stepAnswerSchema, type StepAnswer } from '../../src/agents/arena/episode-answers.ts';
 import { startedGymEpisodeSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
+import { connect } from '../../src/app/client/server-client.ts';
 import { MusterServer } from './muster-server.ts';
 import { REPOSITORY, Stage } from './stage.ts';
 
@@ -203,5 +204,22 @@ describe('the arena', () => {
       'boss episode.cancel',
       'owner episode.start',
     ]);
+  });
+
+  it('is played by hand and by the TypeScript client', async () => {
+    await using stage = await Stage.open();
+    const { url } = await MusterServer.start(stage, await configOf(stage));
+    const run = async (...args: readonly string[]): Promise<string> => (await stage.run(['episode', ...args, '--server', url])).stdout;
+    const id = (await run('start', TASK, '--agent', 'hands')).trim();
+    expect(await run('step', id, 'echo hello')).toBe('exit code 0\nstdout:\nhello\n[step 1; 249 steps are left]\n');
+    const { arena } = connect(url);
+    const solved = await arena.step(id, 2, { action: 'write_file', file: 'sorting.py', content: await solution() });
+    expect(await arena.step(id, 2, { action: 'write_file', file: 'sorting.py', content: await solution() })).toEqual(solved);
+    await run('step', id, '{"action": "submit"}');
+    expect(await run('reward', id)).toBe('reward 1; 12 of 12 tests pass\n');
+    expect(await arena.reward(id)).toMatchObject({ reward: 1 });
+    expect(await run('show', id)).toContain('> {"action":"submit"}');
+    expect(await run('list', '--agent', 'hands')).toContain('rewarded 1');
+    expect(await run('cancel', id)).toContain('rewarded 1');
   });
 });

@@ -20,6 +20,7 @@ import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, t
 import { isOver } from '../../service/orders/is-over.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import { answerOf, isComparisonSummary } from './answer-of.ts';
+import { ArenaClient } from './arena-client.ts';
 import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
 import { WaitTimeoutError } from './client-errors.ts';
 import {
@@ -69,12 +70,15 @@ const NEVER = new AbortController().signal;
  * `muster.defect` or `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
  */
 export class MusterClient {
+  /** Playing tasks. */
+  readonly arena: ArenaClient;
   readonly #calls: Calls;
   readonly #uploader: Uploader;
   readonly #readSuite: ClientOptions['readSuite'];
 
   constructor(options: ClientOptions) {
     this.#calls = new Calls(options);
+    this.arena = new ArenaClient(this.#calls);
     this.#uploader = new Uploader(this.#calls, options.source);
     this.#readSuite = options.readSuite;
   }

@@ -7,6 +7,8 @@ with Client("http://127.0.0.1:7677") as muster:
     print(summary.bias_reduced_mean, summary.interval)
 """
 
+from muster_client.agent_episode import AgentEpisode, AgentReward, AgentStep, StartedEpisode
+from muster_client.arena import Arena, AsyncArena
 from muster_client.async_client import AsyncClient
 from muster_client.checkpoint import Checkpoint, CheckpointLike
 from muster_client.client import Client
@@ -37,6 +39,11 @@ from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import CandidateResult, ComparisonSummary, Interval, Summary, Verdict
 
 __all__ = [
+    "AgentEpisode",
+    "AgentReward",
+    "AgentStep",
+    "Arena",
+    "AsyncArena",
     "AsyncClient",
     "BadRequest",
     "CandidateResult",
@@ -71,6 +78,7 @@ __all__ = [
     "ServerAnswer",
     "ServerError",
     "ServerUnavailable",
+    "StartedEpisode",
     "SuiteLike",
     "Summary",
     "Timeout",

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self, Unpack, overload
 
 from muster_client import operations
+from muster_client.arena import AsyncArena
 from muster_client.awaiting import AwaitingDriver
 from muster_client.calls import Deadline
 from muster_client.checkpoint import CheckpointLike
@@ -52,6 +53,8 @@ class AsyncClient:
             draw=random.random,
         )
         self._driver = AwaitingDriver(self._settings)
+        self.arena = AsyncArena(self._settings, self._driver)
+        """Playing tasks."""
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._settings.url!r})"

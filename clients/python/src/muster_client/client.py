@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self, Unpack, overload
 
 from muster_client import operations
+from muster_client.arena import Arena
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import Deadline
 from muster_client.checkpoint import CheckpointLike
@@ -52,6 +53,8 @@ class Client:
             draw=random.random,
         )
         self._driver = BlockingDriver(self._settings)
+        self.arena = Arena(self._settings, self._driver)
+        """Playing tasks."""
 
     def __repr__(self) -> str:
         return f"Client({self._settings.url!r})"

@@ -1,0 +1,138 @@
+"""Playing tasks: the calls, and both clients' way to them."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from muster_client.agent_episode import (
+    AgentEpisode,
+    AgentReward,
+    AgentStep,
+    StartedEpisode,
+    read_agent_episode,
+    read_reward,
+    read_started,
+    read_step,
+)
+from muster_client.awaiting import AwaitingDriver
+from muster_client.blocking import BlockingDriver
+from muster_client.calls import SLOW_ANSWER_SECONDS, call
+from muster_client.effects import Emit, Items, Request, Steps
+from muster_client.fields import parsed
+from muster_client.settings import Settings
+from muster_client.submission import json_request
+
+_WAIT_SECONDS = 60
+
+
+def _path(episode_id: str, part: str = "") -> str:
+    return f"/v1/episodes/{quote(episode_id, safe='')}{part}"
+
+
+def _started(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
+    """Not repeated: there would be two episodes."""
+    request = json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
+    response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
+    return read_started(parsed(response.body, "episode"))
+
+
+def _stepped(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
+    """May be repeated: a step that was taken has the same answer."""
+    request = json_request("POST", _path(episode_id, "/steps"), {**action, "step": number})
+    response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
+    return read_step(parsed(response.body, "step"))
+
+
+def _rewarded(settings: Settings, episode_id: str) -> Steps[AgentReward]:
+    while True:
+        request = Request("GET", _path(episode_id, f"/reward?wait={_WAIT_SECONDS}"))
+        response = yield from call(settings, request, answer_seconds=2.0 * _WAIT_SECONDS)
+        if response.status == 200:
+            return read_reward(parsed(response.body, "reward"))
+
+
+def _found(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisode]:
+    response = yield from call(settings, Request(method, _path(episode_id)))
+    return read_agent_episode(parsed(response.body, "episode"))
+
+
+def _listed(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]:
+    after: str | None = None
+    while True:
+        query = {**filters, **({} if after is None else {"after": after})}
+        response = yield from call(settings, Request("GET", f"/v1/episodes?{urlencode(query)}"))
+        page = parsed(response.body, "page")
+        for item in page.objects("items"):
+            yield Emit(read_agent_episode(item))
+        after = page.optional("next", page.text)
+        if after is None:
+            return
+
+
+def _filters(task: str | None, agent: str | None, state: str | None) -> dict[str, str]:
+    given = {"task": task, "agent": agent, "state": state}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class Arena:
+    """Tasks that the server has, for an agent that runs here. Raises as `Client` does."""
+
+    def __init__(self, settings: Settings, driver: BlockingDriver) -> None:
+        self._settings = settings
+        self._driver = driver
+
+    def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
+        """Begins an episode. @param agent: what it can be listed by."""
+        return self._driver.run(_started(self._settings, task, agent, seed))
+
+    def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
+        """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
+        return self._driver.run(_stepped(self._settings, episode_id, number, action))
+
+    def reward(self, episode_id: str) -> AgentReward:
+        """Of an episode that was submitted; waits until it is graded."""
+        return self._driver.run(_rewarded(self._settings, episode_id))
+
+    def get(self, episode_id: str) -> AgentEpisode:
+        """One episode."""
+        return self._driver.run(_found(self._settings, "GET", episode_id))
+
+    def list(self, *, task: str | None = None, agent: str | None = None, state: str | None = None) -> Iterator[AgentEpisode]:
+        """Episodes, latest first. Further pages are asked for as they are needed."""
+        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
+
+    def cancel(self, episode_id: str) -> AgentEpisode:
+        """Gives it up; what is over stays as it is."""
+        return self._driver.run(_found(self._settings, "DELETE", episode_id))
+
+
+class AsyncArena:
+    """As `Arena`, for asyncio."""
+
+    def __init__(self, settings: Settings, driver: AwaitingDriver) -> None:
+        self._settings = settings
+        self._driver = driver
+
+    async def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
+        """Begins an episode. @param agent: what it can be listed by."""
+        return await self._driver.run(_started(self._settings, task, agent, seed))
+
+    async def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
+        """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
+        return await self._driver.run(_stepped(self._settings, episode_id, number, action))
+
+    async def reward(self, episode_id: str) -> AgentReward:
+        """Of an episode that was submitted; waits until it is graded."""
+        return await self._driver.run(_rewarded(self._settings, episode_id))
+
+    async def get(self, episode_id: str) -> AgentEpisode:
+        """One episode."""
+        return await self._driver.run(_found(self._settings, "GET", episode_id))
+
+    def list(self, *, task: str | None = None, agent: str | None = None, state: str | None = None) -> AsyncIterator[AgentEpisode]:
+        """Episodes, latest first. Further pages are asked for as they are needed."""
+        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
+
+    async def cancel(self, episode_id: str) -> AgentEpisode:
+        """Gives it up; what is over stays as it is."""
+        return await self._driver.run(_found(self._settings, "DELETE", episode_id))

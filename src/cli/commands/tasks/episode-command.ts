@@ -1,0 +1,141 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { actionSchema } from '../../../agents/actions/action.ts';
+import type { StepAnswer } from '../../../agents/arena/episode-answers.ts';
+import type { AgentEpisode } from '../../../faces/client/arena-client.ts';
+import { parseWholeNumber } from '../../flags/flag-values.ts';
+import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
+import { printable } from '../../../kernel/text/printable.ts';
+import { interruption } from '../../terminal/interruption.ts';
+import { print } from '../../terminal/output.ts';
+
+const MOST_LISTED = 50;
+
+/** Playing tasks by hand on a server. */
+export function episodeCommand(connect: Connect): Command {
+  const episode = new Command('episode')
+    .summary('play tasks for agents by hand on a server')
+    .description('Episodes of agents on the tasks of a server (arena.tasks of its configuration).');
+  for (const command of [start(connect), step(connect), show(connect), reward(connect), list(connect), cancel(connect)])
+    episode.addCommand(command);
+  return episode;
+}
+
+function start(connect: Connect): Command {
+  const command = new Command('start')
+    .description('Begins an episode: prints its id, and the task on stderr.')
+    .argument('<task>', 'id of a task, or the name of its directory')
+    .option('--agent <name>', 'what the episode is listed by', 'by-hand');
+  return addServerFlags(command).action(async (task: string, { agent, ...flags }: ServerFlags & { readonly agent: string }) => {
+    using interrupt = interruption(process);
+    const started = await connect(flags).arena.start(task, agent, 0, interrupt.signal);
+    if (flags.json) return await print(process.stdout, `${JSON.stringify(started, undefined, 2)}\n`);
+    await print(process.stderr, `${printable(started.observation.text)}\n`);
+    await print(process.stdout, `${started.episode}\n`);
+  });
+}
+
+function step(connect: Connect): Command {
+  const command = new Command('step')
+    .description('Takes a step: prints what the agent would see.')
+    .argument('<episode>')
+    .argument('<action>', `JSON: '{"action": "run", "command": "ls"}'; or the text of a command`, action)
+    .option('--step <number>', 'which step it is; the next one when it is left out', parseWholeNumber);
+  return addServerFlags(command).action(
+    async (id: string, given: Given, { step: number, ...flags }: ServerFlags & { readonly step?: number }) => {
+      using interrupt = interruption(process);
+      const { arena } = connect(flags);
+      const next = number ?? (await arena.get(id, interrupt.signal)).steps + 1;
+      const answer = await arena.step(id, next, given, interrupt.signal);
+      await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : stepText(answer));
+    },
+  );
+}
+
+type Given = z.infer<typeof actionSchema>;
+
+function action(text: string): Given {
+  if (!text.startsWith('{')) return actionSchema.parse({ action: 'run', command: text });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('expected JSON, or the text of a command.');
+  }
+  const parsed = actionSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(`it is no action: ${z.prettifyError(parsed.error)}`);
+}
+
+function stepText({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
+  const state = truncated ? 'a limit is reached: it is graded' : done ? 'submitted: it is graded' : `${remaining.steps} steps are left`;
+  return `${[...(notice === null ? [] : [notice]), printable(observation.text), `[step ${number}; ${state}]`].join('\n')}\n`;
+}
+
+function show(connect: Connect): Command {
+  const command = new Command('show').description('Prints an episode and its steps.').argument('<episode>');
+  return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
+    using interrupt = interruption(process);
+    const { arena } = connect(flags);
+    const found = await arena.get(id, interrupt.signal);
+    await print(process.stdout, `${flags.json ? JSON.stringify(found) : episodeLine(found)}\n`);
+    let after = 0;
+    for (;;) {
+      const steps = await arena.steps(id, after, interrupt.signal);
+      for (const each of steps)
+        await print(
+          process.stdout,
+          flags.json ? `${JSON.stringify(each)}\n` : `\n> ${printable(JSON.stringify(each.action))}\n${stepText(each.answer)}`,
+        );
+      const last = steps.at(-1);
+      if (last === undefined) return;
+      after = last.answer.step;
+    }
+  });
+}
+
+function reward(connect: Connect): Command {
+  const command = new Command('reward')
+    .description('Waits for the verdict of an episode that was submitted, and prints its reward.')
+    .argument('<episode>');
+  return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
+    using interrupt = interruption(process);
+    const answer = await connect(flags).arena.reward(id, interrupt.signal);
+    const { reward: value, outcome, tests_passed: passed, total_tests: total, problem } = answer;
+    const said = value === null ? `none: ${problem ?? outcome}` : `${value}; ${passed} of ${total} tests pass`;
+    await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : `reward ${printable(said)}\n`);
+  });
+}
+
+function list(connect: Connect): Command {
+  const command = new Command('list')
+    .description('Lists episodes, latest first.')
+    .option('--task <id>')
+    .option('--agent <name>')
+    .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
+  return addServerFlags(command).action(
+    async ({ task, agent, limit, ...flags }: ServerFlags & { readonly task?: string; readonly agent?: string; readonly limit: number }) => {
+      using interrupt = interruption(process);
+      let listed = 0;
+      for await (const each of connect(flags).arena.list({ task, agent }, interrupt.signal)) {
+        await print(process.stdout, `${flags.json ? JSON.stringify(each) : episodeLine(each)}\n`);
+        listed += 1;
+        if (listed >= limit) return;
+      }
+    },
+  );
+}
+
+function cancel(connect: Connect): Command {
+  const command = new Command('cancel').description('Gives an episode up; it has no reward.').argument('<episode>');
+  return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
+    using interrupt = interruption(process);
+    const cancelled = await connect(flags).arena.cancel(id, interrupt.signal);
+    await print(process.stdout, `${flags.json ? JSON.stringify(cancelled, undefined, 2) : episodeLine(cancelled)}\n`);
+  });
+}
+
+function episodeLine({ episode, task, agent, state, steps, outcome, reward: value }: AgentEpisode): string {
+  const end = outcome === null ? state : value === null ? outcome : `${outcome} ${value}`;
+  return `${episode}  ${task}  ${printable(agent)}  ${steps} steps  ${end}`;
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { GivenAction } from '../../agents/actions/action.ts';
+import { rewardSchema, stepAnswerSchema, type RewardAnswer, type StepAnswer } from '../../agents/arena/episode-answers.ts';
+import {
+  agentEpisodeSchema,
+  episodePageSchema,
+  gradingSchema,
+  startedEpisodeSchema,
+  storedStepsSchema,
+} from '../http/schemas/agent-episode-schemas.ts';
+import { SLOW_ANSWER_MILLISECONDS, type Calls } from './calls.ts';
+
+export type AgentEpisode = z.infer<typeof agentEpisodeSchema>;
+export type StartedAgentEpisode = z.infer<typeof startedEpisodeSchema>;
+
+export interface AgentEpisodeFilter {
+  readonly task?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly state?: AgentEpisode['state'] | undefined;
+}
+
+const WAIT_SECONDS = 60;
+const PAGE = 50;
+
+/** Episodes of an agent on tasks that the server has. Throws as `MusterClient` does. */
+export class ArenaClient {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /** Not sent again when no answer comes: there would be two episodes. */
+  start(task: string, agent: string, seed = 0, signal?: AbortSignal): Promise<StartedAgentEpisode> {
+    const body = { task, agent, seed };
+    return this.#calls.askOnce(startedEpisodeSchema, { method: 'POST', path: '/v1/episodes', body, signal });
+  }
+
+  /** @param number of the step, from 1: by it a step is sent again without being taken twice. */
+  step(episode: string, number: number, action: GivenAction, signal?: AbortSignal): Promise<StepAnswer> {
+    const body = { ...action, step: number };
+    const path = episodePath(episode, '/steps');
+    return this.#calls.ask(stepAnswerSchema, { method: 'POST', path, body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
+  }
+
+  /** Of an episode that was submitted; waits until it is graded. */
+  async reward(episode: string, signal?: AbortSignal): Promise<RewardAnswer> {
+    const path = episodePath(episode, `/reward?wait=${WAIT_SECONDS}`);
+    const answerMilliseconds = 2 * WAIT_SECONDS * 1000;
+    for (;;) {
+      const answer = await this.#calls.ask(z.union([rewardSchema, gradingSchema]), { method: 'GET', path, signal, answerMilliseconds });
+      if ('outcome' in answer) return answer;
+    }
+  }
+
+  get(episode: string, signal?: AbortSignal): Promise<AgentEpisode> {
+    return this.#calls.ask(agentEpisodeSchema, { method: 'GET', path: episodePath(episode), signal });
+  }
+
+  /** Latest first; the next page is asked for when the last one has been taken. */
+  async *list(filter: AgentEpisodeFilter = {}, signal?: AbortSignal): AsyncGenerator<AgentEpisode> {
+    let after: string | null = null;
+    do {
+      const given = Object.entries({ ...filter, after }).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+      const query = new URLSearchParams([['limit', String(PAGE)], ...given]);
+      const path = `/v1/episodes?${query.toString()}`;
+      const page: z.infer<typeof episodePageSchema> = await this.#calls.ask(episodePageSchema, { method: 'GET', path, signal });
+      yield* page.items;
+      after = page.next;
+    } while (after !== null);
+  }
+
+  /** Steps behind a number, some at a time. */
+  async steps(episode: string, after = 0, signal?: AbortSignal): Promise<z.infer<typeof storedStepsSchema>['items']> {
+    const path = episodePath(episode, `/steps?after=${after}`);
+    return (await this.#calls.ask(storedStepsSchema, { method: 'GET', path, signal })).items;
+  }
+
+  /** Gives it up; what is over stays as it is. */
+  cancel(episode: string, signal?: AbortSignal): Promise<AgentEpisode> {
+    return this.#calls.ask(agentEpisodeSchema, { method: 'DELETE', path: episodePath(episode), signal });
+  }
+}
+
+function episodePath(episode: string, part = ''): string {
+  return `/v1/episodes/${encodeURIComponent(episode)}${part}`;
+}
