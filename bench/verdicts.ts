@@ -64,7 +64,7 @@ async function sideBySide(count: number, rounds: number): Promise<Rates> {
   await using fixture = await GradingFixture.open();
   const task = await fixture.task(TASK);
   const directory = await fixture.written({ ...without('environment/', TASK), 'app/sort.py': SOLUTION });
-  const muster = (): Promise<void> => graded(fixture.grader.sandboxes, task, SOLUTION, 'bench').then(() => undefined);
+  const muster = (): Promise<void> => graded(fixture.grader.sandboxesOf(task), task, SOLUTION, 'bench').then(() => undefined);
   const plain = (): Promise<void> => plainly(directory);
   // The first finds out what this machine can do.
   await muster();
@@ -125,8 +125,8 @@ async function disturbed(count: number, say: (text: string) => void): Promise<Di
   const task = await fixture.task(TASK);
   const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: SEEDS }, (_, seed) => ({ source, seed: `${seed}` })));
   const expected: string[] = [];
-  for (const { source, seed } of kinds) expected.push(await graded(fixture.grader.sandboxes, task, source, seed));
-  const killing = new KilledSandboxes(fixture.grader.sandboxes, systemClock, 0.01, 1);
+  for (const { source, seed } of kinds) expected.push(await graded(fixture.grader.sandboxesOf(task), task, source, seed));
+  const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, 0.01, 1);
   const queue = Array.from({ length: count }, (_, at) => at).values();
   let differing = 0;
   const work = async (): Promise<void> => {

@@ -178,6 +178,13 @@ function installDocker() {
   say('docker.io cannot be installed here: the tests of containers will say that they were skipped');
 }
 
+/** Instructions of submissions are counted by valgrind; root file systems are tried with programs that need no library and with another C library. */
+function installGradingTools() {
+  const tools = { valgrind: '/usr/bin/valgrind', 'busybox-static': '/bin/busybox', 'musl-tools': '/usr/bin/musl-gcc' };
+  for (const [name, file] of Object.entries(tools))
+    if (!existsSync(file) && !installSystemPackage(name)) fail(`${name} is missing: sudo apt-get install ${name}, then run this again`);
+}
+
 /** Reports are looked at in a real browser. */
 function installBrowser() {
   const isThere = ['chromium', 'chromium-browser', 'google-chrome'].some((name) => works('sh', ['-c', `command -v ${name}`]));
@@ -230,6 +237,7 @@ if (forTests) {
   installTorch();
   installGvisor();
   installDocker();
+  installGradingTools();
   installBrowser();
   installPostgres();
   // The real TensorFlow, for a training loop and Keras models: 1.6 GB.

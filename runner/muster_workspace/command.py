@@ -1,5 +1,6 @@
 """Running one command: with an input, for a time, its output bounded, until nothing of it is left."""
 
+import errno
 import fcntl
 import os
 import resource
@@ -15,6 +16,7 @@ from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.line import Line
 from muster_workspace.output import BoundedOutput
 from muster_workspace.processes import Accounts, end_all, resident_bytes
+from muster_workspace.watched_calls import Watch
 
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
@@ -40,6 +42,8 @@ class Command:
     """Whether that socket is carried while it runs, in both directions, rather than read as an output."""
     alone: bool
     """Whether it may start neither processes nor threads."""
+    watched: list[int]
+    """System calls that it may not make."""
     input: bytes
 
     @classmethod
@@ -52,7 +56,8 @@ class Command:
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
         reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
         directory, seconds = fields.text(frame, "directory"), fields.number(frame, "seconds")
-        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, given)
+        watched = fields.wholes(frame, "watched")
+        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, given)
 
 
 @dataclass
@@ -77,9 +82,11 @@ class RunningCommand:
         self._peak_bytes = 0
         self._start = time.monotonic()
         pipes = _open_pipes()
-        self._pid = _start(command, pipes)
+        watch = Watch.prepare(command.watched) if command.watched else None
+        self._pid = _start(command, pipes, watch)
         for theirs in pipes.theirs:
             os.close(theirs)
+        self._calls = watch.accept() if watch else None
         self._problem = _read_all(pipes.problem)
         descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
         self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
@@ -98,7 +105,11 @@ class RunningCommand:
         for stream in self._streams.values():
             stream.finish()
         peak = max(self._peak_bytes, self._accounts.largest_bytes)
-        return {"end": end, "seconds": seconds, "cpuSeconds": self._accounts.cpu_seconds, "peakBytes": peak}, self._streams
+        if self._calls is not None:
+            os.close(self._calls.descriptor)
+        called = sorted(self._calls.numbers) if self._calls else []
+        used = {"seconds": seconds, "cpuSeconds": self._accounts.cpu_seconds, "peakBytes": peak, "called": called}
+        return {"end": end, **used}, self._streams
 
     def _watch(self) -> dict[str, Any]:
         """Serve the streams until the command ends, or is to be ended."""
@@ -111,6 +122,8 @@ class RunningCommand:
             self._selector.register(self._input, selectors.EVENT_WRITE)
         else:
             self._end_input()
+        if self._calls is not None:
+            self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
         exited = os.pidfd_open(self._pid)
         self._selector.register(exited, selectors.EVENT_READ)
         try:
@@ -150,6 +163,9 @@ class RunningCommand:
                 self._selector.unregister(descriptor)
                 self._open.discard(descriptor)
                 os.close(descriptor)
+        elif self._calls is not None and descriptor == self._calls.descriptor:
+            if not self._calls.answer():
+                self._selector.unregister(descriptor)
         elif descriptor == self._input:
             try:
                 self._left = self._left[os.write(descriptor, self._left[:_WRITE_BYTES]) :]
@@ -187,7 +203,7 @@ def _open_pipes() -> Pipes:
     return Pipes(input_, stdout, stderr, report, problem, (their_input, their_stdout, their_stderr, their_report, their_problem))
 
 
-def _start(command: Command, pipes: Pipes) -> int:
+def _start(command: Command, pipes: Pipes, watch: Watch | None) -> int:
     pid = os.fork()
     if pid != 0:
         return pid
@@ -205,11 +221,24 @@ def _start(command: Command, pipes: Pipes) -> int:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.chdir(command.directory)
+        if watch is not None:
+            watch.become(_found(command), command.argv, command.environment)
         os.execvpe(command.argv[0], command.argv, command.environment)
     except OSError as error:
         os.write(problem, f"{command.argv[0]} in {command.directory}: {error.strerror}".encode("utf-8", "replace"))
     finally:
         os._exit(127)
+
+
+def _found(command: Command) -> str:
+    """The program's file, as execvpe(3) looks for it."""
+    name = command.argv[0]
+    places = [""] if "/" in name else os.get_exec_path(command.environment)
+    paths = (f"{place}/{name}" if place else name for place in places)
+    path = next((each for each in paths if os.access(each, os.X_OK)), None)
+    if path is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return path
 
 
 def _give_report(theirs: int) -> None:

@@ -27,6 +27,10 @@ export class KilledSandboxes implements GradingSandboxes {
     return this.#killed;
   }
 
+  rootFiles(...given: Parameters<GradingSandboxes['rootFiles']>): ReturnType<GradingSandboxes['rootFiles']> {
+    return this.#sandboxes.rootFiles(...given);
+  }
+
   async open(...[place, signal]: Parameters<GradingSandboxes['open']>): Promise<GradingSandbox> {
     const sandbox = await this.#sandboxes.open(place, signal);
     this.#opened += 1;

@@ -36,7 +36,7 @@ export async function actScripted(
   const { workdir, environment } = task.workspace;
   await using sandbox = await sandboxes.open(gradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(sandbox.session, task, content, either);
+  await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
   const end = clock.now() + (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
   let done = 0;

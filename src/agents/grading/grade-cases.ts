@@ -19,7 +19,7 @@ export interface GradedCases {
   readonly evidence: CasesEvidence;
   /** Made as each output came; they are the evidence of the next stage. */
   readonly comparisons: readonly Compared[];
-  readonly measured: readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes'>[];
+  readonly measured: readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes' | 'called'>[];
   /** What was run, for what is measured later. */
   readonly cases: readonly ExpectedCase[];
 }

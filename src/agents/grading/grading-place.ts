@@ -5,7 +5,7 @@ import type { Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import type { TaskContent } from './grading-context.ts';
-import type { GradingPlace } from './grading-sandboxes.ts';
+import type { GradingPlace, GradingSandboxes } from './grading-sandboxes.ts';
 
 export const TESTS = '/tests';
 export const LOGS = '/logs';
@@ -48,16 +48,27 @@ export function candidatePlace({ grading: { task, step }, verifier: { score } }:
   return gradingPlace(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
 }
 
-/** Files that stand in the workdir before an agent begins. */
-export async function workdirFiles({ files, workspace }: Task, content: TaskContent): Promise<readonly WorkspaceFile[]> {
+/**
+ * Files that stand in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied what
+ * it needs of these.
+ */
+export async function workdirFiles(
+  { files, workspace: { root, workdir } }: Task,
+  content: TaskContent,
+  sandboxes: GradingSandboxes,
+  signal: AbortSignal,
+): Promise<readonly WorkspaceFile[]> {
+  const own = await sandboxes.rootFiles(root, workdir, signal);
+  if (root.kind === 'dockerfile') return own;
   const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT) && !BUILD_FILES.has(path.slice(ENVIRONMENT.length)));
-  return await Promise.all(
+  const over = await Promise.all(
     brought.map(async ({ path, isExecutable }) => ({
-      path: `${workspace.workdir}/${path.slice(ENVIRONMENT.length)}`,
+      path: `${workdir}/${path.slice(ENVIRONMENT.length)}`,
       content: await content.read(path),
       executable: isExecutable,
     })),
   );
+  return [...own, ...over];
 }
 
 /** Files of the step's tests, at /tests. @param prefix of those that are wanted, in tests/. @param at where that is to be. */

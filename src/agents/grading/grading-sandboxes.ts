@@ -1,4 +1,5 @@
 import type { RootFileSystem } from '../tasks/task.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
 /** What a grading sandbox is made of. */
@@ -36,4 +37,12 @@ export interface GradingSandboxes {
    * @throws InputError when the place cannot be made as it is declared; InfrastructureError; the signal's reason.
    */
   open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
+
+  /**
+   * Files that a root file system of its own has below a directory, with the paths that they have inside: a directory that can be written to hides
+   * them. None of the host's.
+   *
+   * @throws InputError when the root cannot be had, for links among them, and for more of them than a workdir may have.
+   */
+  rootFiles(root: RootFileSystem, directory: string, signal: AbortSignal): Promise<readonly WorkspaceFile[]>;
 }

@@ -3,7 +3,7 @@ import type { Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import { pruneHistory } from '../workspace/prune-history.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
-import type { Grading, GradingContext, TaskContent } from './grading-context.ts';
+import type { Grading, GradingContext } from './grading-context.ts';
 import { gradingPlace, workdirFiles } from './grading-place.ts';
 
 /** Of what lies in the workdir before anything is done. */
@@ -15,8 +15,13 @@ const REPOSITORY = /(^|\/)\.git(\/|$)/;
  *
  * @throws InputError `task.history`; InfrastructureError; the signal's reason.
  */
-export async function layWorkdir(session: WorkspaceSession, task: Task, content: TaskContent, signal: AbortSignal): Promise<void> {
-  await session.put(await workdirFiles(task, content), signal);
+export async function layWorkdir(
+  session: WorkspaceSession,
+  { task, content }: Pick<Grading, 'task' | 'content'>,
+  { sandboxes }: Pick<GradingContext, 'sandboxes'>,
+  signal: AbortSignal,
+): Promise<void> {
+  await session.put(await workdirFiles(task, content, sandboxes, signal), signal);
   const { workdir, root } = task.workspace;
   if (hasRepository(task) || (root.kind !== 'host' && (await isThere(session, `${workdir}/.git`, signal))))
     await pruneHistory(session, workdir, signal);
@@ -28,10 +33,10 @@ export async function laidFiles(
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<readonly WorkspaceFile[]> {
-  if (!hasRepository(task)) return await workdirFiles(task, content);
+  if (!hasRepository(task)) return await workdirFiles(task, content, sandboxes, signal);
   await using sandbox = await sandboxes.open(gradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(sandbox.session, task, content, either);
+  await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const collected = await sandbox.session.collect([task.workspace.workdir], LAID_BOUNDS, either);
   if (collected.kind === 'collected') return collected.files;
   const { path, detail } = collected.refusal;

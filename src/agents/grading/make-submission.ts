@@ -31,7 +31,7 @@ export async function makeSubmission(
   await using sandbox = await sandboxes.open(gradingPlace(task, step, [SOLUTION]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(session, task, content, either);
+  await layWorkdir(session, { task, content }, { sandboxes }, either);
   if (known) await session.put(await filesOf(task, content, known, known.kind === 'script' ? SOLUTION : workdir), either);
   if (known?.kind === 'script') {
     const run = {

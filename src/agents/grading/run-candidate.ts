@@ -1,6 +1,8 @@
 import { digestOf } from '../../kernel/canonical-json.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
+import { systemCallNumbers } from '../tasks/system-calls.ts';
+import type { StagedVerifier } from '../tasks/task.ts';
 import type { TestCase } from '../tasks/test-case.ts';
 import { compareOutputs, outputExcerpts } from '../verification/compare-outputs.ts';
 import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
@@ -28,6 +30,15 @@ export const notRun = (detail: string): Run => ({
   seconds: 0,
   peakBytes: null,
 });
+
+/**
+ * The system calls that no run of the candidate may make, by their numbers: every run is watched, because a program sees whether it is, by the
+ * number of its filters.
+ */
+export function watchedCalls({ constraints }: StagedVerifier): ReadonlyMap<number, string> {
+  const forbidden = constraints.flatMap((one) => (one.measure === 'systemCalls' && 'forbidden' in one ? one.forbidden : []));
+  return systemCallNumbers(forbidden, process.arch);
+}
 
 /** What came of one run of the candidate. */
 export interface RanCase {
@@ -57,7 +68,13 @@ export async function runCandidate(
   if (problem !== undefined) return { run: notRun(problem), result: undefined, compared: undefined };
   await session.put(caseFiles(test, workdir), signal);
   const command = caseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
-  const result = await session.run(change(command), signal);
+  const watched = [...watchedCalls(terms.verifier).keys()];
+  const result = await session.run(change({ ...command, watched }), signal);
+  if (result.end.kind === 'unstartable' && result.end.detail.includes('seccomp:'))
+    throw new InfrastructureError(
+      'task.no-seccomp',
+      `system calls cannot be watched here (${result.end.detail}); use provider: bubblewrap`,
+    );
   const ended = endingOf(result.end);
   const hasEnded = result.end.kind === 'exited' && result.end.code === 0;
   const output = hasEnded ? await outputOf(session, execute, workdir, result, signal) : undefined;

@@ -1,6 +1,8 @@
+import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
-import type { CasesStage, MusterTask, SuiteStage } from './muster-schema.ts';
+import type { CasesStage, Measure, MusterTask, SuiteStage } from './muster-schema.ts';
+import { SYSTEM_CALL_NAMES } from './system-calls.ts';
 import type { TestCase } from './test-case.ts';
 import type { TestFiles } from './test-files.ts';
 
@@ -95,7 +97,8 @@ function hasOrder(word: string): boolean {
   return word === '{tests}' || word === RANDOM_ORDER || word.includes('{seed}');
 }
 
-function* scoreProblems({ muster: { score, golden, constraints }, stage }: WrittenStages): Found {
+function* scoreProblems({ muster, stage }: WrittenStages): Found {
+  const { score, golden, constraints } = muster;
   const { weights, speed, efficiency } = score;
   const sum = weights.correctness + weights.speed + weights.efficiency;
   if (Math.abs(sum - 1) > ROUNDING) yield [['score', 'weights'], `add up to ${Number(sum.toPrecision(12))}; expected 1`];
@@ -110,7 +113,26 @@ function* scoreProblems({ muster: { score, golden, constraints }, stage }: Writt
     if (stage.kind !== 'cases') yield [['score', name], 'is measured on cases; a test suite has none'];
     if (golden === undefined) yield [['golden'], `is missing; score.${name} is a ratio to it`];
   }
+  yield* constraintProblems(muster, stage);
   const measures = constraints.map(({ measure, of }) => `${measure} of ${of ?? 'all'}`);
   for (const [at, measure] of measures.entries())
     if (measures.indexOf(measure) < at) yield [['constraints', at, 'measure'], `bounds ${measure} a second time; expected one bound each`];
+}
+
+/** What is read of the compile step, and what is taken of runs on cases. */
+const OF_COMPILER: ReadonlySet<Measure> = new Set(['registers', 'sharedMemoryBytes']);
+const OF_CASES: ReadonlySet<Measure> = new Set(['instructions', 'systemCalls']);
+
+function* constraintProblems({ constraints, compile }: MusterTask, stage: WrittenStages['stage']): Found {
+  for (const [at, constraint] of constraints.entries()) {
+    const { measure } = constraint;
+    const path = ['constraints', at, 'measure'];
+    if (OF_COMPILER.has(measure) && compile === undefined)
+      yield [path, `"${measure}" is read from what [compile] prints, which is missing`];
+    if (OF_CASES.has(measure) && stage.kind !== 'cases') yield [path, `"${measure}" is taken of runs on cases; a test suite has none`];
+    if (measure !== 'systemCalls' || !('forbidden' in constraint)) continue;
+    const unknown = constraint.forbidden.find((name) => !SYSTEM_CALL_NAMES.has(name));
+    if (unknown !== undefined)
+      yield [['constraints', at, 'forbidden'], `there is no system call "${unknown}"${didYouMean(unknown, [...SYSTEM_CALL_NAMES])}`];
+  }
 }

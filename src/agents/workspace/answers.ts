@@ -33,8 +33,8 @@ export class CommandAnswer implements Answer<CommandResult> {
         this.#parts[frame.stream][frame.part].push(frame.data);
         return undefined;
       case 'ended': {
-        const { end, bytes, seconds, cpuSeconds, peakBytes } = frame;
-        return { ...this.#result(end, bytes), seconds, cpuSeconds, peakBytes };
+        const { end, bytes, seconds, cpuSeconds, peakBytes, called } = frame;
+        return { ...this.#result(end, bytes), seconds, cpuSeconds, peakBytes, called };
       }
       case 'refused':
         throw new InfrastructureError('workspace.failed', `a command could not be run: ${frame.kind} ${frame.path}: ${frame.detail}`);
@@ -45,7 +45,13 @@ export class CommandAnswer implements Answer<CommandResult> {
 
   /** What is known when the sandbox has ended by its memory limit. */
   outOfMemory(): CommandResult {
-    return { ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }), seconds: 0, cpuSeconds: 0, peakBytes: 0 };
+    return {
+      ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }),
+      seconds: 0,
+      cpuSeconds: 0,
+      peakBytes: 0,
+      called: [],
+    };
   }
 
   #result(end: CommandEnd, bytes: Readonly<Record<Stream, number>>): Pick<CommandResult, 'end' | Stream> {

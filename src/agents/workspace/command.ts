@@ -12,6 +12,8 @@ export interface Command {
   readonly reports?: boolean;
   /** Whether it may start neither processes nor threads. */
   readonly alone?: boolean;
+  /** Numbers of system calls that it may not make, nor anything that it starts: the kernel refuses them. */
+  readonly watched?: readonly number[];
 }
 
 /** In bytes. What a command prints between its beginning and its end is left out. */
@@ -50,6 +52,8 @@ export interface CommandResult {
   readonly seconds: number;
   /** Processor time of its whole tree. */
   readonly cpuSeconds: number;
+  /** Which of the watched system calls were tried. */
+  readonly called: readonly number[];
   /** Memory of its whole tree, sampled every 10 ms; at least that of its largest process. */
   readonly peakBytes: number;
 }

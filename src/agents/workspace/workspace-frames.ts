@@ -31,6 +31,7 @@ const frameSchema = z.discriminatedUnion('type', [
     seconds: measure,
     cpuSeconds: measure,
     peakBytes: measure,
+    called: z.array(z.int().min(0)).max(1024),
   }),
   z.discriminatedUnion('kind', [
     z.object({ type: z.literal('entry'), request, kind: z.literal('directory'), path: z.string() }),

@@ -87,7 +87,8 @@ export class WorkspaceSession implements Occupant {
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
   async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {
-    const { argv, directory, environment, seconds, output, input = new Uint8Array(), reports = false, alone = false } = command;
+    const { argv, directory, environment, seconds, output, input = new Uint8Array() } = command;
+    const { reports = false, alone = false, watched = [] } = command;
     const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
@@ -103,6 +104,7 @@ export class WorkspaceSession implements Occupant {
           reports,
           line: line !== undefined,
           alone,
+          watched,
         });
         line?.attach((frame) => void this.#send({ request, ...frame }));
       });

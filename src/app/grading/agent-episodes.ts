@@ -42,7 +42,7 @@ export class AgentEpisodes implements AgentStage {
     const agent = this.#agents.get(digest);
     if (!agent) throw new RangeError(`agent ${digest} is none of this run's`);
     const open = await this.#task(task);
-    return await playTask({ ...open, agent, environmentSeed }, { sandboxes: this.#pools, clock: systemClock }, signal);
+    return await playTask({ ...open, agent, environmentSeed }, { sandboxes: this.#pools.of(open), clock: systemClock }, signal);
   }
 
   #task(position: number): Promise<OpenTask> {

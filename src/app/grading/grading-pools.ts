@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { type BuildContext, filesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import type { Grading } from '../../agents/grading/grading-context.ts';
 import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import type { Config } from '../../config/config.ts';
@@ -15,7 +18,6 @@ import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/po
 import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { pluginOf } from '../sandboxes/providers.ts';
-import { rootDirectory } from './root-directory.ts';
 import { toolMount } from './tool-mount.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
@@ -25,6 +27,8 @@ const ONE_HOLDER: CodeExposure = {
   suite: parseDigest(`sha256:${'0'.repeat(64)}`),
   checkpoint: undefined,
 };
+type OpenTask = Pick<Grading, 'task' | 'content'>;
+const ENVIRONMENT = 'environment/';
 /** Longer than any verdict may take. */
 const LIFETIME_SECONDS = 86_400;
 
@@ -32,8 +36,9 @@ const LIFETIME_SECONDS = 86_400;
  * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use. Part of the composition
  * root.
  */
-export class GradingPools implements GradingSandboxes, AsyncDisposable {
+export class GradingPools implements AsyncDisposable {
   readonly #config: Config;
+  readonly #roots: RootFileSystems;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #owner = parseOwnerId(`grading-${process.pid}-${randomBytes(4).toString('hex')}`);
@@ -45,12 +50,24 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
 
   constructor(config: Config, clock: Clock, log: Log) {
     this.#config = config;
+    this.#roots = new RootFileSystems(join(config.stateDir, 'images'));
     this.#clock = clock;
     this.#log = log;
   }
 
-  async open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
-    const pool = await this.#pool(place);
+  /** Sandboxes for the grading of one task. */
+  of(open: OpenTask): GradingSandboxes {
+    return {
+      open: (place, signal) => this.#opened(open, place, signal),
+      rootFiles: async (root, directory, signal) => {
+        const found = await this.#roots.directory(root, contextOf(open), signal);
+        return found === undefined ? [] : filesBelow(found, directory);
+      },
+    };
+  }
+
+  async #opened(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+    const pool = await this.#pool(task, place);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);
     const renewing = this.#renewed(lease);
@@ -90,18 +107,19 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  #pool(place: GradingPlace): Promise<Pool<WorkspaceSession>> {
-    const key = canonicalJson({ ...place, limits: { ...place.limits } });
+  #pool(open: OpenTask, place: GradingPlace): Promise<Pool<WorkspaceSession>> {
+    const built = place.root.kind === 'dockerfile' ? { task: open.task.digest } : {};
+    const key = canonicalJson({ ...place, limits: { ...place.limits }, ...built });
     let opening = this.#pools.get(key);
     if (!opening) {
-      opening = this.#start(place);
+      opening = this.#start(open, place);
       opening.catch(() => this.#pools.delete(key));
       this.#pools.set(key, opening);
     }
     return opening;
   }
 
-  async #start({ root, writable, limits, tools }: GradingPlace): Promise<Pool<WorkspaceSession>> {
+  async #start(open: OpenTask, { root, writable, limits, tools }: GradingPlace): Promise<Pool<WorkspaceSession>> {
     const settings = this.#config.templates['local'];
     const plugin = pluginOf({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
@@ -110,7 +128,7 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
     }
     const signal = this.#closing.signal;
     const context = { projectDirectory: PACKAGE_ROOT, signal };
-    const directory = await rootDirectory(root, this.#config.stateDir, signal);
+    const directory = await this.#roots.directory(root, contextOf(open), signal);
     const own: SandboxLimits = {
       ...settings.limits,
       lifetimeSeconds: LIFETIME_SECONDS,
@@ -145,4 +163,13 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, []);
   }
+}
+
+/** What a Dockerfile of the task is built from. */
+function contextOf({ task: { files }, content }: OpenTask): BuildContext {
+  const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT));
+  return {
+    files: brought.map(({ path, digest, isExecutable }) => ({ path: path.slice(ENVIRONMENT.length), digest, isExecutable })),
+    read: (path) => content.read(`${ENVIRONMENT}${path}`),
+  };
 }

@@ -74,7 +74,7 @@ export async function trialOf(
   const step = singleStep(open);
   const verdicts: TakenVerdict[] = [];
   for (let time = 0; time < times; time += 1) {
-    const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxes }, signal);
+    const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxesOf(open) }, signal);
     const taken = await grader.grade(open, step, submission, { seed }, signal);
     verdicts.push(taken);
     onVerdict?.(`${candidate.role} ${candidate.name}`, taken);

@@ -52,8 +52,9 @@ export class TaskGrader implements AsyncDisposable {
     this.#pools = new GradingPools(config, systemClock, log);
   }
 
-  get sandboxes(): GradingSandboxes {
-    return this.#pools;
+  /** In which submissions to one task are made and graded. */
+  sandboxesOf(open: OpenTask): GradingSandboxes {
+    return this.#pools.of(open);
   }
 
   /** How many verdicts make use of this machine at a time. */
@@ -73,13 +74,14 @@ export class TaskGrader implements AsyncDisposable {
 
   /** Grades a submission. */
   async grade(
-    { task, content }: OpenTask,
+    open: OpenTask,
     step: TaskStep,
     submission: Submission,
     { seed = randomBytes(16).toString('hex'), onStage }: VerifyOptions,
     signal: AbortSignal,
   ): Promise<TakenVerdict> {
-    const context = { sandboxes: this.#pools, clock: systemClock, ...(onStage ? { onStage } : {}) };
+    const { task, content } = open;
+    const context = { sandboxes: this.#pools.of(open), clock: systemClock, ...(onStage ? { onStage } : {}) };
     const verdict = await takeVerdict({ task, step, content, submission, seed }, context, signal);
     return { task: { id: task.id, digest: task.digest, step: step.name }, seed, verdict };
   }

@@ -28,7 +28,7 @@ export function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal
     trajectories: store.trajectories,
     live: new MemoryLiveEpisodes(),
     contents: new FileContentsDirectory(join(config.stateDir, 'episode-files')),
-    sandboxes: workspaces,
+    sandboxesOf: (open) => workspaces.of(open),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,

@@ -17,7 +17,8 @@ export interface PlayableTask {
 }
 
 export interface WorkspaceParts {
-  readonly sandboxes: GradingSandboxes;
+  /** In which a task is played. */
+  readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
   readonly contents: FileContents;
 }
 
@@ -46,12 +47,13 @@ export class EpisodeWorkspace implements AsyncDisposable {
   static async open(
     open: PlayableTask,
     deltas: readonly StepDelta[],
-    { sandboxes, contents }: WorkspaceParts,
+    { sandboxesOf, contents }: WorkspaceParts,
     signal: AbortSignal,
   ): Promise<EpisodeWorkspace> {
     const { task, content } = open;
     const place = gradingPlace(task, task.steps[0], []);
-    const files = await workdirFiles(task, content);
+    const sandboxes = sandboxesOf(open);
+    const files = await workdirFiles(task, content, sandboxes, signal);
     const brought = files.map((file): KeptEntry => ({ kind: 'file', path: file.path, content: file.content, executable: file.executable }));
     const entries = deltas.length === 0 ? brought : await restoredEntries(brought, deltas, contents);
     await using opening = new AsyncDisposableStack();

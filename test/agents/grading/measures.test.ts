@@ -66,7 +66,7 @@ describe('a speed score', () => {
 
 const LOOP = 'int n = 0; if (scanf("%d", &n) != 1) return 1; volatile long sum = 0; for (long i = 0; i < ROUNDS; i++) sum += i;';
 const program = (body: string): string =>
-  `#include <stdio.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\n#include <valgrind/callgrind.h>\nint main(void) {\n${body}\n}\n`;
+  `#include <stdio.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\n#include <valgrind/callgrind.h>\n#include <stdlib.h>\n#include <sys/socket.h>\n#include <sys/syscall.h>\nint main(void) {\n${body}\n}\n`;
 const cheap = program(`${LOOP.replace('ROUNDS', '10000L')} printf("%d\\n", 2 * n); return 0;`);
 const LONG = LOOP.replace('ROUNDS', '2000000L');
 const COUNTED: FilesByPath = {
@@ -131,5 +131,45 @@ describe('instructions', () => {
     const { verdict } = await fixture.verdict(task, { 'double.c': program(body) });
     expect(verdict).toMatchObject({ reward: 0, problem: null });
     expect(constraints(verdict)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+const forbids = (measure: string, names: readonly string[]): FilesByPath => ({
+  ...COUNTED,
+  'muster.toml': `${(COUNTED['muster.toml'] ?? '').split('[[constraints]]')[0]}
+[[constraints]]
+measure = "${measure}"
+forbidden = ${JSON.stringify(names)}
+`,
+});
+const judged = async (task: FilesByPath, body: string): Promise<unknown> => {
+  const { verdict } = await fixture.verdict(await fixture.task(task), {
+    'double.c': program(`int n = 0; ${body} printf("%d\\n", 2 * n); return 0;`),
+  });
+  return [verdict.reward, verdict.stages.find(({ stage }) => stage === 'constraints')?.detail];
+};
+const READS = 'if (scanf("%d", &n) != 1) return 1;';
+
+describe('forbidden system calls', () => {
+  it.each([
+    [['fork', 'vfork', 'clone'], 'if (fork() == 0) _exit(0);', 'clone may not be used'],
+    // A program that looks whether it is watched finds that it always is.
+    [['socket'], 'if (socket(AF_INET, SOCK_STREAM, 0) < 0) n += 0;', 'socket may not be used'],
+    [['execve', 'execveat'], 'if (fork() == 0) { execl("/bin/true", "true", (char *)0); _exit(0); } wait(0);', 'execve may not be used'],
+    [['sendmsg', 'sendto'], 'struct msghdr m = {0}; sendmsg(3, &m, 0);', 'sendmsg may not be used'],
+    [['unlink'], 'syscall(SYS_unlink, "/tmp/none");', 'unlink may not be used'],
+  ])('%j: a try shows, also by a child, and the call is refused', async (names, body, detail) => {
+    expect(await judged(forbids('systemCalls', names), `${READS} ${body}`)).toEqual([0, `systemCalls: ${detail}`]);
+    expect(await judged(forbids('systemCalls', names), READS)).toEqual([1, '']);
+  });
+});
+
+describe('forbidden symbols', () => {
+  it('are those that a program defines or asks for, and one that hides its symbols fails', async () => {
+    const task = forbids('symbols', ['system', 'dlsym']);
+    expect(await judged(task, READS)).toEqual([1, '']);
+    expect(await judged(task, `${READS} if (n == 12345) return system("true");`)).toEqual([0, 'symbols: system may not be used']);
+    const stripped = { ...task, 'muster.toml': (task['muster.toml'] ?? '').replace('"-O1"', '"-O1", "-static", "-s"') };
+    expect(await judged(stripped, READS)).toEqual([0, expect.stringContaining('/app/double has no table of symbols that can be read')]);
   });
 });

@@ -1,14 +1,16 @@
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Constraint } from '../../tasks/muster-schema.ts';
 import type { ConstraintsEvidence } from '../../verification/evidence.ts';
 import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
+import { systemCallNumbers } from '../../tasks/system-calls.ts';
 import type { Counted } from './counted-run.ts';
 import { forbiddenImports } from './forbidden-imports.ts';
+import { forbiddenSymbols } from './forbidden-symbols.ts';
+import { kernelResources } from './kernel-resources.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];
 
 /** What the runs of the candidate have used. */
-export type MeasuredRuns = readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes'>[];
+export type MeasuredRuns = readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes' | 'called'>[];
 
 /** What there is to measure of a submission. */
 export interface Measurable {
@@ -17,14 +19,16 @@ export interface Measurable {
   readonly runs: MeasuredRuns;
   /** Undefined where no constraint asks for them. */
   readonly instructions: Counted | undefined;
+  /** What the compile step came to; undefined where there is none. */
+  readonly compiled: CommandResult | undefined;
 }
 
-/** What the constraints ask for, of the files of the submission and of its runs. @throws InfrastructureError for a measure that is not taken here. */
+/** What the constraints ask for, of the files of the submission and of its runs. */
 export function measureConstraints(constraints: readonly Constraint[], measurable: Measurable): ConstraintsEvidence {
   return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, measurable)) };
 }
 
-function measure(constraint: Constraint, { files, runs, instructions }: Measurable): Measured {
+function measure(constraint: Constraint, { files, runs, instructions, compiled }: Measurable): Measured {
   const of = constraint.of ?? null;
   const subject = of === null ? files : files.filter(({ path }) => path.endsWith(`/${of}`));
   const largest = (value: (run: MeasuredRuns[number]) => number): number | null =>
@@ -44,10 +48,17 @@ function measure(constraint: Constraint, { files, runs, instructions }: Measurab
     case 'instructions':
       return { measure: constraint.measure, of, value: instructions?.count ?? null, reason: instructions?.reason };
     case 'registers':
-    case 'sharedMemoryBytes':
+    case 'sharedMemoryBytes': {
+      const { count, reason } = kernelResources(constraint.measure, compiled);
+      return { measure: constraint.measure, of, value: count ?? null, reason };
+    }
     case 'symbols':
-    case 'systemCalls':
-      throw new InfrastructureError('task.unsupported', `constraint "${constraint.measure}" is not measured by this version of Muster`);
+      return { measure: constraint.measure, of, ...forbiddenSymbols(constraint.forbidden, subject) };
+    case 'systemCalls': {
+      const names = systemCallNumbers(constraint.forbidden, process.arch);
+      const tried = new Set(runs.flatMap(({ called }) => called));
+      return { measure: constraint.measure, of, found: [...names].flatMap(([number, name]) => (tried.has(number) ? [name] : [])) };
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import type { CompileStage, Constraint } from '../../tasks/muster-schema.ts';
 import type { StagedVerifier } from '../../tasks/task.ts';
 import type { CompareEvidence, CompileEvidence, ConstraintsEvidence, Evidence } from '../../verification/evidence.ts';
 import type { StageRequest } from '../../verification/plan-stages.ts';
-import type { WorkspaceFile } from '../../workspace/command.ts';
+import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { gradeCases, type GradedCases } from '../grade-cases.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
@@ -29,6 +29,7 @@ export class StagedGrading {
   readonly #context: GradingContext;
   readonly #deadline: number;
   #built: readonly WorkspaceFile[] | undefined;
+  #compiled: CommandResult | undefined;
   #graded: GradedCases | undefined;
   #runs: MeasuredRuns | undefined;
 
@@ -81,13 +82,14 @@ export class StagedGrading {
     const { session } = sandbox;
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;
-    await layWorkdir(session, task, content, either);
+    await layWorkdir(session, { task, content }, this.#context, either);
     const problem = await putSubmission(session, submission.files, either);
     if (problem !== undefined)
       return { stage: 'compile', ending: { kind: 'no-output', detail: evidenceText(problem) }, output: '', seconds: 0 };
     const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
     const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
     const result = await session.run(run, either);
+    this.#compiled = result;
     const evidence: CompileEvidence = {
       stage: 'compile',
       ending: endingOf(result.end),
@@ -118,7 +120,7 @@ export class StagedGrading {
     const runs = this.#runs ?? [];
     const counts = constraints.some(({ measure }) => measure === 'instructions') && execute.kind === 'cases';
     const instructions = counts ? await countInstructions(this.#terms(files), execute, this.#cases().cases, signal) : undefined;
-    return measureConstraints(constraints, { files, runs, instructions });
+    return measureConstraints(constraints, { files, runs, instructions, compiled: this.#compiled });
   }
 
   async #score(request: Extract<StageRequest, { readonly stage: 'score' }>, signal: AbortSignal): Promise<Evidence> {

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { type Digest, parseDigest } from '../../kernel/ids.ts';
+import { findProgram } from '../sandbox/local/host/find-program.ts';
+
+const run = promisify(execFile);
+const KEEPERS = ['docker', 'podman'] as const;
+const BUILDERS = ['docker', 'podman', 'buildah'] as const;
+const SAVE_SECONDS = 1800;
+const OUTPUT = 4 * 2 ** 20;
+
+/** An image that docker or podman has. */
+export interface KeptImage {
+  readonly digest: Digest;
+  /** Writes it as `docker save` does. @throws InfrastructureError */
+  save(file: string, signal: AbortSignal): Promise<void>;
+}
+
+/** @returns undefined where neither docker nor podman has an image of that name. They are not asked to fetch it. */
+export async function findKeptImage(reference: string, signal: AbortSignal): Promise<KeptImage | undefined> {
+  // A name that begins with "-" would be read as a flag.
+  if (reference.startsWith('-')) return undefined;
+  for (const name of KEEPERS) {
+    const tool = await findProgram(name);
+    if (tool === undefined) continue;
+    // It has no such image, or its daemon does not run: the next one may have it.
+    const found = await run(tool, ['image', 'inspect', '--format', '{{.Id}}', reference], { signal, maxBuffer: OUTPUT }).catch(
+      () => undefined,
+    );
+    signal.throwIfAborted();
+    const id = found?.stdout.trim().replace(/^(sha256:)?/, 'sha256:');
+    if (id === undefined || !/^sha256:[0-9a-f]{64}$/.test(id)) continue;
+    const save = async (file: string, until: AbortSignal): Promise<void> => {
+      const format = name === 'podman' ? ['--format', 'docker-archive'] : [];
+      await called(tool, ['image', 'save', ...format, '--output', file, reference], SAVE_SECONDS, until);
+    };
+    return { digest: parseDigest(id), save };
+  }
+  return undefined;
+}
+
+/**
+ * Builds a Dockerfile with the first of docker, podman and buildah that is installed, and writes the image as `docker save` does.
+ *
+ * @param context directory with what it copies. @throws InputError `image.no-builder` where none is installed, `image.build` with what the builder said.
+ */
+export async function buildImage(dockerfile: string, context: string, file: string, seconds: number, signal: AbortSignal): Promise<void> {
+  for (const name of BUILDERS) {
+    const tool = await findProgram(name);
+    if (tool === undefined) continue;
+    const idFile = `${file}.id`;
+    const verb = name === 'buildah' ? 'bud' : 'build';
+    const id = async (): Promise<string> => (await readFile(idFile, 'utf8')).trim();
+    try {
+      await called(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${messageOf(error)}`, { cause: error });
+    }
+    if (name === 'buildah') await called(tool, ['push', await id(), `docker-archive:${file}`], SAVE_SECONDS, signal);
+    else await called(tool, ['image', 'save', '--output', file, await id()], SAVE_SECONDS, signal);
+    return;
+  }
+  const remedy = 'install docker, podman or buildah, or say root = "image" or root = "host" in muster.toml';
+  throw new InputError('image.no-builder', `${dockerfile}: no program that builds it is installed; ${remedy}`);
+}
+
+async function called(tool: string, args: readonly string[], seconds: number, signal: AbortSignal): Promise<void> {
+  try {
+    await run(tool, [...args], { signal, maxBuffer: OUTPUT, timeout: seconds * 1000, killSignal: 'SIGKILL' });
+  } catch (error) {
+    signal.throwIfAborted();
+    const said: unknown = error instanceof Error ? Reflect.get(error, 'stderr') : undefined;
+    const detail = typeof said === 'string' && said.trim() !== '' ? said.trim().slice(-2000) : messageOf(error);
+    throw new InfrastructureError('image.tool', `${tool} ${args[0] ?? ''}: ${detail}`, { cause: error });
+  }
+}

@@ -1,0 +1,144 @@
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import { digestOf } from '../../kernel/canonical-json.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { type Digest, parseDigest } from '../../kernel/ids.ts';
+import { isPlainPath } from '../../agents/tasks/relative-path.ts';
+import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
+
+/** An image as files of this machine: its layers, the lowest first. */
+export interface ImageLayers {
+  /** Of its configuration, which names the content of all layers. */
+  readonly digest: Digest;
+  readonly layers: readonly ImageLayer[];
+}
+
+export interface ImageLayer {
+  /** Of the uncompressed archive: the layer's name in every image that has it. */
+  readonly digest: Digest;
+  /** The archive as it is stored: uncompressed, or by gzip or zstd. */
+  open(): Readable;
+}
+
+const JSON_BOUNDS = { bytes: 8 * 2 ** 20, depth: 32, values: 200_000 };
+const MOST_LAYERS = 512;
+/** An index may point to an index, and that to a manifest. */
+const MOST_INDICES = 4;
+const digestSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hexadecimal digits');
+const descriptorSchema = z.object({
+  mediaType: z.string(),
+  digest: digestSchema,
+  platform: z.object({ os: z.string(), architecture: z.string() }).optional(),
+});
+const indexSchema = z.object({ manifests: z.array(descriptorSchema).min(1).max(1000) });
+const manifestSchema = z.object({ config: descriptorSchema, layers: z.array(descriptorSchema).max(MOST_LAYERS) });
+const configSchema = z.object({ rootfs: z.object({ diff_ids: z.array(digestSchema).max(MOST_LAYERS) }) });
+const archiveSchema = z
+  .array(z.object({ Config: z.string(), Layers: z.array(z.string()).max(MOST_LAYERS) }))
+  .length(1, 'expected one image');
+
+/**
+ * Reads a directory that is an OCI image layout, or the content of an archive of `docker save`. Everything that a digest names is held against it.
+ *
+ * @param where names the image for messages. @throws InputError `image.invalid`, naming the file.
+ */
+export async function readImage(where: string, directory: string, architecture: string): Promise<ImageLayers> {
+  const place: Place = { where, directory };
+  if (await isFile(join(directory, 'index.json'))) return ociImage(place, architecture);
+  if (await isFile(join(directory, 'manifest.json'))) return archivedImage(place);
+  throw invalid(place, 'it has neither index.json nor manifest.json', 'an OCI image layout, or what "docker save" writes');
+}
+
+interface Place {
+  readonly where: string;
+  readonly directory: string;
+}
+
+async function ociImage(place: Place, architecture: string): Promise<ImageLayers> {
+  let text: Buffer = await readFile(join(place.directory, 'index.json'));
+  let name = 'index.json';
+  for (let step = 0; step < MOST_INDICES; step += 1) {
+    const manifest = manifestSchema.safeParse(json(place, name, text));
+    if (manifest.success)
+      return layersOf(
+        place,
+        manifest.data.config.digest,
+        manifest.data.layers.map(({ digest }) => blobOf(digest)),
+      );
+    const { manifests } = checked(place, name, indexSchema, text);
+    const ours = manifests.filter(
+      ({ platform }) => platform === undefined || (platform.os === 'linux' && platform.architecture === architecture),
+    );
+    const [only, ...others] = ours;
+    if (only === undefined || others.length > 0) throw invalid(place, `${name} has ${ours.length} images for linux/${architecture}`, 'one');
+    name = blobOf(only.digest);
+    text = await blob(place, only.digest);
+  }
+  throw invalid(place, `its indices point to more than ${MOST_INDICES} others`, 'a manifest');
+}
+
+async function archivedImage(place: Place): Promise<ImageLayers> {
+  const name = 'manifest.json';
+  const [image] = checked(place, name, archiveSchema, await readFile(join(place.directory, name)));
+  if (image === undefined) throw invalid(place, `${name} has no image`, 'one');
+  for (const path of [image.Config, ...image.Layers])
+    if (!isPlainPath(path)) throw invalid(place, `${name} names the file ${JSON.stringify(path)}`, 'a path in the archive');
+  const config = await readFile(join(place.directory, image.Config)).catch(() => undefined);
+  if (config === undefined) throw invalid(place, `${image.Config} is missing`, 'the configuration of the image');
+  return layersOf(place, digestOf(config), image.Layers, config);
+}
+
+async function layersOf(place: Place, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
+  const config = given ?? (await blob(place, digest));
+  const { rootfs } = checked(place, 'its configuration', configSchema, config);
+  if (rootfs.diff_ids.length !== files.length)
+    throw invalid(place, `its configuration names ${rootfs.diff_ids.length} layers and its manifest ${files.length}`, 'the same number');
+  const layers = files.map(async (file, at): Promise<ImageLayer> => {
+    const path = join(place.directory, file);
+    if (!(await isFile(path))) throw invalid(place, `layer ${file} is missing`, 'every layer of the image');
+    return { digest: parseDigest(rootfs.diff_ids[at] ?? ''), open: () => createReadStream(path) };
+  });
+  return { digest: parseDigest(digest), layers: await Promise.all(layers) };
+}
+
+/** @throws InputError when it is not what its name says. */
+async function blob(place: Place, digest: string): Promise<Buffer> {
+  const file = join(place.directory, blobOf(digest));
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile()) throw invalid(place, `${blobOf(digest)} is missing`, 'every blob that the image names');
+  if (found.size > JSON_BOUNDS.bytes) throw invalid(place, `${blobOf(digest)} has ${found.size} bytes`, `at most ${JSON_BOUNDS.bytes}`);
+  const content = await readFile(file);
+  if (digestOf(content) !== digest)
+    throw invalid(place, `${blobOf(digest)} has other content than its name says`, 'the blob of that digest');
+  return content;
+}
+
+function blobOf(digest: string): string {
+  return `blobs/${digest.replace(':', '/')}`;
+}
+
+function checked<Value>(place: Place, name: string, schema: z.ZodType<Value>, bytes: Buffer): Value {
+  const found = schema.safeParse(json(place, name, bytes));
+  if (found.success) return found.data;
+  throw invalid(place, `${name}: ${z.prettifyError(found.error).slice(0, 500)}`, 'a file as the OCI image specification has it');
+}
+
+function json(place: Place, name: string, bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes, JSON_BOUNDS);
+  } catch (error) {
+    if (error instanceof JsonProblem) throw invalid(place, `${name}: ${error.message}`, 'JSON');
+    throw error;
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
+}
+
+function invalid({ where }: Place, problem: string, expected: string): InputError {
+  return new InputError('image.invalid', `image ${where}: ${problem}; expected ${expected}`);
+}

@@ -1,0 +1,123 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { hasErrno } from '../../kernel/errno.ts';
+import type { ImageLayer, ImageLayers } from './image-layers.ts';
+import { layOver } from './laid-root.ts';
+import { LAYER_BOUNDS, unpackLayer, type Whiteouts, writeWhiteouts } from './unpacked-layer.ts';
+
+const MAKING = /^making-(?<pid>\d+)-/;
+const FILES = 'files';
+const WHITEOUTS = 'whiteouts.json';
+const whiteoutsSchema = z.object({ gone: z.array(z.string()), opaque: z.array(z.string()) });
+
+/**
+ * Root file systems of images on this machine. A layer is unpacked once, under the digest of its content, and images that have it share its files. What
+ * is made lies under a name of its own until it is whole: a Muster that is killed leaves nothing that looks like a root.
+ */
+export class ImageRoots {
+  readonly #directory: string;
+  readonly #bounds: typeof LAYER_BOUNDS;
+
+  /** @param directory for all of it, on one file system. */
+  constructor(directory: string, bounds = LAYER_BOUNDS) {
+    this.#directory = directory;
+    this.#bounds = bounds;
+  }
+
+  /** The root file system that an image makes, if it has been made. */
+  async find(digest: Digest): Promise<string | undefined> {
+    const root = this.#place('roots', digest);
+    return (await isThere(root)) ? root : undefined;
+  }
+
+  /**
+   * @param where names the image for messages. @returns the directory with the image's files.
+   * @throws InputError for what is no image, or one with content that is refused.
+   */
+  async unpacked(where: string, { digest, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
+    const root = this.#place('roots', digest);
+    if (await isThere(root)) return root;
+    const unpacked: string[] = [];
+    for (const layer of layers) unpacked.push(await this.#layer(where, layer, signal));
+    return this.#made(root, async (making) => {
+      for (const each of unpacked) await layOver(making, join(each, FILES), await whiteoutsOf(each), signal);
+    });
+  }
+
+  /** Removes what processes that are gone have begun. */
+  async sweep(): Promise<void> {
+    for (const name of await readdir(this.#directory).catch(() => [])) {
+      const pid = Number(MAKING.exec(name)?.groups?.['pid']);
+      if (Number.isInteger(pid) && !isRunning(pid)) await rm(join(this.#directory, name), { recursive: true, force: true });
+    }
+  }
+
+  async #layer(where: string, layer: ImageLayer, signal: AbortSignal): Promise<string> {
+    const place = this.#place('layers', layer.digest);
+    if (await isThere(place)) return place;
+    return this.#made(place, async (making) => {
+      await mkdir(join(making, FILES));
+      const name = `image ${where}: layer ${layer.digest.slice(0, 19)}`;
+      const found = await unpackLayer(name, layer.open(), join(making, FILES), signal, this.#bounds);
+      if (found.digest !== layer.digest)
+        throw new InputError('image.invalid', `${name}: has other content than the image says; expected what was pushed`);
+      await writeWhiteouts(join(making, WHITEOUTS), found);
+    });
+  }
+
+  /** Makes a directory whole or not at all. */
+  async #made(place: string, make: (directory: string) => Promise<void>): Promise<string> {
+    const directory = await this.scratch();
+    try {
+      const making = join(directory, 'it');
+      await mkdir(making);
+      await chmod(making, 0o755);
+      await make(making);
+      await mkdir(join(place, '..'), { recursive: true });
+      await rename(making, place).catch((error: unknown) => {
+        // Another process was faster with the same.
+        if (!hasErrno(error, 'ENOTEMPTY') && !hasErrno(error, 'EEXIST')) throw error;
+      });
+      return place;
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** A directory that is swept away when this process is gone. */
+  async scratch(): Promise<string> {
+    await mkdir(this.#directory, { recursive: true });
+    return mkdtemp(join(this.#directory, `making-${process.pid}-`));
+  }
+
+  #place(kind: 'layers' | 'roots', digest: Digest): string {
+    return join(this.#directory, kind, digest.replace(':', '-'));
+  }
+}
+
+async function whiteoutsOf(layer: string): Promise<Whiteouts> {
+  const text = await readFile(join(layer, WHITEOUTS), 'utf8');
+  try {
+    return whiteoutsSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new InputError('image.damaged', `${layer}: ${messageOf(error)}; expected what Muster has written; remove the directory`, {
+      cause: error,
+    });
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !hasErrno(error, 'ESRCH');
+  }
+}

@@ -1,0 +1,163 @@
+import { createReadStream } from 'node:fs';
+import { chmod, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { SUBMISSION_BOUNDS } from '../../agents/grading/submission.ts';
+import type { RootFileSystem } from '../../agents/tasks/task.ts';
+import type { WorkspaceFile } from '../../agents/workspace/command.ts';
+import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import { buildImage, findKeptImage } from './container-tools.ts';
+import { readImage } from './image-layers.ts';
+import { ImageRoots } from './image-roots.ts';
+import { unpackLayer } from './unpacked-layer.ts';
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+/** Files of a root file system that stand in the workdir at the beginning. */
+const WORKDIR_BOUNDS = SUBMISSION_BOUNDS;
+
+/** The files that a Dockerfile is built from: those of environment/, by their paths there. */
+export interface BuildContext {
+  /** Of all of it. */
+  readonly files: readonly { readonly path: string; readonly digest: string; readonly isExecutable: boolean }[];
+  read(path: string): Promise<Buffer>;
+}
+
+/** Root file systems as directories of this machine. */
+export class RootFileSystems {
+  readonly #roots: ImageRoots;
+  readonly #built: string;
+  readonly #opening = new Map<string, Promise<string>>();
+  #swept: Promise<void> | undefined;
+
+  /** @param directory where they are kept. */
+  constructor(directory: string) {
+    this.#roots = new ImageRoots(directory);
+    this.#built = join(directory, 'built');
+  }
+
+  /**
+   * The directory with the files of a root file system.
+   *
+   * @param context undefined where there is no Dockerfile to be built. @returns undefined for the host's own.
+   * @throws InputError when it cannot be had, with the remedy.
+   */
+  async directory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
+    if (root.kind === 'host') return undefined;
+    const key = canonicalJson({ ...root, files: context?.files.map(({ path, digest }) => [path, digest]) });
+    let opening = this.#opening.get(key);
+    if (!opening) {
+      opening = root.kind === 'image' ? this.#ofImage(root.image, signal) : this.#ofDockerfile(root, context, key, signal);
+      opening.catch(() => this.#opening.delete(key));
+      this.#opening.set(key, opening);
+    }
+    return opening;
+  }
+
+  async #ofImage(image: string, signal: AbortSignal): Promise<string> {
+    this.#swept ??= this.#roots.sweep();
+    await this.#swept;
+    const place = resolve(image);
+    const found = /^\.{0,2}\//.test(image) ? await stat(place).catch(() => undefined) : undefined;
+    if (found?.isDirectory()) return this.#roots.unpacked(image, await readImage(image, place, architecture()), signal);
+    if (found?.isFile()) return this.#ofArchive(image, place, signal);
+    const kept = await findKeptImage(image, signal);
+    if (kept === undefined) throw notThere(image);
+    const root = await this.#roots.find(kept.digest);
+    if (root !== undefined) return root;
+    return this.#withScratch(async (scratch) => {
+      const archive = join(scratch, 'image.tar');
+      await kept.save(archive, signal);
+      return this.#ofArchive(image, archive, signal);
+    });
+  }
+
+  async #ofDockerfile(
+    { path, buildSeconds }: Extract<RootFileSystem, { readonly kind: 'dockerfile' }>,
+    context: BuildContext | undefined,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (context === undefined) throw new RangeError(`${path} without the files that it is built from`);
+    const note = join(this.#built, digestOf(key).replace(':', '-'));
+    const known = await readFile(note, 'utf8').catch(() => '');
+    if (known !== '' && (await stat(known).catch(() => undefined))?.isDirectory()) return known;
+    const root = await this.#withScratch(async (scratch) => {
+      const files = join(scratch, 'context');
+      for (const { path: name, isExecutable } of context.files) {
+        const file = join(files, name);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, await context.read(name));
+        if (isExecutable) await chmod(file, 0o755);
+      }
+      const archive = join(scratch, 'image.tar');
+      await buildImage(join(files, path.slice(path.lastIndexOf('/') + 1)), files, archive, buildSeconds, signal);
+      return this.#ofArchive(path, archive, signal);
+    });
+    await mkdir(this.#built, { recursive: true });
+    await writeFile(note, root);
+    return root;
+  }
+
+  /** @param archive file that `docker save` wrote. */
+  async #ofArchive(where: string, archive: string, signal: AbortSignal): Promise<string> {
+    return this.#withScratch(async (scratch) => {
+      const files = join(scratch, 'archive');
+      await mkdir(files);
+      await unpackLayer(`image ${where}`, createReadStream(archive), files, signal);
+      return this.#roots.unpacked(where, await readImage(where, files, architecture()), signal);
+    });
+  }
+
+  async #withScratch<Result>(use: (directory: string) => Promise<Result>): Promise<Result> {
+    const scratch = await this.#roots.scratch();
+    try {
+      return await use(scratch);
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+  }
+}
+
+/**
+ * The files that a root file system has below a directory, with the paths that they have inside: what can be written to hides what lies there.
+ *
+ * @throws InputError for links, and for more than a workdir may have.
+ */
+export async function filesBelow(root: string, directory: string): Promise<readonly WorkspaceFile[]> {
+  const files: WorkspaceFile[] = [];
+  let bytes = 0;
+  const walk = async (path: string): Promise<void> => {
+    for (const name of (await readdir(join(root, path))).sort()) {
+      const inside = `${path}/${name}`;
+      const found = await lstat(join(root, inside));
+      if (found.isDirectory()) await walk(inside);
+      else if (found.isFile()) {
+        bytes += found.size;
+        if (files.length === WORKDIR_BOUNDS.files || bytes > WORKDIR_BOUNDS.bytes)
+          throw workdirProblem(inside, 'is more than a workdir may have');
+        files.push({ path: inside, content: await readFile(join(root, inside)), executable: (found.mode & 0o100) !== 0 });
+      } else throw workdirProblem(inside, 'is a link');
+    }
+  };
+  if ((await lstat(join(root, directory)).catch(() => undefined))?.isDirectory()) await walk(directory);
+  return files;
+}
+
+function workdirProblem(path: string, problem: string): InputError {
+  const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${WORKDIR_BOUNDS.bytes} bytes; put the rest elsewhere in the image`;
+  return new InputError('image.workdir', `${printableLine(path)} of the image ${problem}; ${remedy}`);
+}
+
+function architecture(): string {
+  return ARCHITECTURES[process.arch] ?? process.arch;
+}
+
+function notThere(image: string): InputError {
+  const forms =
+    'the path of an OCI image layout or of a file that "docker save" wrote (from "/" or "./" on), or an image that docker or podman has on this machine';
+  return new InputError(
+    'image.missing',
+    `docker_image "${printableLine(image)}": it is not there; expected ${forms}; for an image of a registry, docker pull it first`,
+  );
+}

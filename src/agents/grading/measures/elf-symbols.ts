@@ -1,0 +1,51 @@
+/** ELF, 64 bits, little-endian: elf(5). */
+const MAGIC = Buffer.from('7f454c460201', 'hex');
+const SECTION_BYTES = 64;
+const SYMBOL_BYTES = 24;
+const SYMBOL_TABLES: ReadonlySet<number> = new Set([2, 11]);
+const MOST_SECTIONS = 65_535;
+
+/**
+ * Names of the symbols that a program or library defines or asks for, of both of its tables, without their versions.
+ *
+ * @returns undefined for a file that is none, has no such table, or whose tables lie outside of it: then nothing can be said of it.
+ */
+export function elfSymbols(content: Buffer): ReadonlySet<string> | undefined {
+  if (content.length < SECTION_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  const [start, size, count] = [content.readBigUInt64LE(40), content.readUInt16LE(58), content.readUInt16LE(60)];
+  const headers = part(content, start, BigInt(size) * BigInt(count));
+  if (headers === undefined || size !== SECTION_BYTES || count > MOST_SECTIONS) return undefined;
+  const names = new Set<string>();
+  let tables = 0;
+  for (let at = 0; at < headers.length; at += SECTION_BYTES) {
+    if (!SYMBOL_TABLES.has(headers.readUInt32LE(at + 4))) continue;
+    const link = headers.readUInt32LE(at + 40);
+    if (link >= count) return undefined;
+    const symbols = sectionOf(content, headers, at);
+    const texts = sectionOf(content, headers, link * SECTION_BYTES);
+    if (symbols === undefined || texts === undefined) return undefined;
+    tables += 1;
+    addNames(names, symbols, texts);
+  }
+  return tables === 0 ? undefined : names;
+}
+
+function addNames(names: Set<string>, symbols: Buffer, texts: Buffer): void {
+  for (let at = 0; at + SYMBOL_BYTES <= symbols.length; at += SYMBOL_BYTES) {
+    const begin = symbols.readUInt32LE(at);
+    // A name that is longer than any that is forbidden is cut off: all names of a table together take no more time than it has symbols.
+    const text = texts.subarray(begin, begin + 512);
+    const end = text.indexOf(0);
+    const [name = ''] = text.toString('latin1', 0, end === -1 ? text.length : end).split('@', 1);
+    if (name !== '') names.add(name);
+  }
+}
+
+function sectionOf(content: Buffer, headers: Buffer, at: number): Buffer | undefined {
+  return part(content, headers.readBigUInt64LE(at + 24), headers.readBigUInt64LE(at + 32));
+}
+
+function part(content: Buffer, start: bigint, bytes: bigint): Buffer | undefined {
+  if (start + bytes > BigInt(content.length)) return undefined;
+  return content.subarray(Number(start), Number(start + bytes));
+}

@@ -1,0 +1,65 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { create } from 'tar';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
+import { busyboxLayer, tarOf, writeOciLayout } from '../../support/image-fixture.ts';
+
+let fixture: GradingFixture;
+let image: string;
+beforeAll(async () => {
+  fixture = await GradingFixture.open();
+  image = join(fixture.directory, 'image');
+  await mkdir(image);
+  await writeOciLayout(image, [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])]);
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+const taskIn = (root: string): FilesByPath => ({
+  ...TASK,
+  'task.toml': (TASK['task.toml'] ?? '').replace('[environment]', `[environment]\ndocker_image = "${root}"`),
+  'muster.toml': `
+[execute]
+kind = "cases"
+command = ["/bin/sh", "run.sh"]
+stored = "cases.jsonl"
+[golden]
+command = ["/usr/bin/double"]
+[compare]
+mode = "canonical"
+form = "tokens"
+`,
+  'tests/cases.jsonl': '{"stdin": "21\\n"}\n{"stdin": "-3\\n"}\n',
+});
+const RIGHT = `grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
+[ -e /usr/bin/python3 ] && exit 1
+echo x 2>/dev/null >/etc/written && exit 1
+/usr/bin/double
+`;
+
+describe('a task in an image without Python and with another C library', () => {
+  it('is graded in an OCI layout and in an archive of docker save alike, its root read-only', async () => {
+    const archive = join(fixture.directory, 'image.tar');
+    await create({ cwd: image, file: archive }, ['oci-layout', 'index.json', 'blobs']);
+    for (const root of [image, archive]) {
+      const task = await fixture.task(taskIn(root));
+      expect((await fixture.verdict(task, { 'run.sh': RIGHT })).verdict).toMatchObject({ reward: 1, problem: null });
+      expect((await fixture.verdict(task, { 'run.sh': 'echo 42\n' })).verdict).toMatchObject({ reward: 0, problem: null });
+    }
+  });
+
+  it('is refused, with the remedy, when its image is not there or nothing builds its Dockerfile', async () => {
+    const missing = await fixture.task(taskIn('registry.invalid/not/there:1'));
+    await expect(fixture.verdict(missing, {})).rejects.toThrow(/docker_image "registry.invalid\/not\/there:1": it is not there; expected/);
+    const path = process.env['PATH'];
+    const built = await fixture.task({ ...taskIn('x'), 'task.toml': TASK['task.toml'] ?? '', 'environment/Dockerfile': 'FROM scratch\n' });
+    try {
+      process.env['PATH'] = fixture.directory;
+      await expect(fixture.verdict(built, {})).rejects.toThrow(
+        /Dockerfile: no program that builds it is installed; install docker, podman or buildah/,
+      );
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
