@@ -46,10 +46,9 @@ describe('a workspace', () => {
       '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); wait',
     );
     expect(busy.cpuSeconds).toBeGreaterThan(0.05);
-    const large = await shell(
-      session,
-      'python3 -c "import time; b = bytearray(40_000_000); time.sleep(.2)" & python3 -c "import time; b = bytearray(40_000_000); time.sleep(.2)"; wait',
-    );
+    const both =
+      'import os, sys, time\nb = bytearray(40_000_000)\nopen(sys.argv[1], "w").close()\nwhile not os.path.exists(sys.argv[2]): time.sleep(.01)\ntime.sleep(.2)';
+    const large = await shell(session, `python3 -c '${both}' /tmp/a /tmp/b & python3 -c '${both}' /tmp/b /tmp/a; wait`);
     expect(large.end).toEqual({ kind: 'exited', code: 0 });
     expect(large.peakBytes).toBeGreaterThan(80_000_000);
   });
@@ -57,7 +56,9 @@ describe('a workspace', () => {
   it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
     const { session } = await fixture.workspace();
     const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
-    expect((await shell(session, `${daemon}; sleep .2; echo done`)).stdout.head.toString()).toBe('done\n');
+    expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
+      'done\n',
+    );
     const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
     const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
     expect(before).toBe(later);

@@ -99,6 +99,21 @@ export function coursePoint(figures: EvaluationItem['running']): CoursePoint | u
   return { episodes, mean, low: known ? mean - halfWidth : null, high: known ? mean + halfWidth : null };
 }
 
+/** The course that a summary has kept, where there is one; else what was seen while it was played. */
+export function courseOf({ evaluation, course }: Detail): readonly CoursePoint[] {
+  const summary = evaluation?.summary;
+  return hasCourse(summary) && summary.official.course.length > 1 ? summary.official.course : course;
+}
+
+function hasCourse(summary: unknown): summary is { readonly official: { readonly course: readonly CoursePoint[] } } {
+  const official = memberOf(summary, 'official');
+  return Array.isArray(memberOf(official, 'course'));
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
 function withRunning(detail: Detail | undefined, evaluations: ReadonlyMap<string, EvaluationItem>): Detail | undefined {
   const item = detail && evaluations.get(detail.id);
   if (!detail?.evaluation || !item || !isOpen(detail.evaluation)) return detail;

@@ -3,7 +3,7 @@ import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts'
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { curveChart } from '../charts/curve.ts';
-import { isOpen, type Detail, type PageState } from '../model/state.ts';
+import { courseOf, isOpen, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
 import { ageOf, checkpointText, durationText, episodesText, estimateText, stateMark } from '../model/wording.ts';
 import { episodeTable } from './episodes.ts';
 
@@ -20,6 +20,7 @@ export function evaluationView(state: PageState, id: string, actions: Actions): 
 }
 
 function found(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
+  const course = courseOf(detail);
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
@@ -37,7 +38,7 @@ function found(detail: Detail, evaluation: EvaluationResource, state: PageState,
         ${figure('time', durationText(evaluation))} ${figure('labels', labelsText(evaluation))}
       </dl>
     </div>
-    ${detail.course.length < 2 ? nothing : html`<div class="card">${courseChart(detail)}</div>`}
+    ${course.length < 2 ? nothing : html`<div class="card">${courseChart(course)}</div>`}
     ${episodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0 }, actions)}
   </section>`;
 }
@@ -73,7 +74,7 @@ function labelsText({ labels }: EvaluationResource): string {
   return pairs.length === 0 ? '–' : pairs.join(', ');
 }
 
-function courseChart({ course }: Detail): TemplateResult {
+function courseChart(course: readonly CoursePoint[]): TemplateResult {
   const last = course.at(-1);
   return curveChart({
     title: 'The interval, episode by episode',
