@@ -5,7 +5,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     here = str(Path(__file__).parent)
-    # The rest of this directory is nobody's business here, and must not hide a module of the task's.
+    # Tests import nothing from this directory: it must not hide a module of the task.
     sys.path[0] = here
     import muster_boundary.command_line
 

@@ -18,7 +18,7 @@ export interface NewAgentEpisode {
   /** As the caller calls it. */
   readonly agent: string;
   readonly seed: number;
-  /** Decides the hidden cases; nobody is told before the end. */
+  /** Decides the hidden cases. No caller sees it before the episode's end. */
   readonly gradingSeed: string;
   readonly limits: EpisodeLimits;
   readonly actions: readonly ActionName[];

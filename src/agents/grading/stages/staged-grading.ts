@@ -1,4 +1,3 @@
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { CompileStage, Constraint } from '../../tasks/muster-schema.ts';
 import type { StagedVerifier } from '../../tasks/task.ts';
 import type { CompareEvidence, CompileEvidence, ConstraintsEvidence, Evidence } from '../../verification/evidence.ts';
@@ -125,7 +124,7 @@ export class StagedGrading {
 
   async #score(request: Extract<StageRequest, { readonly stage: 'score' }>, signal: AbortSignal): Promise<Evidence> {
     const { execute } = this.#verifier;
-    if (execute.kind !== 'cases') throw unsupported(`score.${request.kind} of a test suite`);
+    if (execute.kind !== 'cases') throw new RangeError(`score.${request.kind} of a test suite: reading the task should have refused it`);
     const terms = this.#terms(await this.#files(signal));
     const { cases } = this.#cases();
     switch (request.kind) {
@@ -149,8 +148,4 @@ export class StagedGrading {
   #within(seconds: number): number {
     return Math.min(seconds, Math.max(0.001, (this.#deadline - this.#context.clock.now()) / 1000));
   }
-}
-
-function unsupported(what: string): InfrastructureError {
-  return new InfrastructureError('task.unsupported', `${what} is not carried out by this version of Muster`);
 }

@@ -2,7 +2,7 @@ import { html, type TemplateResult } from 'lit-html';
 import type { Access, PageState } from '../model/state.ts';
 import { ageOf } from '../model/wording.ts';
 
-/** For operators: the tokens there are, and what was changed by whom. */
+/** For operators: the tokens, and the audit of who changed what. */
 export function accessView({ access, session, now }: PageState): TemplateResult {
   if (session?.role !== 'operator')
     return html`<div class="card empty">
