@@ -30,7 +30,8 @@ describe('a suite of tasks for agents', () => {
     const striking = fixture.strike({ workspace: 2, grading: 4 }, over.signal);
     const { official, run } = await muster.evaluate({ suite: await fixture.suite(), checkpoint: agent });
     over.abort();
-    await striking;
+    const killed = await striking;
+    expect(killed.workspace).toBe(2);
     expect(run.pool.died).toBeGreaterThanOrEqual(3);
     expect(run.retried).toBeGreaterThanOrEqual(2);
     expect(run.nonDeterministic).toEqual([]);

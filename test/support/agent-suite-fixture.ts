@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { configuration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
@@ -50,21 +50,21 @@ export const HALF_TASK: FilesByPath = {
     '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ] && echo 1 >/logs/verifier/reward.txt || echo 0.5 >/logs/verifier/reward.txt\n',
 };
 
-/** In the commands of the agent that is scripted here. */
+/** In the commands of the agent that is scripted here: of a shell that outlives its sleep, so that its arguments are there to be found. */
 const AT_WORK = 'agent-at-work';
 
 /** Writes what is right for numbers below 0 and for some others, and takes a moment for it. */
 export const SCRIPTED_AGENT = {
   agent: 'scripted',
   actions: [
-    { action: 'run', command: `sleep 0.3 # ${AT_WORK}` },
+    { action: 'run', command: `sleep 0.5; true # ${AT_WORK}` },
     { action: 'submit' },
     { action: 'write_file', file: 'answer.txt', content: '42' },
   ],
   tasks: {
     'test/share': [
       { action: 'edit_file', file: 'abs.py', old: 'int(input())', new: 'n if (n := abs(int(input()))) < 50 else 0' },
-      { action: 'run', command: `sleep 0.3 # ${AT_WORK}` },
+      { action: 'run', command: `sleep 0.5; true # ${AT_WORK}` },
       { action: 'read_file', file: '/etc/shadow' },
     ],
   },
@@ -107,19 +107,22 @@ export class AgentSuiteFixture implements AsyncDisposable {
     return Muster.open({ ...configuration(undefined, sandboxes), stateDir: this.stateDir });
   }
 
-  /** Kills workspaces and grading sandboxes from outside until so many of each are dead. */
-  async strike(kinds: Readonly<Record<'workspace' | 'grading', number>>, signal: AbortSignal): Promise<void> {
+  /** Kills workspaces and grading sandboxes from outside until so many of each are dead, or the signal is aborted. @returns how many of each it killed. */
+  async strike(
+    kinds: Readonly<Record<'workspace' | 'grading', number>>,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<'workspace' | 'grading', number>>> {
     const left = { ...kinds };
     const struck = new Set<number>();
     while (!signal.aborted && (left.workspace > 0 || left.grading > 0)) {
       for (const { pid, kind } of await this.#programs()) {
-        if (left[kind] === 0 || struck.has(pid)) continue;
+        if (left[kind] === 0 || struck.has(pid) || !(await killAtWork(pid))) continue;
         struck.add(pid);
         left[kind] -= 1;
-        killProcess(pid);
       }
       await sleep(systemClock, 1);
     }
+    return { workspace: kinds.workspace - left.workspace, grading: kinds.grading - left.grading };
   }
 
   /** The programs that run commands in sandboxes of this fixture. In an agent's, a command is at work. */
@@ -142,6 +145,27 @@ export class AgentSuiteFixture implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.directory, { recursive: true });
+  }
+}
+
+/**
+ * Kills a program while a command runs below it, so that Muster waits for an answer that never comes. One without a command may be at its end already.
+ *
+ * @returns whether it was killed.
+ */
+async function killAtWork(pid: number): Promise<boolean> {
+  // Stopped, it can neither answer nor end before it is killed.
+  if (!signalled(pid, 'SIGSTOP')) return false;
+  const isAtWork = (await descendantsOf(pid)).length > 0;
+  return signalled(pid, isAtWork ? 'SIGKILL' : 'SIGCONT') && isAtWork;
+}
+
+function signalled(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    // It is gone.
+    return false;
   }
 }
 
