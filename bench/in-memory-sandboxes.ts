@@ -1,7 +1,7 @@
 import { createInMemoryProvider } from '../test/support/in-memory-sandbox/in-memory-provider.ts';
 import type { Program } from '../test/support/in-memory-sandbox/program.ts';
 import { loadConfig } from '../src/app/configuration.ts';
-import { digestOf } from '../src/kernel/canonical-json.ts';
+import { digestBytes } from '../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
@@ -56,7 +56,7 @@ export class InMemorySandboxes implements AsyncDisposable {
   async evaluate(episodes: number, onProgress?: () => void, play: PlayDeclaration = { mode: 'single' }): Promise<Summary> {
     const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
     const suite = replacePlay(defineSuite(parseSuite(inlineSuite(written)), undefined), play);
-    const checkpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} } as const;
+    const checkpoint = { digest: digestBytes('paper'), kind: 'file', files: [], labels: {} } as const;
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.#context, request, onProgress ? { onProgress } : {});
   }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { detectHere } from '../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
-import { directoryNames, sandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
+import { listDirectoryNames, getSandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
 import { descendants } from './process-tree.ts';
 
 /** What there is of sandboxes on this machine outside of themselves. */
@@ -21,13 +21,13 @@ export async function leftoversOf(stateDir: string, owner: string): Promise<Left
   const { layout } = await detectHere(kernelCgroupFiles);
   let controlGroups = 0;
   for (const base of new Set(layout?.bases.values())) {
-    for (const group of await directoryNames(base)) {
-      if (group.startsWith(owner)) controlGroups += 1 + (await directoryNames(join(base, group))).length;
+    for (const group of await listDirectoryNames(base)) {
+      if (group.startsWith(owner)) controlGroups += 1 + (await listDirectoryNames(join(base, group))).length;
     }
   }
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(stateDir));
-  const sandboxes = sandboxesDirectory(stateDir);
-  const owners = await directoryNames(sandboxes);
+  const sandboxes = getSandboxesDirectory(stateDir);
+  const owners = await listDirectoryNames(sandboxes);
   let directories = owners.length;
   for (const one of owners) directories += (await readdir(join(sandboxes, one))).length;
   return { processes: descendants(process.pid).length, directories, controlGroups, mounts: mounts.length };

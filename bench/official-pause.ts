@@ -6,7 +6,7 @@
  */
 import { Allocation } from '../src/aggregation/allocation/allocation.ts';
 import { PrefixFold } from '../src/aggregation/prefix-fold.ts';
-import { stoppingRule } from '../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../src/aggregation/stopping/stopping.ts';
 import { FiguresThread } from '../src/app/threads/figures-thread.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import type { SuiteDefinition } from '../src/orchestrator/suite/suite-definition.ts';
@@ -64,7 +64,7 @@ function folded({ tasks: count, stop, isAdaptive, isSparse }: Case): PrefixFold 
     tasks,
     metrics: [],
     success: { threshold: 400, k: [1, 4] },
-    rule: stoppingRule(stop, BOUNDS),
+    rule: createStoppingRule(stop, BOUNDS),
     allocation,
     windowSize: 10,
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { filesystemSource } from '../src/adapters/checkpoints/filesystem.ts';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { pythonTemplate } from '../src/adapters/sandbox/local/template/python-template.ts';
+import { createPythonTemplate } from '../src/adapters/sandbox/local/template/python-template.ts';
 import { loadConfig } from '../src/app/configuration.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
@@ -102,7 +102,7 @@ export class RealSandboxes implements AsyncDisposable {
     const sandboxes: Sandbox[] = [];
     const pool = createPool({
       provider,
-      template: await pythonTemplate(
+      template: await createPythonTemplate(
         'local',
         { ...local, start: start ?? local.start, policy },
         PACKAGE_ROOT,

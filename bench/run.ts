@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../src/kernel/errors.ts';
+import { getMessage } from '../src/kernel/errors.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
 import type { Benchmark } from './benchmark.ts';
@@ -60,7 +60,7 @@ async function measureAll({ benchmarks, quick, afresh, json, keep }: Options, si
   try {
     for (const benchmark of benchmarks) await run.measure(benchmark);
   } catch (error) {
-    say(`\n${signal.aborted ? 'interrupted' : messageOf(error)}; ${run.whatIsKept()}`);
+    say(`\n${signal.aborted ? 'interrupted' : getMessage(error)}; ${run.whatIsKept()}`);
     return signal.aborted ? 130 : 1;
   }
   await mkdir(dirname(json), { recursive: true });
@@ -90,7 +90,7 @@ function readOptions(): Options | string {
     const { help, quick, afresh, keep, only = known } = values;
     return { help, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
   } catch (error) {
-    return `${messageOf(error)}; see --help`;
+    return `${getMessage(error)}; see --help`;
   }
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { systemClock } from '../src/kernel/clock.ts';
 import { takeVerdict } from '../src/agents/grading/stages/take-verdict.ts';
-import { withoutMeasurements } from '../src/agents/verification/verdict.ts';
+import { omitMeasurements } from '../src/agents/verification/verdict.ts';
 import type { GradingSandboxes } from '../src/agents/grading/grading-sandboxes.ts';
 import type { OpenTask } from '../src/app/grading/task-grader.ts';
 import { GradingFixture, SORT_TASK } from '../test/support/grading-fixture.ts';
@@ -146,5 +146,5 @@ async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, 
   const submission = { files: [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }], problem: undefined };
   const context = { sandboxes, clock: systemClock };
   const verdict = await takeVerdict({ task, step, content, submission, seed }, context, AbortSignal.timeout(600_000));
-  return JSON.stringify(withoutMeasurements(verdict));
+  return JSON.stringify(omitMeasurements(verdict));
 }

@@ -1,9 +1,9 @@
-import { biasReducedMean } from '../../src/aggregation/results/bias-reduced-mean.ts';
+import { computeBiasReducedMean } from '../../src/aggregation/results/bias-reduced-mean.ts';
 import { CandidateComparison } from '../../src/aggregation/comparison/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { planComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
 import { DifferenceSequence } from '../../src/aggregation/comparison/difference-sequence.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
 import { stopOf } from './evaluation-scenarios.ts';
@@ -20,7 +20,7 @@ export function biased(rule: SequentialRule, distribution: Distribution, atMost:
   const { name, halfWidth, bounds, mean: truth, draw } = distribution;
   const off = (estimate: number): number => Math.round(((estimate - truth) / halfWidth) * THOUSANDTHS);
   const trial = (random: Random): Trial => {
-    const stopping = stoppingRule(stopOf(rule, halfWidth), bounds);
+    const stopping = createStoppingRule(stopOf(rule, halfWidth), bounds);
     const returns = new Moments();
     while (!stopping.satisfied()) {
       const value = draw(random);
@@ -28,7 +28,7 @@ export function biased(rule: SequentialRule, distribution: Distribution, atMost:
       returns.add(value);
     }
     const { low = NaN, high = NaN } = stopping.interval() ?? {};
-    const [mean, reduced] = [returns.mean ?? NaN, biasReducedMean(returns, stopping) ?? NaN];
+    const [mean, reduced] = [returns.mean ?? NaN, computeBiasReducedMean(returns, stopping) ?? NaN];
     const outcome = low <= truth && truth <= high ? 'holds' : 'below';
     return { outcome, episodes: returns.count, errors: { mean: off(mean), middle: off((low + high) / 2), reduced: off(reduced) } };
   };
@@ -38,7 +38,7 @@ export function biased(rule: SequentialRule, distribution: Distribution, atMost:
 /** The same for a candidate that is better by `difference`, at its promotion. */
 export function biasedVerdict(difference: number, discordant: number, atMost: number): Scenario {
   const draw = successes(difference, discordant);
-  const terms = comparisonTerms({
+  const terms = planComparisonTerms({
     bounds: { low: 0, high: 1 },
     failureScores: { timeout: 0, crash: 0 },
     confidence: 0.95,

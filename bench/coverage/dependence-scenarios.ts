@@ -1,5 +1,5 @@
 import { SerialDependence } from '../../src/aggregation/folding/serial-dependence.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import {
   autoregressive,
@@ -85,7 +85,7 @@ function dependent(policy: () => Distribution, episodes: number): Scenario {
 /** The number of episodes is decided by the returns. */
 function certifiedStop({ name, halfWidth, bounds, draw }: Distribution): Scenario {
   const trial = (random: Random): Trial => {
-    const rule = stoppingRule({ rule: 'certified', halfWidth, confidence: 0.95 }, bounds);
+    const rule = createStoppingRule({ rule: 'certified', halfWidth, confidence: 0.95 }, bounds);
     const dependence = new SerialDependence();
     let episodes = 0;
     for (; !rule.satisfied(); episodes += 1) {

@@ -1,6 +1,6 @@
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import type { Stop, StoppingRule } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
@@ -25,7 +25,7 @@ interface Underway {
  * official result states, which would also bootstrap figures that are not looked at here.
  */
 export function evaluate(distribution: Distribution, stop: Stop, random: Random): Trial {
-  const rule = stoppingRule(stop, distribution.bounds);
+  const rule = createStoppingRule(stop, distribution.bounds);
   const worst = distribution.bounds?.low ?? 0;
   const fold = new PrefixFold({
     bounds: distribution.bounds,
@@ -46,7 +46,7 @@ export function evaluate(distribution: Distribution, stop: Stop, random: Random)
  * mean out? Only a rule whose confidence is about all looks at once survives that.
  */
 export function watch(distribution: Distribution, stop: Stop, episodes: number, random: Random): Trial {
-  const rule = stoppingRule(stop, distribution.bounds);
+  const rule = createStoppingRule(stop, distribution.bounds);
   for (let episode = 1; episode <= episodes; episode += 1) {
     const value = distribution.draw(random);
     rule.fold({ low: value, high: value });

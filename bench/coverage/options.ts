@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../../src/kernel/errors.ts';
+import { getMessage } from '../../src/kernel/errors.ts';
 import { titleOf } from './scenario.ts';
 import { SCENARIOS, SHORT_FORM } from './scenarios.ts';
 import type { Task } from './study.ts';
@@ -52,7 +52,7 @@ export function readOptions(args: readonly string[]): Options | string {
     if (tasks.length === 0) return `--only: no row has ${values.only.map((text) => `"${text}"`).join(' or ')} in its name`;
     return { help: values.help, tasks, threads, json: values.json };
   } catch (error) {
-    return messageOf(error);
+    return getMessage(error);
   }
 }
 

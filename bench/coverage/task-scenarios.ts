@@ -1,5 +1,5 @@
 import { normalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
-import { studentInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { computeStudentInterval } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import { TaskResults } from '../../src/aggregation/results/task-results.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
@@ -70,7 +70,7 @@ function taskPopulation({ results, returns }: SuiteResults): CoverageOutcome {
 }
 
 function asIfIndependent({ returns }: SuiteResults): CoverageOutcome {
-  const interval = studentInterval(returns, CONFIDENCE);
+  const interval = computeStudentInterval(returns, CONFIDENCE);
   return interval === undefined ? 'no interval' : place(interval.low, interval.high, 0);
 }
 

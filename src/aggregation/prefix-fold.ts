@@ -1,9 +1,9 @@
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation/allocation.ts';
 import type { Bounds } from './intervals/bounds.ts';
-import { distributionFigures, type WorkOut } from './results/distribution-figures.ts';
+import { computeDistributionFigures, type WorkOut } from './results/distribution-figures.ts';
 import { FailingStart } from './folding/failing-start.ts';
-import { halfWidthOf } from './intervals/intervals.ts';
+import { computeHalfWidth } from './intervals/intervals.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './folding/offered-episode.ts';
 import { ReorderBuffer } from './folding/reorder-buffer.ts';
 import { assertFailureScores, judge, scoreOf } from './folding/scoring.ts';
@@ -133,7 +133,7 @@ export class PrefixFold {
     return {
       episodes: this.folded,
       mean: this.#tally.mean,
-      halfWidth: interval && halfWidthOf(interval),
+      halfWidth: interval && computeHalfWidth(interval),
       target: this.#rule.targetHalfWidth,
       expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.expectedRemaining(), this.#budget - this.folded) : 0,
     };
@@ -141,7 +141,7 @@ export class PrefixFold {
 
   /** Of the prefix so far; final once the fold has ended. Sorts and resamples the kept values: up to a second or two. */
   official(): OfficialStatistics {
-    return this.#tally.official(this.#ended ?? null, distributionFigures(this.#tally.question()));
+    return this.#tally.official(this.#ended ?? null, computeDistributionFigures(this.#tally.question()));
   }
 
   /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */

@@ -24,7 +24,7 @@ export interface Ranking {
  * Orders by the mean, and says for each contender which ranks its interval leaves open: another one is surely better when its whole interval lies
  * above, surely worse when it lies below.
  */
-export function ranking(contenders: readonly Contender[]): Ranking {
+export function rankContenders(contenders: readonly Contender[]): Ranking {
   const order = contenders.map((_, position) => position).sort((a, b) => meanOf(contenders[b]) - meanOf(contenders[a]) || a - b);
   const places = order.map((position) => {
     const own = contenders[position]?.interval;

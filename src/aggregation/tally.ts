@@ -1,15 +1,15 @@
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation/allocation.ts';
-import { biasReducedMean } from './results/bias-reduced-mean.ts';
+import { computeBiasReducedMean } from './results/bias-reduced-mean.ts';
 import type { Bounds } from './intervals/bounds.ts';
-import { certainty } from './results/certainty.ts';
+import { computeCertainty } from './results/certainty.ts';
 import { Course } from './results/course.ts';
 import type { DistributionFigures, DistributionQuestion } from './results/distribution-figures.ts';
-import { failedCount, FailureCounts } from './folding/failure-counts.ts';
-import { figureOf } from './intervals/figure.ts';
+import { countFailed, FailureCounts } from './folding/failure-counts.ts';
+import { toFigure } from './intervals/figure.ts';
 import { MetricResults } from './results/metric-results.ts';
 import { Moments } from './intervals/moments.ts';
-import { dependenceWarnings, SerialDependence } from './folding/serial-dependence.ts';
+import { warnOfDependence, SerialDependence } from './folding/serial-dependence.ts';
 import { ReturnDistribution } from './results/return-distribution.ts';
 import type { Certainty, CoursePoint, OfficialStatistics } from './results/statistics.ts';
 import type { Score, StoppingRule } from './stopping/stopping-rule.ts';
@@ -103,21 +103,21 @@ export class Tally {
       resolved: returns.count,
       unresolved: this.#unresolved.count,
       endedBy,
-      mean: figureOf(this.mean),
-      biasReducedMean: figureOf(endedBy === 'rule' ? this.#biasReducedMean() : this.mean),
-      variance: figureOf(scores.variance),
-      standardError: figureOf(scores.standardError),
-      min: figureOf(returns.min),
-      max: figureOf(returns.max),
+      mean: toFigure(this.mean),
+      biasReducedMean: toFigure(endedBy === 'rule' ? this.#biasReducedMean() : this.mean),
+      variance: toFigure(scores.variance),
+      standardError: toFigure(scores.standardError),
+      min: toFigure(returns.min),
+      max: toFigure(returns.max),
       interval: this.#rule.interval() ?? null,
-      targetHalfWidth: figureOf(targetHalfWidth),
+      targetHalfWidth: toFigure(targetHalfWidth),
       worstCase: this.#unresolved.worstCase(scores, this.#bounds) ?? null,
       certainty: this.#certainty() ?? null,
       ...figures,
       success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: this.#failures.counts,
-      failedShare: returns.count === 0 ? null : failedCount(this.#failures.counts) / returns.count,
-      meanLength: figureOf(this.#lengths.mean),
+      failedShare: returns.count === 0 ? null : countFailed(this.#failures.counts) / returns.count,
+      meanLength: toFigure(this.#lengths.mean),
       tasks: this.#tasks.statistics(fixed ? confidence : undefined),
       metrics: this.#metrics.statistics(),
       estimands: {
@@ -165,12 +165,12 @@ export class Tally {
     const intervalThen = this.#rule.intervalLater();
     return () => {
       const interval = intervalThen();
-      return { episodes, mean: figureOf(mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
+      return { episodes, mean: toFigure(mean), low: toFigure(interval?.low), high: toFigure(interval?.high) };
     };
   }
 
   #biasReducedMean(): number | undefined {
-    const mean = biasReducedMean(this.#scores, this.#rule);
+    const mean = computeBiasReducedMean(this.#scores, this.#rule);
     const { low = -Infinity, high = Infinity } = this.#bounds ?? {};
     return mean === undefined ? undefined : Math.min(Math.max(mean, low), high);
   }
@@ -179,14 +179,14 @@ export class Tally {
     const { standardDeviation } = this.#scores;
     const { confidence, targetHalfWidth } = this.#rule;
     if (standardDeviation === undefined || targetHalfWidth === undefined) return undefined;
-    return certainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
+    return computeCertainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
   }
 
   #warnings(): string[] {
     const { count, isSpreadHeld } = this.#scores;
     return [
       ...(this.#isReweighted ? [AS_PLAYED] : []),
-      ...dependenceWarnings(this.#dependence, 'returns'),
+      ...warnOfDependence(this.#dependence, 'returns'),
       ...this.#distribution.warnings(this.#hasBca),
       ...(count > 1 && !isSpreadHeld ? [NO_SPREAD] : []),
       ...this.#tasks.warnings(),

@@ -8,7 +8,7 @@ import { readSummaryFile } from '../adapters/files/summary-file.ts';
 import type { Config } from '../config/config.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { silentLog } from '../kernel/log.ts';
-import { InfrastructureError, messageOf } from '../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../kernel/errors.ts';
 import type { EvaluationPlan } from '../orchestrator/planning/evaluation-plan.ts';
 import { planBaseline, type RecordedEvaluation } from '../orchestrator/planning/plan-baseline.ts';
 import { planEvaluation } from '../orchestrator/planning/plan-evaluation.ts';
@@ -51,7 +51,7 @@ async function scratchDirectory(): Promise<AsyncDisposable & { readonly path: st
   } catch (error) {
     throw new InfrastructureError(
       'plan.scratch',
-      `no directory can be made in ${tmpdir()}: ${messageOf(error)}; set TMPDIR to one that may be written`,
+      `no directory can be made in ${tmpdir()}: ${getMessage(error)}; set TMPDIR to one that may be written`,
       {
         cause: error,
       },

@@ -4,7 +4,7 @@ import type { TemplateConfig } from '../config/schema.ts';
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
 import { createPool, type Pool } from '../pool/pool.ts';
@@ -129,7 +129,7 @@ export class Pools implements AsyncDisposable {
       const swept = await raceWithAbort(provider.sweep(deadline.signal), deadline.signal);
       if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
     } catch (error) {
-      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
+      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: getMessage(error) }, 'old sandboxes could not be removed');
     }
   }
 

@@ -1,6 +1,6 @@
-import { suggestingNearest } from '../adapters/files/nearest-path.ts';
+import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { readSummaries, type KeptSummary } from '../adapters/files/kept-summaries.ts';
-import { episodeLines, openEarlierRun } from '../adapters/files/recorded-evaluation.ts';
+import { readEpisodeLines, openEarlierRun } from '../adapters/files/recorded-evaluation.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -76,7 +76,7 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
     case 'interrupted': {
       const { results: directory, earlier: episodesFile } = await ResultsDirectory.resume(path, facts, clock);
       try {
-        const journal = await openRecordedJournal({ episodesFile, episodes: () => episodeLines(episodesFile) }, suite);
+        const journal = await openRecordedJournal({ episodesFile, episodes: () => readEpisodeLines(episodesFile) }, suite);
         return { kind: 'resumed', directory, journal };
       } catch (error) {
         await directory[Symbol.asyncDispose]();
@@ -89,6 +89,6 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 /** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
   const kept: KeptSummary[] = [];
-  for (const path of paths) kept.push(...(await suggestingNearest(path, () => readSummaries(path))));
+  for (const path of paths) kept.push(...(await suggestNearest(path, () => readSummaries(path))));
   return resultDocument(kept);
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Egress } from '../service/access/egress.ts';
-import { objectPlace } from '../adapters/checkpoints/objects/object-store.ts';
-import { suggestingNearest } from '../adapters/files/nearest-path.ts';
+import { parseObjectPlace } from '../adapters/checkpoints/objects/object-store.ts';
+import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
 import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
 import { bucketStores } from './checkpoints/bucket-stores.ts';
 import type { Config } from '../config/config.ts';
-import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
@@ -79,7 +79,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
       },
       hooks.signal,
     );
-  return isUri(uri) ? watch() : suggestingNearest(uri, watch);
+  return isUri(uri) ? watch() : suggestNearest(uri, watch);
 }
 
 /** @returns whether it worked; a failure is reported. */
@@ -101,7 +101,7 @@ function watchable(run: string): string {
 
 /** What was evaluated is remembered of a run on a suite: another stopping rule makes it another one. */
 function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
-  const name = digestOf(canonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
+  const name = digestBytes(formatCanonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
   return join(stateDir, 'watches', `${name}.json`);
 }
 
@@ -133,5 +133,5 @@ async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; s
   const uri = checkpointUri(to);
   if (!isUri(uri)) return replaceFile(uri, text);
   const { gcs, s3 } = bucketStores(config.sources);
-  await (uri.startsWith('gs:') ? gcs : s3).put(objectPlace(uri), text, signal);
+  await (uri.startsWith('gs:') ? gcs : s3).put(parseObjectPlace(uri), text, signal);
 }

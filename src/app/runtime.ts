@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 import { filesystemSource } from '../adapters/checkpoints/filesystem.ts';
-import { suggestingNearest } from '../adapters/files/nearest-path.ts';
+import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { openCheckpoints } from './checkpoints/checkpoint-access.ts';
 import type { Config } from '../config/config.ts';
 import { NOTHING_SERVED, type Served } from '../adapters/delivery/origin-server.ts';
@@ -108,7 +108,7 @@ export class Runtime implements AsyncDisposable {
     const { uri, expected } = parsePinnedUri(written);
     const source = this.#ownSource;
     const add = (): Promise<StoredCheckpoint> => addPinned(this.checkpoints, source, { uri: checkpointUri(uri), expected }, signal, labels);
-    return isUri(uri) ? add() : suggestingNearest(uri, add);
+    return isUri(uri) ? add() : suggestNearest(uri, add);
   }
 
   /** Until it is disposed, they are not removed to make room. @throws InfrastructureError `store.removed` when one is gone already. */

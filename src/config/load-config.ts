@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { InputError, messageOf } from '../kernel/errors.ts';
+import { InputError, getMessage } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
 import { environmentLayers, unknownVariables } from './environment-layer.ts';
 import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
-import { isMapping, nestValue, mergeDeep, valueAt, type SettingPath } from '../kernel/documents/path.ts';
-import { problemLine, problemsOf, type Problem } from '../kernel/documents/problems.ts';
+import { isMapping, nestValue, mergeDeep, getValueAt, type SettingPath } from '../kernel/documents/path.ts';
+import { formatProblemLine, listProblems, type Problem } from '../kernel/documents/problems.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 import type { ConfigSchema, WrittenConfig } from './schema.ts';
-import { yamlLayer } from '../kernel/documents/yaml-layer.ts';
+import { parseYamlLayer } from '../kernel/documents/yaml-layer.ts';
 
 export interface ConfigSources {
   /** Path of a YAML or JSON file that holds what differs from the defaults. */
@@ -52,7 +52,7 @@ export class ConfigReader {
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
     const config = resolveConfig(this.#validate(merged, layers), machine);
-    assertNone(contradictions(config).map((problem) => problemLine(findOrigin(layers, problem.path), problem)));
+    assertNone(contradictions(config).map((problem) => formatProblemLine(findOrigin(layers, problem.path), problem)));
     return config;
   }
 
@@ -60,16 +60,19 @@ export class ConfigReader {
   #linesOfLayer(layer: Layer): readonly string[] {
     const result = this.#schema.safeParse(layer.value);
     if (result.success) return [];
-    return problemsOf(result.error, layer.value, this.#known)
+    return listProblems(result.error, layer.value, this.#known)
       .filter(({ isAbsence }) => !isAbsence)
-      .map((problem) => problemLine(layer.findOrigin(problem.path), problem));
+      .map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem));
   }
 
   #validate(merged: unknown, layers: readonly Layer[]): WrittenConfig {
     const result = this.#schema.safeParse(merged);
     if (result.success) return result.data;
-    const problems = problemsOf(result.error, merged, this.#known);
-    throw new InputError('config.invalid', problems.map((problem) => problemLine(findOrigin(layers, problem.path), problem)).join('\n'));
+    const problems = listProblems(result.error, merged, this.#known);
+    throw new InputError(
+      'config.invalid',
+      problems.map((problem) => formatProblemLine(findOrigin(layers, problem.path), problem)).join('\n'),
+    );
   }
 }
 
@@ -78,9 +81,9 @@ function fileLayer(path: string, name: string): Layer {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new InputError('config.unreadable', `${name}: cannot be read: ${messageOf(error)}; expected a YAML file`, { cause: error });
+    throw new InputError('config.unreadable', `${name}: cannot be read: ${getMessage(error)}; expected a YAML file`, { cause: error });
   }
-  return yamlLayer(name, text, 'config.invalid');
+  return parseYamlLayer(name, text, 'config.invalid');
 }
 
 function flagLayer({ name, path, value }: Flag): Layer {
@@ -93,7 +96,7 @@ function withInheritance(merged: unknown): unknown {
 }
 
 function inheriting(merged: unknown, setting: string, from: string): unknown {
-  const members = valueAt(merged, [setting]);
+  const members = getValueAt(merged, [setting]);
   if (!isMapping(merged) || !isMapping(members)) return merged;
   const inherited = Object.entries(members).map(([name, member]) => [name, mergeDeep(members[from], member)]);
   return { ...merged, [setting]: Object.fromEntries(inherited) };
@@ -113,7 +116,7 @@ function contradictions({ pool }: Config): readonly Problem[] {
 function findOrigin(layers: readonly Layer[], path: SettingPath): string {
   for (let length = path.length; length > 0; length -= 1) {
     const part = path.slice(0, length);
-    const layer = layers.findLast(({ value }) => valueAt(value, part) !== undefined);
+    const layer = layers.findLast(({ value }) => getValueAt(value, part) !== undefined);
     if (layer !== undefined) return layer.findOrigin(part);
   }
   return 'configuration';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, pathText, type SettingPath } from '../kernel/documents/path.ts';
+import { isMapping, formatPath, type SettingPath } from '../kernel/documents/path.ts';
 import type { Config } from './config.ts';
 
 /** What comes of reading the configuration anew while Muster runs. */
@@ -51,6 +51,6 @@ function takeSettings<Settings extends object>(inForce: Settings, wanted: Settin
 /** Paths where two values differ, as deep as mappings go. */
 function differences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
   if (isDeepStrictEqual(a, b)) return [];
-  if (!isMapping(a) || !isMapping(b)) return [pathText(path)];
+  if (!isMapping(a) || !isMapping(b)) return [formatPath(path)];
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => differences(a[key], b[key], [...path, key]));
 }

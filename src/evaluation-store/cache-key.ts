@@ -1,4 +1,4 @@
-import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
 import type { Digest } from '../kernel/ids.ts';
 
 /** All that decides, with the index, what an episode comes to. */
@@ -17,7 +17,7 @@ export type CacheKey = Digest;
 
 /** @param principal who asks: what came out of a sandbox with code in it is found by the same principal alone. */
 export function cacheKey({ checkpoint, suite, template, draw, runs }: CacheKeyParts, principal: string): CacheKey {
-  return digestOf(canonicalJson({ checkpoint, suite, template, draw, partition: partitionOf(runs, principal) }));
+  return digestBytes(formatCanonicalJson({ checkpoint, suite, template, draw, partition: partitionOf(runs, principal) }));
 }
 
 /** Whose results stand in for one another. Results of before there were partitions are in none. */

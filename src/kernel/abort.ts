@@ -3,15 +3,15 @@ export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSigna
   if (signal.aborted) {
     // No caller awaits it any more; this avoids an unhandled rejection.
     promise.catch(() => undefined);
-    return Promise.reject(abortError(signal));
+    return Promise.reject(createAbortError(signal));
   }
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortError(signal));
+  const onAbort = (): void => reject(createAbortError(signal));
   signal.addEventListener('abort', onAbort, { once: true });
   return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort));
 }
 
 /** The signal's reason as an error, whatever it was aborted with. */
-export function abortError(signal: AbortSignal): Error {
+export function createAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException(String(signal.reason), 'AbortError');
 }

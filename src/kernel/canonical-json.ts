@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { parseDigest, type Digest } from './ids.ts';
 
 /** JSON with sorted keys and no white space: equal values have equal texts. Undefined members are left out. */
-export function canonicalJson(value: unknown): string {
+export function formatCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => (isPlainObject(member) ? sortKeys(member) : member));
 }
 
-export function digestOf(bytes: string | Uint8Array): Digest {
+export function digestBytes(bytes: string | Uint8Array): Digest {
   return parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`);
 }
 

@@ -1,4 +1,4 @@
-import { abortError } from './abort.ts';
+import { createAbortError } from './abort.ts';
 
 /** What Node's timers hold: a longer delay would end after 1 ms. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -34,7 +34,7 @@ export const systemClock: Clock = {
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   if (signal?.aborted) {
-    reject(abortError(signal));
+    reject(createAbortError(signal));
     return promise;
   }
   const timer = clock.after(delayMs, () => {
@@ -43,7 +43,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
   function abort(): void {
     timer[Symbol.dispose]();
-    if (signal) reject(abortError(signal));
+    if (signal) reject(createAbortError(signal));
   }
   signal?.addEventListener('abort', abort, { once: true });
   return promise;

@@ -31,6 +31,6 @@ export class InfrastructureError extends MusterError {
 }
 
 /** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
+export function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

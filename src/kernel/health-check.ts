@@ -14,6 +14,6 @@ export interface HealthCheck {
   run(signal: AbortSignal): Promise<Finding>;
 }
 
-export function ok(found: string): Finding {
+export function toOkFinding(found: string): Finding {
   return { status: 'ok', found };
 }

@@ -16,6 +16,6 @@ export function createSeededRandom(purpose: string, seed: number): Random {
 }
 
 /** Uniform among 0 … count − 1. */
-export function randomIndex(random: Random, count: number): number {
+export function drawIndex(random: Random, count: number): number {
   return Math.floor(random() * count);
 }

@@ -3,7 +3,7 @@ import type { WorkOut } from '../aggregation/results/distribution-figures.ts';
 import { PrefixFold, type RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { OfficialStatistics } from '../aggregation/results/statistics.ts';
 import type { StoppingRule } from '../aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../aggregation/stopping/stopping.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
@@ -33,7 +33,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
 
   constructor({ suite, suiteFiles, checkpoint, config, sink, journal }: EvaluationOptions) {
     this.#suite = suite;
-    this.#rule = stoppingRule(suite.stop, suite.bounds);
+    this.#rule = createStoppingRule(suite.stop, suite.bounds);
     const allocation = allocationOf(suite);
     this.#allocation = allocation;
     this.#fold = new PrefixFold({

@@ -1,6 +1,6 @@
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
 import { CreationHistory } from './planning/creation-history.ts';
 import { EndedEarlyError } from './ports/ended-early-error.ts';
@@ -121,7 +121,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       isolation: this.#lifecycle.isolation ?? this.#preparation?.isolation,
       swept: this.#preparation?.swept,
       lastErrors: {
-        creation: lastError === undefined ? undefined : messageOf(lastError),
+        creation: lastError === undefined ? undefined : getMessage(lastError),
         destruction: this.#lifecycle.destructionError,
         sweep: this.#preparation?.sweepError,
       },
@@ -163,7 +163,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   #creationError(): Error {
     const { failures, lastError } = this.#lifecycle.creation;
     if (lastError instanceof InputError) return lastError;
-    const failed = `${failures} attempts in a row failed, the last one with: ${messageOf(lastError)}`;
+    const failed = `${failures} attempts in a row failed, the last one with: ${getMessage(lastError)}`;
     if (lastError instanceof EndedEarlyError) {
       const remedy = 'mend the template: its python, imports, command or limits; "muster doctor" tries it';
       return new InputError('runner.cannot-start', `the template's program does not start: ${failed}; ${remedy}`, { cause: lastError });

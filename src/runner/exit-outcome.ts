@@ -9,7 +9,7 @@ import type { Killed } from './played-episode.ts';
  * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program is taken for lost first and
  * played again elsewhere; only an episode whose program is killed every time is the cause of it (orchestrator/arm/retry.ts).
  */
-export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | undefined {
+export function toExitOutcome(exit: SandboxExit, stderrTail: string): Outcome | undefined {
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';
   switch (exit.kind) {
     case 'exited':

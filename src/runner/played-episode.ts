@@ -35,7 +35,7 @@ export interface Collected {
 }
 
 /** @param metrics names that were asked for: what else a runner sends is not kept. */
-export function outcomeOfFrame(frame: EpisodeFrame, metrics: readonly string[]): Outcome {
+export function toFrameOutcome(frame: EpisodeFrame, metrics: readonly string[]): Outcome {
   switch (frame.type) {
     case 'completed':
       return { kind: 'completed', return: frame.return, length: frame.length, metrics: pickMetrics(frame.metrics, metrics) };

@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Exposure } from '../pool/ports/exposure.ts';
 import type { EpisodeFrame, LoadFrame } from './frames.ts';
-import { type Killed, outcomeOfFrame, type PlayedEpisode } from './played-episode.ts';
+import { type Killed, toFrameOutcome, type PlayedEpisode } from './played-episode.ts';
 import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -89,7 +89,7 @@ export class Playing {
     this.#listener.onPlayed({
       index: due.index,
       checkpoint: this.#policy,
-      outcome: outcomeOfFrame(frame, this.#metrics),
+      outcome: toFrameOutcome(frame, this.#metrics),
       seconds,
       killed: false,
       ...(frame.forward === undefined ? {} : { forwardSeconds: Math.min(frame.forward, seconds) }),

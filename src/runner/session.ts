@@ -6,7 +6,7 @@ import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
 import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
-import { describeExit, hasEndedByItself, isForGood, findKilledProgram, outcomeOfExit } from './exit-outcome.ts';
+import { describeExit, hasEndedByItself, isForGood, findKilledProgram, toExitOutcome } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
 import {
@@ -246,7 +246,7 @@ export class RunnerSession implements Occupant {
 
   #onExit(exit: SandboxExit): void {
     const stderr = this.#channel.takeStderr();
-    const outcome = outcomeOfExit(exit, stderr);
+    const outcome = toExitOutcome(exit, stderr);
     const reason = describeExit(exit) + (stderr ? `; last words: ${stderr.trim()}` : '');
     this.#close(reason, outcome, findKilledProgram(exit), startErrorOf(exit, reason));
   }

@@ -1,4 +1,4 @@
-import { abortError } from '../kernel/abort.ts';
+import { createAbortError } from '../kernel/abort.ts';
 import type { PlayedEpisode } from './played-episode.ts';
 
 /** Episodes that have been played and not been taken yet, and the wait for them. */
@@ -28,7 +28,7 @@ export class UnclaimedEpisodes {
   /** Resolves once there are some or none will come. @throws the signal's reason when it is aborted before. */
   async arrival(signal: AbortSignal): Promise<void> {
     while (this.#played.length === 0 && !this.#hasEnded) {
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       this.#heed(signal);
       await this.#news.promise;
       this.#news = Promise.withResolvers();

@@ -3,7 +3,7 @@ import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-lo
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
-import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
 import { createConclusion } from './orders/concluded.ts';
@@ -18,8 +18,8 @@ import { News } from './playing/news.ts';
 import { Retention, type RetentionConfig } from './upkeep/retention.ts';
 import type { QuotaGate } from './acceptance/quota-gate.ts';
 import { acceptRepeated } from './acceptance/repetition.ts';
-import { sideBySide } from './acceptance/side-by-side.ts';
-import { namedByUri, createOrder, type Submission } from './acceptance/submission.ts';
+import { runSideBySide } from './acceptance/side-by-side.ts';
+import { listContentNamedByUri, createOrder, type Submission } from './acceptance/submission.ts';
 
 export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
@@ -102,12 +102,12 @@ export class EvaluationService {
     if (earlier) return earlier;
     if (submission.webhook) this.#assertWebhook(submission.webhook.url);
     using room = new DisposableStack();
-    const [, evaluation] = await sideBySide(
+    const [, evaluation] = await runSideBySide(
       async () => room.use(await gate.submission(principal)),
       (either) => createOrder(submission, principal, newId(), library, either),
       signal,
     );
-    await use.bring(principal, namedByUri(submission.question, evaluation.request));
+    await use.bring(principal, listContentNamedByUri(submission.question, evaluation.request));
     const repeated = await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency);
     if (!repeated) await turns.next();
     const acceptance = repeated ?? (await store.evaluations.accept(evaluation, idempotency));
@@ -227,7 +227,7 @@ export class EvaluationService {
     try {
       await this.#cancelOlder(accepted, run, version);
     } catch (error) {
-      log.warn({ evaluation: id, error: messageOf(error) }, 'older versions of the run could not be cancelled');
+      log.warn({ evaluation: id, error: getMessage(error) }, 'older versions of the run could not be cancelled');
     }
   }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allocatedScore } from '../../src/aggregation/allocation/allocation.ts';
-import { proportionalDesign, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import { allocateScore } from '../../src/aggregation/allocation/allocation.ts';
+import { designProportionally, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 
 const known = (value: number): Score => ({ low: value, high: value });
@@ -18,13 +18,13 @@ const uneven: SamplingDesign = {
 };
 
 test('a return of a task that is seldom drawn counts more', () => {
-  expect(allocatedScore(uneven, 0, known(0.5)).low).toBeCloseTo(0.65 + 2.5 * 0.1, 12);
-  expect(allocatedScore(uneven, 1, known(0.5)).low).toBeCloseTo(0.65 - 0.625 * 0.4, 12);
-  expect(allocatedScore(uneven, 1, known(0.9)).low).toBe(0.65);
+  expect(allocateScore(uneven, 0, known(0.5)).low).toBeCloseTo(0.65 + 2.5 * 0.1, 12);
+  expect(allocateScore(uneven, 1, known(0.5)).low).toBeCloseTo(0.65 - 0.625 * 0.4, 12);
+  expect(allocateScore(uneven, 1, known(0.9)).low).toBe(0.65);
 });
 
 test('it says what was returned, and in which range it had to lie', () => {
-  expect(allocatedScore(uneven, 0, { low: 0, high: 1 })).toEqual({
+  expect(allocateScore(uneven, 0, { low: 0, high: 1 })).toEqual({
     low: expect.closeTo(-0.35, 12),
     high: expect.closeTo(2.15, 12),
     returned: { low: 0, high: 1 },
@@ -55,8 +55,8 @@ test('whatever the probabilities and centres, its expectation is the mean of the
       const design: SamplingDesign = { tasks: designed, upTo: [], centre, range: undefined };
       // Each task returns its mean and a spread more or less, each half of the time.
       const expectation = drawn.reduce((sum, { mean, spread }, k) => {
-        const above = allocatedScore(design, k, known(mean + spread)).low;
-        const below = allocatedScore(design, k, known(mean - spread)).low;
+        const above = allocateScore(design, k, known(mean + spread)).low;
+        const below = allocateScore(design, k, known(mean - spread)).low;
         return sum + ((designed[k]?.probability ?? 0) * (above + below)) / 2;
       }, 0);
       const suiteMean = drawn.reduce((sum, { weight, mean }) => sum + (weight / weights) * mean, 0);
@@ -68,27 +68,27 @@ test('whatever the probabilities and centres, its expectation is the mean of the
 test('an unresolved episode could have counted for all that its return could have been', () => {
   fc.assert(
     fc.property(unit, fc.constantFrom(0, 1), (value, task) => {
-      const unresolved = allocatedScore(uneven, task, { low: 0, high: 1 });
-      const resolved = allocatedScore(uneven, task, known(value));
+      const unresolved = allocateScore(uneven, task, { low: 0, high: 1 });
+      const resolved = allocateScore(uneven, task, known(value));
       expect(resolved.low).toBe(resolved.high);
       expect(unresolved.low).toBeLessThanOrEqual(resolved.low);
       expect(unresolved.high).toBeGreaterThanOrEqual(resolved.high);
     }),
   );
-  const { low, high } = allocatedScore({ ...uneven, range: undefined }, 0, { low: -Infinity, high: Infinity });
+  const { low, high } = allocateScore({ ...uneven, range: undefined }, 0, { low: -Infinity, high: Infinity });
   expect([low, high]).toEqual([-Infinity, Infinity]);
 });
 
 test('a task that is drawn as often as it weighs, with nothing expected of it, counts as what it returns, to the bit', () => {
-  const design = proportionalDesign([0.1, 0.7, 0.2], { low: -3, high: 7 });
+  const design = designProportionally([0.1, 0.7, 0.2], { low: -3, high: 7 });
   fc.assert(
     fc.property(fc.double({ min: -3, max: 7, noNaN: true }), fc.nat(2), (value, task) => {
-      const score = allocatedScore(design, task, known(value));
+      const score = allocateScore(design, task, known(value));
       expect([score.low, score.high, score.range]).toEqual([value + 0, value + 0, { low: -3, high: 7 }]);
     }),
   );
 });
 
 test('there is no third task', () => {
-  expect(() => allocatedScore(uneven, 2, known(0))).toThrow(RangeError);
+  expect(() => allocateScore(uneven, 2, known(0))).toThrow(RangeError);
 });

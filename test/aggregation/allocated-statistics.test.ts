@@ -7,7 +7,7 @@ import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
 import type { OfficialStatistics } from '../../src/aggregation/results/statistics.ts';
 import type { Score, Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { seedStreams } from '../../src/kernel/seeds.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -54,7 +54,7 @@ function evaluate(tasks: readonly Task[], { stop, adaptive = true, budgetEpisode
     tasks: tasks.map(({ weight }, task) => ({ name: `task ${task}`, weight })),
     metrics: [],
     success: { threshold: 0.5, k: [1] },
-    rule: stoppingRule(stop, bounds),
+    rule: createStoppingRule(stop, bounds),
     allocation: adaptive ? inside : undefined,
     budgetEpisodes,
     windowSize: 1,
@@ -189,7 +189,7 @@ describe('with adaptive allocation', () => {
       ],
       metrics: ['x'],
       success: { threshold: 1, k: [1] },
-      rule: stoppingRule(fixed(1000), unit),
+      rule: createStoppingRule(fixed(1000), unit),
       allocation,
       windowSize: 1,
     });

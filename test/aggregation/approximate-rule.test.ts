@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ApproximateRule } from '../../src/aggregation/stopping/approximate-rule.ts';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { adjustedInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { computeAdjustedInterval } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -16,7 +16,7 @@ const known = (value: number): Score => ({ low: value, high: value });
 function adjusted(values: readonly number[], confidence = 0.95): { low: number; high: number } {
   const moments = new Moments();
   for (const value of values) moments.add(value);
-  const interval = adjustedInterval(moments, bounds, confidence);
+  const interval = computeAdjustedInterval(moments, bounds, confidence);
   if (interval === undefined) throw new Error('expected an interval');
   return { low: interval.low, high: interval.high };
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { AsymptoticRule } from '../../src/aggregation/stopping/asymptotic-rule.ts';
 import { AsymptoticSequence } from '../../src/aggregation/stopping/asymptotic-sequence.ts';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { halfWidthOf } from '../../src/aggregation/intervals/intervals.ts';
+import { computeHalfWidth } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -45,7 +45,7 @@ test('unbounded returns: stops at the first episode at which the interval is nar
   const values: number[] = [];
   while (!rule.satisfied()) {
     const interval = rule.interval();
-    expect(interval === undefined ? Infinity : halfWidthOf(interval)).toBeGreaterThan(options.halfWidth);
+    expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeGreaterThan(options.halfWidth);
     expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
     values.push(lognormal(random, 0.5));
     rule.fold(known(values.at(-1) ?? 0));

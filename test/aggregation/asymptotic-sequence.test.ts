@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AsymptoticSequence } from '../../src/aggregation/stopping/asymptotic-sequence.ts';
-import { halfWidthOf } from '../../src/aggregation/intervals/intervals.ts';
+import { computeHalfWidth } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 
 function momentsOf(values: Iterable<number>): Moments {
@@ -65,8 +65,8 @@ test('in the limit bounds make no difference, and the interval never reaches bey
       expect(bounded?.high).toBeLessThanOrEqual(bounds.high);
       const [far, farBounded] = [sequence.interval(at(1e9)), sequence.interval(at(1e9), { low: -10, high: 10 })];
       if (far === undefined || farBounded === undefined) throw new Error('expected intervals');
-      expect(Math.abs(farBounded.low - far.low) / halfWidthOf(far)).toBeLessThan(0.01);
-      expect(Math.abs(farBounded.high - far.high) / halfWidthOf(far)).toBeLessThan(0.01);
+      expect(Math.abs(farBounded.low - far.low) / computeHalfWidth(far)).toBeLessThan(0.01);
+      expect(Math.abs(farBounded.high - far.high) / computeHalfWidth(far)).toBeLessThan(0.01);
     }),
   );
 });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { accelerationOfMean, bcaEnds, bcaInterval, MOST_BCA_VALUES } from '../../src/aggregation/resampling/bca.ts';
-import { percentileEnds } from '../../src/aggregation/resampling/bootstrap.ts';
+import { computeAcceleration, computeBcaEnds, computeBcaInterval, MOST_BCA_VALUES } from '../../src/aggregation/resampling/bca.ts';
+import { computePercentileEnds } from '../../src/aggregation/resampling/bootstrap.ts';
 import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.uniqueArray(fc.integer({ min: -1000, max: 1000 }), { minLength: 5, maxLength: 40 });
@@ -15,39 +15,39 @@ test('the closed form of the acceleration is what the jackknife gives', () => {
       const centre = without.reduce((sum, mean) => sum + mean, 0) / without.length;
       const power = (exponent: number): number => without.reduce((sum, mean) => sum + (centre - mean) ** exponent, 0);
       const mean = total / values.length;
-      expect(accelerationOfMean(values.map((value) => value - mean))).toBeCloseTo(power(3) / (6 * power(2) ** 1.5), 9);
+      expect(computeAcceleration(values.map((value) => value - mean))).toBeCloseTo(power(3) / (6 * power(2) ** 1.5), 9);
     }),
   );
 });
 
 test('without bias and acceleration it is the percentile interval', () => {
   const replicates = Array.from({ length: 400 }, (_, position) => position - 199.5);
-  const ends = bcaEnds(0, 0, replicates, 0.9);
-  const plain = percentileEnds(replicates, 0.9);
+  const ends = computeBcaEnds(0, 0, replicates, 0.9);
+  const plain = computePercentileEnds(replicates, 0.9);
   expect(ends?.low).toBeCloseTo(plain?.low ?? Number.NaN, 9);
   expect(ends?.high).toBeCloseTo(plain?.high ?? Number.NaN, 9);
 });
 
 test('a tail to the right moves both ends to the right', () => {
   const replicates = Array.from({ length: 1001 }, (_, position) => position - 500);
-  const [straight, moved] = [bcaEnds(0, 0, replicates, 0.95), bcaEnds(0, 0.05, replicates, 0.95)];
+  const [straight, moved] = [computeBcaEnds(0, 0, replicates, 0.95), computeBcaEnds(0, 0.05, replicates, 0.95)];
   expect(moved?.low).toBeGreaterThan(straight?.low ?? Number.NaN);
   expect(moved?.high).toBeGreaterThan(straight?.high ?? Number.NaN);
 });
 
 test('an estimate outside of all replicates, or an acceleration beyond reason, has no interval', () => {
-  expect(bcaEnds(5, 0, [1, 2, 3], 0.95)).toBeUndefined();
-  expect(bcaEnds(0, 0, [1, 2, 3], 0.95)).toBeUndefined();
-  expect(bcaEnds(2, 10, [1, 2, 3], 0.95)).toBeUndefined();
-  expect(bcaEnds(2, Number.NaN, [1, 2, 3], 0.95)).toBeUndefined();
+  expect(computeBcaEnds(5, 0, [1, 2, 3], 0.95)).toBeUndefined();
+  expect(computeBcaEnds(0, 0, [1, 2, 3], 0.95)).toBeUndefined();
+  expect(computeBcaEnds(2, 10, [1, 2, 3], 0.95)).toBeUndefined();
+  expect(computeBcaEnds(2, Number.NaN, [1, 2, 3], 0.95)).toBeUndefined();
 });
 
 test('the same returns give the same interval, and moved or stretched ones a moved or stretched one', () => {
   fc.assert(
     fc.property(returns, fc.constantFrom(2, 0.5, 16), fc.constantFrom(-64, 0, 4096), (values, factor, offset) => {
-      const plain = bcaInterval(sorted(values), 0.95);
-      expect(bcaInterval(sorted(values), 0.95)).toEqual(plain);
-      const changed = bcaInterval(
+      const plain = computeBcaInterval(sorted(values), 0.95);
+      expect(computeBcaInterval(sorted(values), 0.95)).toEqual(plain);
+      const changed = computeBcaInterval(
         sorted(values).map((value) => factor * value + offset),
         0.95,
       );
@@ -63,7 +63,7 @@ test('it covers the mean of a skewed distribution about as often as it says', ()
   let covered = 0;
   for (let run = 0; run < 300; run += 1) {
     const values = sorted(Array.from({ length: 60 }, () => -Math.log(1 - random())));
-    const found = bcaInterval(values, 0.95);
+    const found = computeBcaInterval(values, 0.95);
     if (found && found.low <= 1 && found.high >= 1) covered += 1;
   }
   // Near 93.5 % for 60 values of an exponential distribution, with a standard deviation of 1.4 % over 300 runs.
@@ -72,12 +72,12 @@ test('it covers the mean of a skewed distribution about as often as it says', ()
 });
 
 test('too few values, too many, equal ones and ones beyond floating point have no interval', () => {
-  expect(bcaInterval([], 0.95)).toBeUndefined();
-  expect(bcaInterval([1], 0.95)).toBeUndefined();
-  expect(bcaInterval([2, 2, 2], 0.95)).toBeUndefined();
-  expect(bcaInterval([-1e300, 0, 1e300], 0.95)).toBeUndefined();
+  expect(computeBcaInterval([], 0.95)).toBeUndefined();
+  expect(computeBcaInterval([1], 0.95)).toBeUndefined();
+  expect(computeBcaInterval([2, 2, 2], 0.95)).toBeUndefined();
+  expect(computeBcaInterval([-1e300, 0, 1e300], 0.95)).toBeUndefined();
   expect(
-    bcaInterval(
+    computeBcaInterval(
       Array.from({ length: MOST_BCA_VALUES + 1 }, (_, value) => value),
       0.95,
     ),

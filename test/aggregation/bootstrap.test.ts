@@ -2,40 +2,40 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   LARGEST_RESAMPLE,
-  percentileEnds,
-  replicatesFor,
-  resampledMeans,
-  resamplingPlan,
-  shrunkenEnds,
+  computePercentileEnds,
+  countReplicates,
+  resampleMeans,
+  planResampling,
+  computeShrunkenEnds,
 } from '../../src/aggregation/resampling/bootstrap.ts';
-import { cellsOf, countDraws, distinctValues } from '../../src/aggregation/resampling/counted-resample.ts';
+import { findCells, countDraws, findDistinctValues } from '../../src/aggregation/resampling/counted-resample.ts';
 import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const numbers = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -5, max: 5, noNaN: true })), { minLength: 1 });
 
 test('percentile ends cut off equal shares of the replicates, whatever their order', () => {
   const replicates = Array.from({ length: 101 }, (_, position) => 100 - position);
-  expect(percentileEnds(replicates, 0.9)).toEqual({ low: expect.closeTo(5, 12), high: expect.closeTo(95, 12) });
-  expect(percentileEnds([...replicates.slice(10), Infinity, Infinity, Infinity], 0.99)).toBeUndefined();
+  expect(computePercentileEnds(replicates, 0.9)).toEqual({ low: expect.closeTo(5, 12), high: expect.closeTo(95, 12) });
+  expect(computePercentileEnds([...replicates.slice(10), Infinity, Infinity, Infinity], 0.99)).toBeUndefined();
 });
 
 test('draws are bounded in all, and so is each resample', () => {
-  expect(replicatesFor(10)).toBe(1000);
-  expect(resamplingPlan([7, 1])).toEqual({ draws: [7, 1], share: 1, replicates: 1000 });
-  expect(resamplingPlan([LARGEST_RESAMPLE])).toEqual({ draws: [LARGEST_RESAMPLE], share: 1, replicates: 1000 });
-  expect(resamplingPlan([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [1500, 500], share: 0.25, replicates: 1000 });
+  expect(countReplicates(10)).toBe(1000);
+  expect(planResampling([7, 1])).toEqual({ draws: [7, 1], share: 1, replicates: 1000 });
+  expect(planResampling([LARGEST_RESAMPLE])).toEqual({ draws: [LARGEST_RESAMPLE], share: 1, replicates: 1000 });
+  expect(planResampling([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [1500, 500], share: 0.25, replicates: 1000 });
 });
 
 test('a stratum is never left out of a resample, and the share says what is really drawn', () => {
-  const { draws, share } = resamplingPlan([99_000, ...Array.from({ length: 1000 }, () => 1)]);
+  const { draws, share } = planResampling([99_000, ...Array.from({ length: 1000 }, () => 1)]);
   expect(draws.slice(0, 2)).toEqual([1980, 1]);
   expect(share).toBe(0.0298);
 });
 
 test('ends of a resample of a quarter of the values are drawn in by half', () => {
   const replicates = Array.from({ length: 101 }, (_, position) => position);
-  expect(shrunkenEnds(replicates, 0.9, 45, 0.25)).toEqual({ low: expect.closeTo(25, 12), high: expect.closeTo(70, 12) });
-  expect(shrunkenEnds(replicates, 0.9, 45, 1)).toEqual(percentileEnds(replicates, 0.9));
+  expect(computeShrunkenEnds(replicates, 0.9, 45, 0.25)).toEqual({ low: expect.closeTo(25, 12), high: expect.closeTo(70, 12) });
+  expect(computeShrunkenEnds(replicates, 0.9, 45, 1)).toEqual(computePercentileEnds(replicates, 0.9));
 });
 
 test('every value has the cell of its distinct value', () => {
@@ -44,10 +44,10 @@ test('every value has the cell of its distinct value', () => {
       // 0 and -0 are one value, though they compare as two.
       const values = all.map((value) => value + 0);
       const sorted = Float64Array.from(values).sort();
-      const distinct = distinctValues(sorted);
+      const distinct = findDistinctValues(sorted);
       expect(new Set(distinct).size).toBe(distinct.length);
       const picked = Float64Array.from(picks, (pick) => values[pick % values.length] ?? Number.NaN).sort();
-      expect(Array.from(cellsOf(picked, distinct), (cell) => distinct[cell])).toEqual(Array.from(picked));
+      expect(Array.from(findCells(picked, distinct), (cell) => distinct[cell])).toEqual(Array.from(picked));
     }),
   );
 });
@@ -83,7 +83,7 @@ test('the two draws from one random number have nothing to do with each other', 
 
 test('resampled means spread like the mean of so many values', () => {
   const values = Float64Array.from({ length: 400 }, (_, position) => position % 2);
-  const means = resampledMeans(createSeededRandom('test', 2), values, 2000);
+  const means = resampleMeans(createSeededRandom('test', 2), values, 2000);
   const centre = means.reduce((sum, mean) => sum + mean, 0) / means.length;
   const variance = means.reduce((sum, mean) => sum + (mean - centre) ** 2, 0) / means.length;
   expect(centre).toBeCloseTo(0.5, 2);

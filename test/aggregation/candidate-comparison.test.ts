@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CandidateComparison, type CandidateFigures } from '../../src/aggregation/comparison/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { planComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
 import type { ComparisonQuestion } from '../../src/aggregation/comparison/comparison-terms.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { InputError } from '../../src/kernel/errors.ts';
@@ -16,7 +16,7 @@ const question: ComparisonQuestion = {
 };
 
 const comparison = (given: Partial<ComparisonQuestion> = {}): CandidateComparison =>
-  new CandidateComparison('new', comparisonTerms({ ...question, ...given }));
+  new CandidateComparison('new', planComparisonTerms({ ...question, ...given }));
 
 const known = (value: number): Score => ({ low: value, high: value });
 const lost: Score = { low: 0, high: 10 };

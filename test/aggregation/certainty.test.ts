@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
-import { certainty } from '../../src/aggregation/results/certainty.ts';
+import { computeCertainty } from '../../src/aggregation/results/certainty.ts';
 
 test('the price of certainty is what was played beyond the episodes that a known variance would have needed', () => {
   // (1.959964 · 0.5 / 0.1)² = 96.04
-  expect(certainty(150, 0.5, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 97, extraEpisodes: 53 });
+  expect(computeCertainty(150, 0.5, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 97, extraEpisodes: 53 });
 });
 
 test('it is negative when the evaluation ended before', () => {
-  expect(certainty(50, 0.5, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 97, extraEpisodes: -47 });
+  expect(computeCertainty(50, 0.5, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 97, extraEpisodes: -47 });
 });
 
 test('a mean takes two episodes, however little they differ', () => {
-  expect(certainty(30, 0, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 2, extraEpisodes: 28 });
+  expect(computeCertainty(30, 0, 0.1, 0.95)).toEqual({ knownVarianceEpisodes: 2, extraEpisodes: 28 });
 });
 
 test('the unit of the return does not matter', () => {
-  expect(certainty(150, 500, 100, 0.95)).toEqual(certainty(150, 0.5, 0.1, 0.95));
+  expect(computeCertainty(150, 500, 100, 0.95)).toEqual(computeCertainty(150, 0.5, 0.1, 0.95));
 });
 
 test('what cannot be counted is left open', () => {
-  expect(certainty(30, Infinity, 0.1, 0.95)).toBeUndefined();
-  expect(certainty(30, 1e300, 0.1, 0.95)).toBeUndefined();
+  expect(computeCertainty(30, Infinity, 0.1, 0.95)).toBeUndefined();
+  expect(computeCertainty(30, 1e300, 0.1, 0.95)).toBeUndefined();
 });

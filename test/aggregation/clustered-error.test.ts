@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clusteredError } from '../../src/aggregation/intervals/clustered-error.ts';
+import { computeClusteredError } from '../../src/aggregation/intervals/clustered-error.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 
 const clusters = fc.array(fc.record({ count: fc.integer({ min: 1, max: 50 }), mean: fc.double({ min: -10, max: 10, noNaN: true }) }), {
@@ -19,7 +19,7 @@ test('of clusters of one value each it is the plain standard error', () => {
       (values) => {
         const moments = new Moments();
         for (const value of values) moments.add(value);
-        const found = clusteredError(values.map((mean) => ({ count: 1, mean })));
+        const found = computeClusteredError(values.map((mean) => ({ count: 1, mean })));
         expect(found).toBeCloseTo(moments.standardError ?? Number.NaN, 9);
       },
     ),
@@ -28,21 +28,21 @@ test('of clusters of one value each it is the plain standard error', () => {
 
 test('of equal values within clusters it is the standard error of the clusters: more of the same tell nothing', () => {
   const rates = [0.1, 0.7, 0.4, 0.9];
-  const few = clusteredError(rates.map((mean) => ({ count: 1, mean })));
-  expect(clusteredError(rates.map((mean) => ({ count: 25, mean })))).toBeCloseTo(few ?? Number.NaN, 12);
+  const few = computeClusteredError(rates.map((mean) => ({ count: 1, mean })));
+  expect(computeClusteredError(rates.map((mean) => ({ count: 25, mean })))).toBeCloseTo(few ?? Number.NaN, 12);
 });
 
 test('the order of the tasks does not matter, an offset neither; a stretch stretches it', () => {
   fc.assert(
     fc.property(clusters, (given) => {
-      const plain = clusteredError(given) ?? Number.NaN;
-      expect(clusteredError(given.toReversed())).toBeCloseTo(plain, 9);
-      expect(clusteredError(given.map(({ count, mean }) => ({ count, mean: 8 * mean - 100 })))).toBeCloseTo(8 * plain, 9);
+      const plain = computeClusteredError(given) ?? Number.NaN;
+      expect(computeClusteredError(given.toReversed())).toBeCloseTo(plain, 9);
+      expect(computeClusteredError(given.map(({ count, mean }) => ({ count, mean: 8 * mean - 100 })))).toBeCloseTo(8 * plain, 9);
     }),
   );
 });
 
 test('one cluster tells nothing of others', () => {
-  expect(clusteredError([{ count: 100, mean: 3 }])).toBeUndefined();
-  expect(clusteredError([])).toBeUndefined();
+  expect(computeClusteredError([{ count: 100, mean: 3 }])).toBeUndefined();
+  expect(computeClusteredError([])).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CandidateComparison } from '../../src/aggregation/comparison/candidate-comparison.ts';
 import type { Decision } from '../../src/aggregation/comparison/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { planComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
 import type { ComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
 import { EquivalenceEvidence } from '../../src/aggregation/comparison/equivalence-evidence.ts';
 import { PairedEvidence } from '../../src/aggregation/comparison/paired-evidence.ts';
@@ -52,7 +52,7 @@ const byEvidence =
 
 function termsWith(margin: number): ComparisonTerms {
   const failureScores = { timeout: 0, crash: 0 };
-  return comparisonTerms({ bounds: { low: 0, high: 1 }, failureScores, confidence: 0.95, margin, candidates: 1 });
+  return planComparisonTerms({ bounds: { low: 0, high: 1 }, failureScores, confidence: 0.95, margin, candidates: 1 });
 }
 
 function endings(compare: Compare, draw: Draw, runs: number): readonly Ending[] {

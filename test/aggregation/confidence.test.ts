@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { planComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
 import { LARGEST_CONFIDENCE } from '../../src/aggregation/intervals/confidence.ts';
 import { officialComparisonSchema } from '../../src/aggregation/comparison/comparison-statistics.ts';
 import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
 import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { stoppingSchema } from '../../src/orchestrator/suite/suite.ts';
 import { newComparisonSchema } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 
@@ -39,7 +39,7 @@ test.each(EXTREME)('with confidence %d each rule gives all its figures, however 
     for (const returned of Object.values(COURSES)) {
       for (const declared of stop.rule === 'fixed' || stop.rule === 'asymptotic' ? [bounds, undefined] : [bounds]) {
         const success = { threshold: 5, k: [1, 2] };
-        const rule = stoppingRule(stoppingSchema.parse(stop), declared);
+        const rule = createStoppingRule(stoppingSchema.parse(stop), declared);
         const fold = new PrefixFold({
           bounds: declared,
           failureScores,
@@ -63,8 +63,8 @@ test('a confidence that cannot be told from 1 is refused before anything is play
   for (const confidence of [TOO_LARGE, 1, 2, Infinity, 0.5, 0, -1, Number.NaN]) {
     for (const stop of rules(confidence)) {
       expect(stoppingSchema.safeParse(stop).success).toBe(false);
-      expect(() => stoppingRule(stop, bounds)).toThrow(expect.objectContaining({ kind: 'input', code: 'stop.invalid' }));
-      expect(() => stoppingRule(stop, bounds)).toThrow(largest);
+      expect(() => createStoppingRule(stop, bounds)).toThrow(expect.objectContaining({ kind: 'input', code: 'stop.invalid' }));
+      expect(() => createStoppingRule(stop, bounds)).toThrow(largest);
     }
     expect(() => terms(confidence, 1)).toThrow(expect.objectContaining({ kind: 'input', code: 'comparison.invalid' }));
   }
@@ -109,6 +109,6 @@ test.each(EXTREME.filter((confidence) => confidence <= 1 - 2 * 2 ** -52))(
   },
 );
 
-function terms(confidence: number, candidates: number, margin = 0): ReturnType<typeof comparisonTerms> {
-  return comparisonTerms({ bounds, failureScores, confidence, margin, candidates });
+function terms(confidence: number, candidates: number, margin = 0): ReturnType<typeof planComparisonTerms> {
+  return planComparisonTerms({ bounds, failureScores, confidence, margin, candidates });
 }

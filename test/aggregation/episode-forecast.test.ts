@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SequentialStop } from '../../src/aggregation/forecast/affordable-simulation.ts';
 import { EpisodeSimulation, type EpisodeForecast } from '../../src/aggregation/forecast/episode-forecast.ts';
-import { leastEpisodes } from '../../src/aggregation/stopping/reach.ts';
-import { resampledReturns, twoValuedReturns, type SimulatedReturns } from '../../src/aggregation/forecast/simulated-returns.ts';
+import { computeLeastEpisodes } from '../../src/aggregation/stopping/reach.ts';
+import { resampleReturns, createTwoValuedReturns, type SimulatedReturns } from '../../src/aggregation/forecast/simulated-returns.ts';
 
 const UNIT = { low: 0, high: 1 };
 const PRECISE = { halfWidth: 0.05, confidence: 0.95 };
@@ -13,7 +13,7 @@ const RULES = {
   asymptotic: { rule: 'asymptotic', ...PRECISE, tightestAt: 500 },
 } as const;
 
-const successes = (share: number): SimulatedReturns => twoValuedReturns(0, 1, share);
+const successes = (share: number): SimulatedReturns => createTwoValuedReturns(0, 1, share);
 
 function forecast(stop: SequentialStop, returns: SimulatedReturns, budgetEpisodes?: number): EpisodeForecast {
   const simulation = new EpisodeSimulation({ stop, bounds: UNIT, returns, budgetEpisodes });
@@ -47,7 +47,7 @@ describe('a forecast of how many episodes a stopping rule takes', () => {
         expect(episodes.median).toBeLessThanOrEqual(episodes.high);
         expect(Object.values(episodes).every(Number.isSafeInteger)).toBe(true);
         expect(simulation).toMatchObject({ runs: 200, halfWidth });
-        expect(episodes.median).toBeGreaterThanOrEqual(leastEpisodes({ ...rule, halfWidth }, UNIT));
+        expect(episodes.median).toBeGreaterThanOrEqual(computeLeastEpisodes({ ...rule, halfWidth }, UNIT));
       }),
       { numRuns: 20 },
     );
@@ -65,7 +65,7 @@ describe('a forecast of how many episodes a stopping rule takes', () => {
 
   it('is wider when it rests on few recorded returns', () => {
     const scores = Array.from({ length: 40 }, (_, index) => (index % 10 === 0 ? 0 : 1));
-    const recorded = forecast(RULES.certified, resampledReturns([{ weight: 1, scores }])).episodes;
+    const recorded = forecast(RULES.certified, resampleReturns([{ weight: 1, scores }])).episodes;
     const assumed = forecast(RULES.certified, successes(0.9)).episodes;
     expect(recorded.low).toBeLessThan(assumed.low);
     expect(recorded.high).toBeGreaterThan(assumed.high);
@@ -83,9 +83,12 @@ describe('a budget of episodes', () => {
   });
 
   it('that is spent by the episode which satisfies the rule cuts nothing', () => {
-    const { median: always } = forecast(RULES.certified, twoValuedReturns(1, 1, 1)).episodes;
-    expect(forecast(RULES.certified, twoValuedReturns(1, 1, 1), always).shareCut).toBe(0);
-    expect(forecast(RULES.certified, twoValuedReturns(1, 1, 1), always - 1)).toMatchObject({ shareCut: 1, episodes: { high: always - 1 } });
+    const { median: always } = forecast(RULES.certified, createTwoValuedReturns(1, 1, 1)).episodes;
+    expect(forecast(RULES.certified, createTwoValuedReturns(1, 1, 1), always).shareCut).toBe(0);
+    expect(forecast(RULES.certified, createTwoValuedReturns(1, 1, 1), always - 1)).toMatchObject({
+      shareCut: 1,
+      episodes: { high: always - 1 },
+    });
   });
 });
 
@@ -102,7 +105,7 @@ describe('a half-width that takes more episodes than can be simulated', () => {
   });
 
   it('is extrapolated in proportion to 1/h where the limit on the bets decides, as with returns that hardly vary', () => {
-    const { episodes, simulation } = forecast({ ...RULES.certified, halfWidth: 0.0001 }, twoValuedReturns(1, 1, 1));
+    const { episodes, simulation } = forecast({ ...RULES.certified, halfWidth: 0.0001 }, createTwoValuedReturns(1, 1, 1));
     expect(simulation.halfWidth).toBeGreaterThan(0.0001);
     // From a direct simulation.
     expect(Math.abs(episodes.median / 21_854 - 1)).toBeLessThan(0.03);
@@ -111,14 +114,14 @@ describe('a half-width that takes more episodes than can be simulated', () => {
 
 describe('a rule that is never satisfied', () => {
   it('is given up, and that is told', () => {
-    const constant = resampledReturns([{ weight: 1, scores: [1, 1, 1] }]);
+    const constant = resampleReturns([{ weight: 1, scores: [1, 1, 1] }]);
     const { shareGivenUp, shareCut, episodes } = forecast(RULES.asymptotic, constant);
     expect({ shareGivenUp, shareCut }).toEqual({ shareGivenUp: 1, shareCut: 0 });
     expect(episodes.low).toBeGreaterThan(1000);
   });
 
   it('ends at a budget all the same', () => {
-    const constant = resampledReturns([{ weight: 1, scores: [1, 1, 1] }]);
+    const constant = resampleReturns([{ weight: 1, scores: [1, 1, 1] }]);
     expect(forecast(RULES.asymptotic, constant, 500)).toMatchObject({ shareCut: 1, shareGivenUp: 0, episodes: { median: 500 } });
   });
 });

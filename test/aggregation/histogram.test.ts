@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { histogram } from '../../src/aggregation/results/histogram.ts';
+import { computeHistogram } from '../../src/aggregation/results/histogram.ts';
 
-const of = (values: readonly number[]): ReturnType<typeof histogram> => histogram(values.toSorted((a, b) => a - b));
+const of = (values: readonly number[]): ReturnType<typeof computeHistogram> => computeHistogram(values.toSorted((a, b) => a - b));
 const repeated = (value: number, times: number): number[] => Array.from({ length: times }, () => value);
 
 const values = fc.oneof(
@@ -104,6 +104,6 @@ test('an offset moves the bins, and the counts stay', () => {
 });
 
 test('no values, and values that leave no room for edges, have none', () => {
-  expect(histogram([])).toBeUndefined();
+  expect(computeHistogram([])).toBeUndefined();
   expect(of([-1.7e308, 1.7e308])).toBeUndefined();
 });

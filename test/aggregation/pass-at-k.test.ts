@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allOf, anyOf, meanOverTasks } from '../../src/aggregation/resampling/pass-at-k.ts';
+import { estimatePassPowerK, estimatePassAtK, averageOverTasks } from '../../src/aggregation/resampling/pass-at-k.ts';
 import { SuccessResults } from '../../src/aggregation/results/success-results.ts';
 
 const attempts = fc
@@ -24,37 +24,37 @@ test('they are the shares of the subsets of k attempts in which any succeeds, an
   fc.assert(
     fc.property(attempts, ({ k, ...made }) => {
       const { any, all, of } = subsets(made, k);
-      expect(anyOf(made, k) ?? Number.NaN).toBeCloseTo(any / of, 12);
-      expect(allOf(made, k) ?? Number.NaN).toBeCloseTo(all / of, 12);
+      expect(estimatePassAtK(made, k) ?? Number.NaN).toBeCloseTo(any / of, 12);
+      expect(estimatePassPowerK(made, k) ?? Number.NaN).toBeCloseTo(all / of, 12);
     }),
     { numRuns: 50 },
   );
 });
 
 test('for one attempt both are the rate of success', () => {
-  expect(anyOf({ count: 8, successes: 3 }, 1)).toBeCloseTo(3 / 8, 15);
-  expect(allOf({ count: 8, successes: 3 }, 1)).toBe(3 / 8);
+  expect(estimatePassAtK({ count: 8, successes: 3 }, 1)).toBeCloseTo(3 / 8, 15);
+  expect(estimatePassPowerK({ count: 8, successes: 3 }, 1)).toBe(3 / 8);
 });
 
 test('more attempts than were made are beyond what is known', () => {
-  expect(anyOf({ count: 3, successes: 3 }, 4)).toBeUndefined();
-  expect(allOf({ count: 3, successes: 3 }, 4)).toBeUndefined();
+  expect(estimatePassAtK({ count: 3, successes: 3 }, 4)).toBeUndefined();
+  expect(estimatePassPowerK({ count: 3, successes: 3 }, 4)).toBeUndefined();
 });
 
 test('numbers of attempts whose binomials overflow are no problem', () => {
-  expect(anyOf({ count: 1_000_000, successes: 10_000 }, 100)).toBeCloseTo(1 - 0.99 ** 100, 3);
-  expect(allOf({ count: 1_000_000, successes: 990_000 }, 100)).toBeCloseTo(0.99 ** 100, 3);
+  expect(estimatePassAtK({ count: 1_000_000, successes: 10_000 }, 100)).toBeCloseTo(1 - 0.99 ** 100, 3);
+  expect(estimatePassPowerK({ count: 1_000_000, successes: 990_000 }, 100)).toBeCloseTo(0.99 ** 100, 3);
 });
 
 test('tasks count alike, and their spread makes the interval', () => {
   const rates = Array.from({ length: 40 }, (_, task) => (task % 4) / 3);
-  const mean = meanOverTasks(rates, 0.95);
+  const mean = averageOverTasks(rates, 0.95);
   expect(mean?.value).toBeCloseTo(0.5, 12);
   // The deviation of the rates is √(5/36); 1.96 of it over √40 to either side.
   expect((mean?.high ?? 0) - (mean?.low ?? 0)).toBeCloseTo(2 * 1.96 * Math.sqrt(5 / 36 / 40), 1);
-  expect(meanOverTasks(rates, 0.95)).toEqual(mean);
-  expect(meanOverTasks([0.3], 0.95)).toEqual({ value: 0.3, low: null, high: null });
-  expect(meanOverTasks([], 0.95)).toBeUndefined();
+  expect(averageOverTasks(rates, 0.95)).toEqual(mean);
+  expect(averageOverTasks([0.3], 0.95)).toEqual({ value: 0.3, low: null, high: null });
+  expect(averageOverTasks([], 0.95)).toBeUndefined();
 });
 
 const tasks = [

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import type { PrefixFoldOptions } from '../../src/aggregation/prefix-fold.ts';
 import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { FAILURE_CAUSES } from '../../src/kernel/outcome.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
@@ -25,7 +25,7 @@ function prefixFold({ stop = { rule: 'fixed', episodes: 6, confidence: 0.95 }, .
     windowSize: WINDOW,
     ...given,
   };
-  return new PrefixFold({ ...options, rule: stoppingRule(stop, options.bounds) });
+  return new PrefixFold({ ...options, rule: createStoppingRule(stop, options.bounds) });
 }
 
 const completed = (value: number, metrics: Record<string, number> = {}): Outcome => ({

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { probabilityOfImprovement } from '../../src/aggregation/resampling/probability-of-improvement.ts';
+import { computeProbabilityOfImprovement } from '../../src/aggregation/resampling/probability-of-improvement.ts';
 import type { TaskReturns } from '../../src/aggregation/resampling/probability-of-improvement.ts';
 import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
@@ -19,7 +19,7 @@ function byDefinition(tasks: readonly { candidate: readonly number[]; baseline: 
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
-const value = (tasks: readonly TaskReturns[]): number => probabilityOfImprovement(tasks, 0.95, 0)?.value ?? Number.NaN;
+const value = (tasks: readonly TaskReturns[]): number => computeProbabilityOfImprovement(tasks, 0.95, 0)?.value ?? Number.NaN;
 
 test('it is the share of pairs that the candidate wins, a tie being half a win, averaged over tasks', () => {
   expect(value([{ candidate: [1, 3], baseline: [2, 0] }])).toBe(0.75);
@@ -45,12 +45,12 @@ test('what one wins the other loses', () => {
 test('only the order of the returns matters: not their scale, nor how they are listed', () => {
   fc.assert(
     fc.property(tasks, (given) => {
-      const plain = probabilityOfImprovement(given, 0.95, 7);
+      const plain = computeProbabilityOfImprovement(given, 0.95, 7);
       const stretched = given.map(({ candidate, baseline }) => ({
         candidate: candidate.map((one) => 8 * one).toReversed(),
         baseline: Float64Array.from(baseline, (one) => 8 * one).toReversed(),
       }));
-      expect(probabilityOfImprovement(stretched, 0.95, 7)).toEqual(plain);
+      expect(computeProbabilityOfImprovement(stretched, 0.95, 7)).toEqual(plain);
     }),
     { numRuns: 30 },
   );
@@ -59,8 +59,8 @@ test('only the order of the returns matters: not their scale, nor how they are l
 test('the seed decides the interval, and the value lies within', () => {
   const random = createSeededRandom('improvement', 0);
   const given = [{ candidate: Array.from({ length: 50 }, () => random() + 0.1), baseline: Array.from({ length: 40 }, random) }];
-  const [first, second] = [probabilityOfImprovement(given, 0.95, 1), probabilityOfImprovement(given, 0.95, 2)];
-  expect(probabilityOfImprovement(given, 0.95, 1)).toEqual(first);
+  const [first, second] = [computeProbabilityOfImprovement(given, 0.95, 1), computeProbabilityOfImprovement(given, 0.95, 2)];
+  expect(computeProbabilityOfImprovement(given, 0.95, 1)).toEqual(first);
   expect(second).not.toEqual(first);
   expect(first?.low).toBeLessThan(first?.value ?? 0);
   expect(first?.high).toBeGreaterThan(first?.value ?? 1);
@@ -71,7 +71,7 @@ test('it covers the true probability about as often as it says', () => {
   let covered = 0;
   for (let run = 0; run < 300; run += 1) {
     const candidate = Array.from({ length: 40 }, () => Math.max(random(), random()));
-    const found = probabilityOfImprovement([{ candidate, baseline: Array.from({ length: 40 }, random) }], 0.95, run);
+    const found = computeProbabilityOfImprovement([{ candidate, baseline: Array.from({ length: 40 }, random) }], 0.95, run);
     if (found && found.low <= 2 / 3 && found.high >= 2 / 3) covered += 1;
   }
   // Near 95 %, with a standard deviation of 1.3 % over 300 runs.
@@ -83,7 +83,7 @@ test('of very many returns the interval is as wide as theory says', () => {
   const random = createSeededRandom('improvement', 1);
   const count = 100_000;
   const given = [{ candidate: Float64Array.from({ length: count }, random), baseline: Float64Array.from({ length: count }, random) }];
-  const found = probabilityOfImprovement(given, 0.95, 0);
+  const found = computeProbabilityOfImprovement(given, 0.95, 0);
   // Of two equal continuous distributions U/n² has the variance (2n + 1)/(12n²).
   const expected = 2 * 1.959964 * Math.sqrt(1 / 6 / count);
   const width = (found?.high ?? 0) - (found?.low ?? 0);
@@ -93,14 +93,14 @@ test('of very many returns the interval is as wide as theory says', () => {
 
 test('a task without returns of both says nothing', () => {
   const played = { candidate: [1, 2], baseline: [0, 3, 1] };
-  expect(probabilityOfImprovement([played, { candidate: [], baseline: [1] }], 0.95, 0)).toEqual(
-    probabilityOfImprovement([played], 0.95, 0),
+  expect(computeProbabilityOfImprovement([played, { candidate: [], baseline: [1] }], 0.95, 0)).toEqual(
+    computeProbabilityOfImprovement([played], 0.95, 0),
   );
-  expect(probabilityOfImprovement([{ candidate: [1, 2], baseline: [] }], 0.95, 0)).toBeUndefined();
-  expect(probabilityOfImprovement([], 0.95, 0)).toBeUndefined();
+  expect(computeProbabilityOfImprovement([{ candidate: [1, 2], baseline: [] }], 0.95, 0)).toBeUndefined();
+  expect(computeProbabilityOfImprovement([], 0.95, 0)).toBeUndefined();
 });
 
 test('single returns cannot be resampled', () => {
   const once = { candidate: [1], baseline: [0] };
-  expect(probabilityOfImprovement([once, once], 0.95, 0)).toBeUndefined();
+  expect(computeProbabilityOfImprovement([once, once], 0.95, 0)).toBeUndefined();
 });

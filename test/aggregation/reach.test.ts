@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { halfWidthProblem, leastEpisodes } from '../../src/aggregation/stopping/reach.ts';
+import { findHalfWidthProblem, computeLeastEpisodes } from '../../src/aggregation/stopping/reach.ts';
 import type { Score, Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const unit: Bounds = { low: 0, high: 1 };
@@ -11,7 +11,7 @@ const known = (value: number): Score => ({ low: value, high: value });
 
 /** Episodes until the rule is satisfied; `most` when it is not by then. */
 function episodesOf(stop: Stop, bounds: Bounds | undefined, most: number, scoreAt: (position: number) => Score): number {
-  const rule = stoppingRule(stop, bounds);
+  const rule = createStoppingRule(stop, bounds);
   for (let episodes = 1; episodes <= most; episodes += 1) {
     rule.fold(scoreAt(episodes - 1));
     if (rule.satisfied()) return episodes;
@@ -32,7 +32,7 @@ describe('the least number of episodes of "certified"', () => {
     [0.02, 96, 108],
     [0.01, 193, 217],
   ])('half-width %d of the range: %d, and %d are enough when all returns lie on a bound', (halfWidth, least, enough) => {
-    expect(leastEpisodes(certified(halfWidth), unit)).toBe(least);
+    expect(computeLeastEpisodes(certified(halfWidth), unit)).toBe(least);
     expect(episodesOf(certified(halfWidth), unit, 1000, () => known(0))).toBe(enough);
   });
 
@@ -40,7 +40,7 @@ describe('the least number of episodes of "certified"', () => {
     const halfWidths = fc.double({ min: 0.02, max: 0.49, noNaN: true });
     fc.assert(
       fc.property(halfWidths, confidences, values, fc.array(fc.nat(30), { maxLength: 3 }), (halfWidth, confidence, value, lost) => {
-        const least = leastEpisodes(certified(halfWidth, confidence), unit);
+        const least = computeLeastEpisodes(certified(halfWidth, confidence), unit);
         const scoreAt = (position: number): Score => (lost.includes(position) ? unit : known(value));
         expect(episodesOf(certified(halfWidth, confidence), unit, least, scoreAt)).toBe(least);
       }),
@@ -49,7 +49,7 @@ describe('the least number of episodes of "certified"', () => {
 
   it('is not undercut by returns that vary without a drift', () => {
     const random = seededRandom(12);
-    const least = leastEpisodes(certified(0.05), unit);
+    const least = computeLeastEpisodes(certified(0.05), unit);
     for (let run = 0; run < 300; run += 1) {
       const [centre, spread] = [random(), 0.3 * random()];
       const returnAt = (): Score => known(Math.min(1, Math.max(0, centre + spread * (random() < 0.5 ? -1 : 1))));
@@ -63,7 +63,7 @@ describe('the least number of episodes of "certified"', () => {
   });
 
   it('depends on the half-width as a share of the range only', () => {
-    expect(leastEpisodes(certified(10), { low: -500, high: 500 })).toBe(leastEpisodes(certified(0.01), unit));
+    expect(computeLeastEpisodes(certified(10), { low: -500, high: 500 })).toBe(computeLeastEpisodes(certified(0.01), unit));
   });
 });
 
@@ -76,7 +76,7 @@ describe('the least number of episodes of "approximate"', () => {
     [0.01, 197],
     [0.001, 2313],
   ])('half-width %d of the range: %d, and so many are enough for returns in the middle', (halfWidth, least) => {
-    expect(leastEpisodes(approximate(halfWidth), unit)).toBe(least);
+    expect(computeLeastEpisodes(approximate(halfWidth), unit)).toBe(least);
     expect(episodesOf(approximate(halfWidth), unit, 10_000, () => known(0.5))).toBe(least);
   });
 
@@ -86,7 +86,7 @@ describe('the least number of episodes of "approximate"', () => {
     fc.assert(
       fc.property(halfWidths, fc.oneof(confidences, fc.constant(1 - 2 ** -52)), streams, (halfWidth, confidence, repeated) => {
         const stop = approximate(halfWidth, confidence);
-        const least = leastEpisodes(stop, unit);
+        const least = computeLeastEpisodes(stop, unit);
         expect(episodesOf(stop, unit, least, (position) => repeated[position % repeated.length] ?? unit)).toBe(least);
       }),
     );
@@ -96,27 +96,27 @@ describe('the least number of episodes of "approximate"', () => {
 describe('the least number of episodes', () => {
   it('is 64 for "asymptotic", which some returns reach', () => {
     const stop: Stop = { rule: 'asymptotic', halfWidth: 0.1, confidence: 0.95, tightestAt: 500 };
-    expect(leastEpisodes(stop, undefined)).toBe(64);
+    expect(computeLeastEpisodes(stop, undefined)).toBe(64);
     expect(episodesOf(stop, undefined, 1000, (position) => known(0.01 * (position % 2)))).toBe(64);
   });
 
   it('is the number asked for with "fixed"', () => {
     const stop: Stop = { rule: 'fixed', episodes: 7, confidence: 0.95 };
-    expect(leastEpisodes(stop, undefined)).toBe(7);
+    expect(computeLeastEpisodes(stop, undefined)).toBe(7);
     expect(episodesOf(stop, undefined, 1000, () => known(1))).toBe(7);
   });
 
   it('cannot be told without the bounds that a rule needs', () => {
     for (const rule of ['certified', 'approximate'] as const)
-      expect(() => leastEpisodes({ rule, halfWidth: 1, confidence: 0.95 }, undefined)).toThrow(RangeError);
+      expect(() => computeLeastEpisodes({ rule, halfWidth: 1, confidence: 0.95 }, undefined)).toThrow(RangeError);
   });
 });
 
 describe('a half-width', () => {
   it('is a problem when half of the range is no more, or a ten-thousandth of it is more', () => {
     const bounds = { low: -1, high: 9 };
-    expect(halfWidthProblem(5, bounds)).toMatch(/expected less than 5: reward\.bounds alone, 10 apart, .*; got 5/);
-    expect(halfWidthProblem(0.0009, bounds)).toMatch(/0.0009 is out of reach with reward\.bounds 10 apart; ask for 0.001 or more/);
-    for (const fine of [0.001, 0.1, 4.99]) expect(halfWidthProblem(fine, bounds)).toBeUndefined();
+    expect(findHalfWidthProblem(5, bounds)).toMatch(/expected less than 5: reward\.bounds alone, 10 apart, .*; got 5/);
+    expect(findHalfWidthProblem(0.0009, bounds)).toMatch(/0.0009 is out of reach with reward\.bounds 10 apart; ask for 0.001 or more/);
+    for (const fine of [0.001, 0.1, 4.99]) expect(findHalfWidthProblem(fine, bounds)).toBeUndefined();
   });
 });

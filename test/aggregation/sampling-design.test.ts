@@ -1,18 +1,18 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allocatedScore } from '../../src/aggregation/allocation/allocation.ts';
+import { allocateScore } from '../../src/aggregation/allocation/allocation.ts';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { bestDesign, drawnTask, proportionalDesign, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import { chooseDesign, drawTask, designProportionally, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
 import type { EstimatedTask } from '../../src/aggregation/allocation/task-estimates.ts';
 
 const unit: Bounds = { low: 0, high: 1 };
 
 function best(estimates: readonly EstimatedTask[], bounds: Bounds | undefined, halfWidth: number | undefined): SamplingDesign {
-  return bestDesign(estimates, proportional(estimates, bounds), bounds, halfWidth);
+  return chooseDesign(estimates, proportional(estimates, bounds), bounds, halfWidth);
 }
 
 function proportional(estimates: readonly EstimatedTask[], bounds: Bounds | undefined): SamplingDesign {
-  return proportionalDesign(
+  return designProportionally(
     estimates.map(({ weight }) => weight),
     bounds,
   );
@@ -45,7 +45,7 @@ test('tasks that are alike are drawn by weight and count as what they return', (
   const alike: EstimatedTask[] = [0.1, 0.2, 0.7].map((weight) => ({ weight, mean: 0.4, variance: 0.1 }));
   for (const halfWidth of [undefined, 0.01, 0.1]) {
     const plain = proportional(alike, unit);
-    expect(bestDesign(alike, plain, unit, halfWidth)).toBe(plain);
+    expect(chooseDesign(alike, plain, unit, halfWidth)).toBe(plain);
   }
 });
 
@@ -59,7 +59,7 @@ test('tasks that differ in their means alone are drawn by weight, with the diffe
     0.01,
   );
   expect(probabilitiesOf(design)).toEqual([0.5, 0.5]);
-  expect([0, 1].map((task) => allocatedScore(design, task, { low: 0.5, high: 0.5 }).low)).toEqual([
+  expect([0, 1].map((task) => allocateScore(design, task, { low: 0.5, high: 0.5 }).low)).toEqual([
     expect.closeTo(0.8, 12),
     expect.closeTo(0.2, 12),
   ]);
@@ -129,7 +129,7 @@ test('every allocated score lies in the range, which holds the bounds', () => {
       expect(range.high).toBeGreaterThanOrEqual(1);
       for (const task of tasks.keys())
         for (const possible of [0, value, 1]) {
-          const { low } = allocatedScore(design, task, { low: possible, high: possible });
+          const { low } = allocateScore(design, task, { low: possible, high: possible });
           expect(low).toBeGreaterThanOrEqual(range.low);
           expect(low).toBeLessThanOrEqual(range.high);
         }
@@ -138,8 +138,8 @@ test('every allocated score lies in the range, which holds the bounds', () => {
 });
 
 test('a draw picks the task in whose stretch it lies', () => {
-  const design = proportionalDesign([0.25, 0.5, 0.25], undefined);
-  expect([0, 0.2499, 0.25, 0.7499, 0.75, 1 - 2 ** -32].map((draw) => drawnTask(design, draw))).toEqual([0, 0, 1, 1, 2, 2]);
+  const design = designProportionally([0.25, 0.5, 0.25], undefined);
+  expect([0, 0.2499, 0.25, 0.7499, 0.75, 1 - 2 ** -32].map((draw) => drawTask(design, draw))).toEqual([0, 0, 1, 1, 2, 2]);
 });
 
 test('draws on a fine grid pick every task as often as its probability says', () => {
@@ -149,7 +149,7 @@ test('draws on a fine grid pick every task as often as its probability says', ()
       const steps = 20_000;
       const counts = tasks.map(() => 0);
       for (let step = 0; step < steps; step += 1) {
-        const task = drawnTask(design, step / steps);
+        const task = drawTask(design, step / steps);
         counts[task] = (counts[task] ?? 0) + 1;
       }
       for (const [k, count] of counts.entries())

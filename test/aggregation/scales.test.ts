@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
 import type { Interval } from '../../src/aggregation/intervals/intervals.ts';
 import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -22,7 +22,7 @@ function rulesFor(halfWidth: number): readonly Stop[] {
 }
 
 function intervalOf(stop: Stop, bounds: Bounds | undefined, returns: readonly number[]): Interval | undefined {
-  const rule = stoppingRule(stop, bounds);
+  const rule = createStoppingRule(stop, bounds);
   for (const value of returns) rule.fold({ low: value, high: value });
   return rule.interval();
 }
@@ -88,7 +88,7 @@ test.each([
   [{ low: 0, high: 1e61 }, 'another unit'],
   [{ low: 1e15, high: 1e15 + 1 }, 'subtract what they have in common'],
 ])('bounds %o are refused with the remedy', (bounds, remedy) => {
-  for (const stop of rulesFor(0.1)) expect(() => stoppingRule(stop, bounds)).toThrow(remedy);
+  for (const stop of rulesFor(0.1)) expect(() => createStoppingRule(stop, bounds)).toThrow(remedy);
 });
 
 test('bounds of everyday units are taken, far from 0 too', () => {
@@ -97,5 +97,5 @@ test('bounds of everyday units are taken, far from 0 too', () => {
     { low: -1e50, high: 1e50 },
     { low: 1e9, high: 1e9 + 2 },
   ])
-    expect(() => stoppingRule({ rule: 'fixed', episodes: 2, confidence: 0.95 }, bounds)).not.toThrow();
+    expect(() => createStoppingRule({ rule: 'fixed', episodes: 2, confidence: 0.95 }, bounds)).not.toThrow();
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import { SerialDependence } from '../../src/aggregation/folding/serial-dependence.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -27,7 +27,7 @@ function warningsOf(draw: Draw, tasks: number): readonly string[] {
     failureScores: FAILURES,
     tasks: Array.from({ length: tasks }, (_, task) => ({ name: `task ${task}`, weight: 1 })),
     metrics: [],
-    rule: stoppingRule({ rule: 'fixed', episodes: EPISODES, confidence: 0.95 }, BOUNDS),
+    rule: createStoppingRule({ rule: 'fixed', episodes: EPISODES, confidence: 0.95 }, BOUNDS),
     windowSize: 1,
   });
   const before = Array.from({ length: tasks }, () => random());

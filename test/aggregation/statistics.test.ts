@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
 import { KeptValues } from '../../src/aggregation/results/kept-values.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import { distributionFigures } from '../../src/aggregation/results/distribution-figures.ts';
+import { computeDistributionFigures } from '../../src/aggregation/results/distribution-figures.ts';
 import { ReturnDistribution } from '../../src/aggregation/results/return-distribution.ts';
 import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
 import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { SuccessCriterion } from '../../src/aggregation/results/success-results.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 
@@ -42,7 +42,7 @@ function foldOf(episodes: readonly Played[], stop: Stop = fixed, declared: Decla
     tasks: declared.tasks ?? tasks,
     metrics: ['distance', '7'],
     success,
-    rule: stoppingRule(stop, bounds),
+    rule: createStoppingRule(stop, bounds),
     windowSize: 4,
   });
   for (const [index, { task, length = 1, metrics = {}, return: value }] of episodes.entries()) {
@@ -162,7 +162,7 @@ test('values are kept up to the first million, apart by task', () => {
 test('figures that need the values say when some were not kept', () => {
   const distribution = new ReturnDistribution();
   for (let value = 0; value < 1_000_001; value += 1) distribution.add(value % 2, 0);
-  expect(distributionFigures(distribution.question(0.95, true))).toMatchObject({
+  expect(computeDistributionFigures(distribution.question(0.95, true))).toMatchObject({
     bca: null,
     iqm: { value: 0.5, replicates: 1000 },
     quantiles: { of: 1_000_000, p50: 0.5 },

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { halfWidthOf, clopperPearsonInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { computeHalfWidth, computeClopperPearsonInterval } from '../../src/aggregation/intervals/intervals.ts';
 import type { Interval } from '../../src/aggregation/intervals/intervals.ts';
 import type { Score, Stop, StoppingRule } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -19,7 +19,7 @@ const nothingKnown: Score = { low: -Infinity, high: Infinity };
 const known = (value: number): Score => ({ low: value, high: value });
 
 function folded(stop: Stop, declared: Bounds | undefined, scores: Iterable<Score>): StoppingRule {
-  const rule = stoppingRule(stop, declared);
+  const rule = createStoppingRule(stop, declared);
   for (const score of scores) rule.fold(score);
   return rule;
 }
@@ -32,7 +32,7 @@ function ends(interval: Interval | undefined): { low: number; high: number } {
 const some = [3, 1, 4, 1, 5, 9, 2, 6].map(known);
 
 test('fixed: satisfied with the last of its episodes, and says how many are left', () => {
-  const rule = stoppingRule(fixed, bounds);
+  const rule = createStoppingRule(fixed, bounds);
   const course = some.map((score) => {
     rule.fold(score);
     return [rule.satisfied(), rule.expectedRemaining()];
@@ -61,8 +61,8 @@ test('fixed: one episode has no interval', () => {
 test('fixed: unresolved episodes count at their lowest for the low end and at their highest for the high end', () => {
   const wins = [10, 10, 10, 0, 10, 10].map(known);
   const { low, high } = ends(folded(fixed, bounds, [...wins, missing, missing]).interval());
-  expect(low).toBe(clopperPearsonInterval({ successes: 5, trials: 8 }, 0.95, bounds).low);
-  expect(high).toBe(clopperPearsonInterval({ successes: 7, trials: 8 }, 0.95, bounds).high);
+  expect(low).toBe(computeClopperPearsonInterval({ successes: 5, trials: 8 }, 0.95, bounds).low);
+  expect(high).toBe(computeClopperPearsonInterval({ successes: 7, trials: 8 }, 0.95, bounds).high);
 
   const graded = ends(folded(fixed, bounds, [...some, missing]).interval());
   expect(graded.low).toBe(ends(folded(fixed, bounds, [...some, known(0)]).interval()).low);
@@ -106,7 +106,7 @@ test('with every rule, the answer depends on the folded prefix alone and not on 
   const answer = (rule: StoppingRule): unknown => [rule.satisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
-      const asked = stoppingRule(stop, bounds);
+      const asked = createStoppingRule(stop, bounds);
       const answers = seen.map((score) => {
         asked.fold(score);
         return answer(asked);
@@ -122,7 +122,7 @@ test('with every rule, the answer depends on the folded prefix alone and not on 
 test('with every rule, an interval that is made later is that of the moment it was asked for', () => {
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
-      const rule = stoppingRule(stop, bounds);
+      const rule = createStoppingRule(stop, bounds);
       const moments = seen.map((score) => {
         rule.fold(score);
         return { atOnce: rule.interval(), later: rule.intervalLater() };
@@ -138,12 +138,12 @@ test('a rule with a target is satisfied only by an interval that is so narrow', 
   fc.assert(
     fc.property(streams, rules, fc.double({ min: 0.3, max: 4, noNaN: true }), ([seed, spread, lost], stop, halfWidth) => {
       const random = seededRandom(seed);
-      const rule = stoppingRule({ ...stop, halfWidth }, bounds);
+      const rule = createStoppingRule({ ...stop, halfWidth }, bounds);
       for (let episodes = 0; episodes < 400 && !rule.satisfied(); episodes += 1)
         rule.fold(random() < lost ? missing : known(5 + spread * (random() - random())));
       if (!rule.satisfied()) return;
       const interval = rule.interval();
-      expect(interval === undefined ? Infinity : halfWidthOf(interval)).toBeLessThanOrEqual(halfWidth * (1 + 1e-12));
+      expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeLessThanOrEqual(halfWidth * (1 + 1e-12));
       expect([rule.expectedRemaining(), rule.targetHalfWidth]).toEqual([0, halfWidth]);
     }),
   );
@@ -151,7 +151,7 @@ test('a rule with a target is satisfied only by an interval that is so narrow', 
 
 test('certified: stops at the first episode at which the interval is narrow enough, and reports it in units of the return', () => {
   const random = seededRandom(11);
-  const rule = stoppingRule(certified, bounds);
+  const rule = createStoppingRule(certified, bounds);
   while (!rule.satisfied()) {
     const { low, high } = rule.interval() ?? bounds;
     expect((high - low) / 2).toBeGreaterThan(0.5);
@@ -220,14 +220,14 @@ test.each<[string, Stop, Bounds | undefined, RegExp]>([
   ['bounds in the wrong order', fixed, { low: 1, high: 0 }, /reward\.bounds/],
   ['infinite bounds', fixed, { low: 0, high: Infinity }, /reward\.bounds/],
 ])('%s is refused with the field and the remedy', (_name, stop, declared, message) => {
-  expect(() => stoppingRule(stop, declared)).toThrow(InputError);
-  expect(() => stoppingRule(stop, declared)).toThrow(message);
+  expect(() => createStoppingRule(stop, declared)).toThrow(InputError);
+  expect(() => createStoppingRule(stop, declared)).toThrow(message);
 });
 
 test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confidence that is a coin toss, certainty or no number', (stop) => {
   for (const confidence of [0.5, 0, -1, 1, 95, Number.NaN]) {
-    expect(() => stoppingRule({ ...stop, confidence }, bounds)).toThrow(InputError);
-    expect(() => stoppingRule({ ...stop, confidence }, bounds)).toThrow(
+    expect(() => createStoppingRule({ ...stop, confidence }, bounds)).toThrow(InputError);
+    expect(() => createStoppingRule({ ...stop, confidence }, bounds)).toThrow(
       /stop\.confidence: expected a number above 0\.5 and at most 0\.9999999999999998, got/,
     );
   }
@@ -235,5 +235,5 @@ test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confiden
 
 test.each([certified, approximate, asymptotic])('$rule refuses a half-width that is no positive number', (stop) => {
   for (const halfWidth of [0, -1, Infinity, Number.NaN])
-    expect(() => stoppingRule({ ...stop, halfWidth }, bounds)).toThrow(/stop\.halfWidth: expected a positive number/);
+    expect(() => createStoppingRule({ ...stop, halfWidth }, bounds)).toThrow(/stop\.halfWidth: expected a positive number/);
 });

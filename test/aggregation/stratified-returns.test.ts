@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { interquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
+import { computeInterquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
 import { StratifiedReturns } from '../../src/aggregation/resampling/stratified-returns.ts';
 import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
@@ -47,7 +47,7 @@ test('tasks that came up in proportion to their weights have the interquartile m
       // Four of each, so that a quarter of them is a whole number.
       const fourfold = values.map((each) => [...each, ...each, ...each, ...each]);
       const returns = stratified(...fourfold.map((each) => [each.length, each] as const));
-      expect(returns.interquartileMean(0.95)?.value).toBeCloseTo(interquartileMean(fourfold, 0.95)?.value ?? Number.NaN, 9);
+      expect(returns.interquartileMean(0.95)?.value).toBeCloseTo(computeInterquartileMean(fourfold, 0.95)?.value ?? Number.NaN, 9);
     }),
     { numRuns: 30 },
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { contentToShare } from '../../src/app/checkpoints/content-to-share.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../../src/policy-distribution/delivery/distributor.ts';
@@ -14,10 +14,10 @@ function stored(name: string, size: number, kind: StoredCheckpoint['kind'] = 'fi
   const files = [name, ...others].map((path, i) => ({
     path,
     size: i === 0 ? size : 1,
-    digest: digestOf(path),
+    digest: digestBytes(path),
     hostPath: `/store/${path}`,
   }));
-  return { digest: digestOf(`${kind} ${name} ${size}`), kind, files, labels: {} };
+  return { digest: digestBytes(`${kind} ${name} ${size}`), kind, files, labels: {} };
 }
 
 function suite(changes: object = {}): SuiteDefinition {

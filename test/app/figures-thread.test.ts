@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { distributionFigures, type DistributionQuestion } from '../../src/aggregation/results/distribution-figures.ts';
+import { computeDistributionFigures, type DistributionQuestion } from '../../src/aggregation/results/distribution-figures.ts';
 import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { FiguresThread } from '../../src/app/threads/figures-thread.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
@@ -44,7 +44,7 @@ describe('a thread for figures', () => {
     ['values of tasks that came up otherwise', question(900, { weights: [0.2, 0.3, 0.5], withBca: false })],
   ])('comes to the same, byte for byte: %s', async (_what, asked) => {
     await using thread = new FiguresThread(systemClock);
-    const here = distributionFigures({ ...asked, values: asked.values.slice(), tasks: asked.tasks.slice() });
+    const here = computeDistributionFigures({ ...asked, values: asked.values.slice(), tasks: asked.tasks.slice() });
     expect(JSON.stringify(await thread.workOut(asked))).toBe(JSON.stringify(here));
   });
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { pythonTemplate } from '../../src/adapters/sandbox/local/template/python-template.ts';
+import { createPythonTemplate } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import type { Sandbox, SandboxExit } from '../../src/pool/ports/sandbox.ts';
 import { firstLine, NEVER } from '../contract/sandbox-fixture.ts';
 import { AttackFixture, PYTHON } from './attack-fixture.ts';
@@ -134,7 +134,7 @@ print('said as an error', file=sys.stderr)
 
   it('draw differently from NumPy’s global generator, and from those that it makes', async () => {
     const settings = { imports: ['numpy'], environment: {}, mounts: [], network: 'none', demands: [], start: 'forked' } as const;
-    const { zygote, mounts } = await pythonTemplate(
+    const { zygote, mounts } = await createPythonTemplate(
       'numpy',
       { ...settings, python: 'auto', limits: fixture.template([]).limits },
       REPOSITORY,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
-import { sandboxesDirectory } from '../../src/adapters/sandbox/local/owner-record.ts';
+import { getSandboxesDirectory } from '../../src/adapters/sandbox/local/owner-record.ts';
 import type { Stage } from '../end-to-end/stage.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function leftBehind(stage: Stage, stateDirs: readonly string[]): Pr
 }
 
 async function inState(stateDir: string): Promise<readonly string[]> {
-  const directories = [sandboxesDirectory(stateDir), ...['holds', 'incoming'].map((name) => path.join(stateDir, 'store', name))];
+  const directories = [getSandboxesDirectory(stateDir), ...['holds', 'incoming'].map((name) => path.join(stateDir, 'store', name))];
   const entries = await Promise.all(directories.map(async (each) => (await readdir(each)).map((name) => path.join(each, name))));
   const all = await readdir(stateDir, { recursive: true, withFileTypes: true });
   const sockets = all.filter((entry) => entry.isSocket()).map(({ parentPath, name }) => `socket ${path.join(parentPath, name)}`);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import path from 'node:path';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { messageOf } from '../../src/kernel/errors.ts';
+import { getMessage } from '../../src/kernel/errors.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { planChaos } from './chaos-plan.ts';
@@ -61,7 +61,7 @@ function readOptions(): Options | { readonly text: string; readonly exitCode: nu
       postgres,
     };
   } catch (error) {
-    return { text: `${messageOf(error)}; see --help\n`, exitCode: 2 };
+    return { text: `${getMessage(error)}; see --help\n`, exitCode: 2 };
   }
 }
 

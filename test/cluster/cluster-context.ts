@@ -5,7 +5,7 @@ import { ExecChannel } from '../../src/adapters/sandbox/kubernetes/exec/exec-cha
 import { openExecSocket } from '../../src/adapters/sandbox/kubernetes/exec/exec-socket.ts';
 import { Heartbeats } from '../../src/adapters/sandbox/kubernetes/exec/heartbeats.ts';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { podName } from '../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
+import { namePod } from '../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/pods/container-names.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
@@ -60,7 +60,7 @@ export class ClusterContext implements SandboxContext {
   }
 
   async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
-    const name = podName(owner, id);
+    const name = namePod(owner, id);
     const claimed = this.#pod.claims && (await claimsOf(name)).find((claim) => claim.name === name)?.pod;
     await this.#cluster.deletePod(claimed ?? name, 0, NEVER);
   }

@@ -6,7 +6,7 @@ import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent
 import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster/cluster.ts';
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
-import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
+import { readPodState, type PodView } from '../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { DialBackSettings, PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { NEVER } from '../contract/sandbox-fixture.ts';
@@ -104,7 +104,7 @@ export async function podsOf(ownerPrefix: string, isWanted: (pod: PodView) => bo
 
 /** Whether its containers run, and are to go on running. */
 export function isAtWork(pod: PodView): boolean {
-  return podState(pod).kind === 'ready' && pod.metadata.deletionTimestamp === undefined;
+  return readPodState(pod).kind === 'ready' && pod.metadata.deletionTimestamp === undefined;
 }
 
 /** Claims of owners whose name begins so, and the pods that they are bound to. */

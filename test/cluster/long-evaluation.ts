@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/app/configuration.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
@@ -48,5 +48,5 @@ export async function evaluateInRounds(
 
 /** Digests of the official results: one, if they are the same. */
 export function officials(summaries: readonly Summary[]): ReadonlySet<string> {
-  return new Set(summaries.map(({ official }) => digestOf(JSON.stringify(official))));
+  return new Set(summaries.map(({ official }) => digestBytes(JSON.stringify(official))));
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { parseAgentEpisodeId } from '../../src/agents/arena/episode-ids.ts';
 import type { LiveEpisode, LiveEpisodes } from '../../src/agents/arena/live-episodes.ts';
-import { newEpisode } from '../../src/agents/arena/plan-episode.ts';
+import { createEpisodeState } from '../../src/agents/arena/plan-episode.ts';
 
 const ID = parseAgentEpisodeId('ep-live');
 
 function live(fence: number, steps: number): LiveEpisode {
   const answered = Array.from({ length: steps }, (_, i) => `digest ${i}`);
-  return { fence, state: { ...newEpisode(5), answered, phase: { kind: 'ready' } } };
+  return { fence, state: { ...createEpisodeState(5), answered, phase: { kind: 'ready' } } };
 }
 
 /** Runs every case on a fresh subject. */

@@ -4,7 +4,7 @@ import { NOTHING_SPENT } from '../../src/agents/arena/episode-state.ts';
 import { DEFAULT_TERMS } from '../../src/agents/arena/reward.ts';
 import { HoldLostError, type Hold, type NewAgentEpisode, type NewStep, type Trajectories } from '../../src/agents/arena/trajectories.ts';
 import { parseTaskDigest, parseTaskId } from '../../src/agents/tasks/task-ids.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 
@@ -25,7 +25,7 @@ function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgent
     id: parseAgentEpisodeId(`ep-${name}`),
     principal: 'pipeline',
     task: parseTaskId('org/task'),
-    taskDigest: parseTaskDigest(digestOf('task')),
+    taskDigest: parseTaskDigest(digestBytes('task')),
     agent: 'agent ü',
     seed: 7,
     gradingSeed: 'secret',

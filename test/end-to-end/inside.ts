@@ -1,6 +1,6 @@
 import { access, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { childrenOf, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 
 /** The runner's process in one sandbox, as the host sees it. */
@@ -35,7 +35,7 @@ export async function runnersInside(stateDir: string): Promise<readonly RunnerIn
 }
 
 async function childrenOfAll(parents: readonly number[]): Promise<readonly number[]> {
-  return (await Promise.all(parents.map(async (pid) => (await childrenOf(pid)) ?? []))).flat();
+  return (await Promise.all(parents.map(async (pid) => (await listChildren(pid)) ?? []))).flat();
 }
 
 /** A forked program has its zygote's command line, the inbox of its sandbox, and the second process id in it. */

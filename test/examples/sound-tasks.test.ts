@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withoutMeasurements } from '../../src/agents/verification/verdict.ts';
+import { omitMeasurements } from '../../src/agents/verification/verdict.ts';
 import { checkTask } from '../../src/app/grading/task-check.ts';
 import { openTask } from '../../src/app/grading/task-grader.ts';
 import { extent, sampled } from '../support/full-form.ts';
@@ -31,8 +31,8 @@ describe('an example task of one step', () => {
     async (name) => {
       const open = await openTask(join(TOP, name));
       const verdicts = new Map<string, Set<string>>();
-      const onVerdict = (trial: string, { verdict }: { readonly verdict: Parameters<typeof withoutMeasurements>[0] }): void => {
-        verdicts.set(trial, (verdicts.get(trial) ?? new Set()).add(JSON.stringify(withoutMeasurements(verdict))));
+      const onVerdict = (trial: string, { verdict }: { readonly verdict: Parameters<typeof omitMeasurements>[0] }): void => {
+        verdicts.set(trial, (verdicts.get(trial) ?? new Set()).add(JSON.stringify(omitMeasurements(verdict))));
       };
       const times = extent({ short: 2, full: 10 });
       const found = await checkTask(fixture.grader, open, { times, seed: 'sound', onVerdict }, AbortSignal.timeout(3_000_000));

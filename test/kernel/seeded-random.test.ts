@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
+import { drawIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 function draw(purpose: string, seed: number, count: number): number[] {
   const random = createSeededRandom(purpose, seed);
@@ -27,6 +27,6 @@ describe('seeded random numbers', () => {
 
   it('pick every index', () => {
     const random = createSeededRandom('index', 1);
-    expect(new Set(Array.from({ length: 200 }, () => randomIndex(random, 5)))).toEqual(new Set([0, 1, 2, 3, 4]));
+    expect(new Set(Array.from({ length: 200 }, () => drawIndex(random, 5)))).toEqual(new Set([0, 1, 2, 3, 4]));
   });
 });

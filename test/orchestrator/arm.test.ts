@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
 import { Evaluation } from '../../src/orchestrator/evaluation.ts';
 import { EVALUATION_CONFIG, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
@@ -10,7 +10,7 @@ describe('an episode that was played with another checkpoint', () => {
     const [arm] = new Evaluation({ suite, suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, config: EVALUATION_CONFIG, sink: undefined })
       .arms;
     const [episode] = arm.take(0, 1, { ranges: 0, episodes: 0 }, 1);
-    const another = digestOf('another');
+    const another = digestBytes('another');
     const outcome = { kind: 'completed', return: 1, length: 1, metrics: {} } as const;
     const played = { index: parseEpisodeIndex(episode?.index ?? 0), checkpoint: another, outcome, seconds: 1, killed: false as const };
     const refused = expect.objectContaining({ code: 'checkpoint.mismatch', message: expect.stringContaining(`played with ${another}`) });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { compare, type CompareOptions, type ComparisonRequest, type ComparisonTermsInput } from '../../src/orchestrator/compare.ts';
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/results/comparison-summary.ts';
@@ -14,15 +14,15 @@ import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../suppo
 const [OLD, BETTER, WORSE, TWIN] = ['old', 'better', 'worse', 'twin'].map(paper);
 
 function paper(name: string): StoredCheckpoint {
-  return { digest: digestOf(name), kind: 'file', files: [], labels: {} };
+  return { digest: digestBytes(name), kind: 'file', files: [], labels: {} };
 }
 
 /** Solves a share of the episodes: which ones is the seeds' doing, so better policies solve those of worse ones and more. */
 const SHARES: Readonly<Record<string, number>> = {
-  [digestOf('old')]: 0.5,
-  [digestOf('better')]: 0.7,
-  [digestOf('worse')]: 0.3,
-  [digestOf('twin')]: 0.5,
+  [digestBytes('old')]: 0.5,
+  [digestBytes('better')]: 0.7,
+  [digestBytes('worse')]: 0.3,
+  [digestBytes('twin')]: 0.5,
 };
 
 function solves({ checkpoint, environmentSeed }: ScriptedEpisode): number {
@@ -233,7 +233,7 @@ describe('a recorded baseline', () => {
   });
 
   it('of another suite is refused with both digests', async () => {
-    const other = digestOf('another suite');
+    const other = digestBytes('another suite');
     const refusal = readRecordedBaseline(await record({ suiteDigest: other }), suite);
     await expect(refusal).rejects.toThrow(other);
     await expect(readRecordedBaseline(await record({ suiteDigest: other }), suite)).rejects.toThrow(suite.digest);

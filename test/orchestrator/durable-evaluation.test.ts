@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { episodesFrom } from '../../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { randomIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
+import { drawIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { durableSuite, playStudy } from '../support/durable-study.ts';
 import { extent, sampled } from '../support/full-form.ts';
@@ -59,7 +59,7 @@ async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], al
   const stored = new Set<number>();
   let kills = 0;
   for (let isOver = false; !isOver;) {
-    const last = kills < KILLS ? 1 + randomIndex(random, 150) : null;
+    const last = kills < KILLS ? 1 + drawIndex(random, 150) : null;
     const { played, killed } = await playUntilKilled({ place, id, owner: `muster-${kills}`, stop, allocation, last });
     expect(played.filter((index) => stored.has(index))).toEqual([]);
     await using store = await openStore(place, systemClock);

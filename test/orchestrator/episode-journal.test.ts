@@ -5,7 +5,7 @@ import type { EvaluationStore } from '../../src/evaluation-store/evaluation-stor
 import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
 import { cacheKey } from '../../src/evaluation-store/cache-key.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { drawOf } from '../../src/orchestrator/suite/draw.ts';
@@ -157,7 +157,13 @@ class StoreFixture implements AsyncDisposable {
   }: Play & { suite: SuiteDefinition }): Promise<{ summary: Summary; played: Set<number>; lost: Set<number> }> {
     const owned = await running(this.store);
     const { digest } = PAPER_CHECKPOINT;
-    const parts = { checkpoint: digest, suite: suite.digest, template: digestOf('template'), draw: drawOf(suite), runs: 'data' } as const;
+    const parts = {
+      checkpoint: digest,
+      suite: suite.digest,
+      template: digestBytes('template'),
+      draw: drawOf(suite),
+      runs: 'data',
+    } as const;
     const key = cacheKey(parts, 'pipeline');
     const journal = new StoredJournal(this.store, owned, { arm: 0, cacheKey: key });
     const played = new Set<number>();

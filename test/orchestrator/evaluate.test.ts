@@ -5,7 +5,7 @@ import { InfrastructureError } from '../../src/kernel/errors.ts';
 import type { EpisodeRecord, EpisodeSink } from '../../src/orchestrator/arm/episode-record.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
@@ -98,14 +98,14 @@ describe('several checkpoints, one after the other', () => {
   const carriesCode = (name: string): StoredCheckpoint => ({
     ...PAPER_CHECKPOINT,
     kind: 'directory',
-    digest: digestOf(name),
-    files: [{ path: 'policy.py', size: 1, digest: digestOf(name), hostPath: import.meta.filename }],
+    digest: digestBytes(name),
+    files: [{ path: 'policy.py', size: 1, digest: digestBytes(name), hostPath: import.meta.filename }],
   });
 
   it('that are data share the warm sandboxes', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
     await fixture.evaluate(suiteWith());
-    await fixture.evaluate(suiteWith(), {}, { ...PAPER_CHECKPOINT, digest: digestOf('other paper') });
+    await fixture.evaluate(suiteWith(), {}, { ...PAPER_CHECKPOINT, digest: digestBytes('other paper') });
     expect(fixture.sandboxes).toHaveLength(1);
   });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
@@ -149,8 +149,8 @@ describe('an evaluation with failed episodes', () => {
 });
 
 describe('a comparison', () => {
-  const OLD = { ...PAPER_CHECKPOINT, digest: digestOf('old') };
-  const BROKEN = { ...PAPER_CHECKPOINT, digest: digestOf('broken') };
+  const OLD = { ...PAPER_CHECKPOINT, digest: digestBytes('old') };
+  const BROKEN = { ...PAPER_CHECKPOINT, digest: digestBytes('broken') };
   const request = (baseline: ComparisonRequest['baseline']): ComparisonRequest => ({
     suite: suiteWith(),
     suiteFiles: undefined,
@@ -183,7 +183,7 @@ describe('a comparison', () => {
   it('does so for a recorded baseline', async () => {
     const outcome = (index: number) => ({ kind: 'failed', cause: 'environment-crash', detail: crashed(index) }) as const;
     const outcomes = Array.from({ length: 40 }, (_, index) => ({ task: 0, outcome: outcome(index) }));
-    const error = await refused(() => ({ return: 0.5 }), { kind: 'recorded', digest: digestOf('old'), outcomes });
+    const error = await refused(() => ({ return: 0.5 }), { kind: 'recorded', digest: digestBytes('old'), outcomes });
     expect(error.message).toContain('episodes of old.onnx that were played failed');
     expect(error.message).toContain(crashed(0));
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { sleep } from '../../src/kernel/clock.ts';
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import type { EpisodeRecord } from '../../src/orchestrator/arm/episode-record.ts';
@@ -14,7 +14,7 @@ import { ManualClock, settle } from '../support/manual-clock.ts';
 const LONG = 60_000;
 
 function checkpoint(name: string): StoredCheckpoint {
-  return { digest: digestOf(name), kind: 'file', files: [], labels: {} };
+  return { digest: digestBytes(name), kind: 'file', files: [], labels: {} };
 }
 
 /** A training run that is faster than its evaluations: checkpoints come in a row, and each is evaluated after the one before it. */
@@ -168,7 +168,7 @@ describe('evaluations in a row', () => {
 describe('a runner that is about to play another checkpoint than the one it was told to load', () => {
   it('is replaced before an episode counts', async () => {
     let asked = 0;
-    const claims = (loaded: string): string => (++asked === 1 ? digestOf('another') : loaded);
+    const claims = (loaded: string): string => (++asked === 1 ? digestBytes('another') : loaded);
     await using row = new Row(1, () => ({ return: 0.5 }), { claims });
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 4 } });
     const { official, run } = await row.clock.advanceFor(row.next(checkpoint('asked for'), suite), LONG);

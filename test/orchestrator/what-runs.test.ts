@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { defineSuite, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 import { exposureOf, whatRuns } from '../../src/orchestrator/suite/what-runs.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Checkpoint } from '../../src/policy-distribution/checkpoint.ts';
 
 function suite(environment: unknown, filesDigest = false): Parameters<typeof whatRuns>[0] {
   const written = { name: 'fixture', environment, reward: { bounds: [0, 500] }, stop: { rule: 'fixed', episodes: 2 } };
-  return defineSuite(parseSuite(inlineSuite(written)), filesDigest ? digestOf('modules') : undefined);
+  return defineSuite(parseSuite(inlineSuite(written)), filesDigest ? digestBytes('modules') : undefined);
 }
 
 function checkpoint(...names: readonly string[]): Pick<Checkpoint, 'files'> {
-  return { files: names.map((path) => ({ path, size: 1, digest: digestOf(path) })) };
+  return { files: names.map((path) => ({ path, size: 1, digest: digestBytes(path) })) };
 }
 
 const DATA = checkpoint('policy.safetensors');
@@ -49,11 +49,11 @@ it.each([
 
 it('code is named by its principal, by all that the environments are made of, and by the policy when that brings some', () => {
   const named = (written: Parameters<typeof whatRuns>[0], policy: string): unknown => {
-    const defined = { ...written, digest: digestOf('suite') };
-    return exposureOf('ann', defined, { ...checkpoint(policy), digest: digestOf(policy) });
+    const defined = { ...written, digest: digestBytes('suite') };
+    return exposureOf('ann', defined, { ...checkpoint(policy), digest: digestBytes(policy) });
   };
-  const code = { kind: 'code', principal: 'ann', suite: digestOf('suite') };
+  const code = { kind: 'code', principal: 'ann', suite: digestBytes('suite') };
   expect(named(suite('gymnasium:CartPole-v1'), 'policy.onnx')).toEqual({ kind: 'data', principal: 'ann' });
   expect(named(suite('timeit:timeit'), 'policy.onnx')).toEqual({ ...code, checkpoint: undefined });
-  expect(named(suite('gymnasium:CartPole-v1'), 'policy.py')).toEqual({ ...code, checkpoint: digestOf('policy.py') });
+  expect(named(suite('gymnasium:CartPole-v1'), 'policy.py')).toEqual({ ...code, checkpoint: digestBytes('policy.py') });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import type { CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
@@ -28,8 +28,8 @@ describe('the name of a checkpoint', () => {
     const store = await openStore(scratch);
     const path = await scratch.put('policy.bin', 'weights');
     const stored = await store.add(filesystemSource, path, signal, { run: 'r1', version: 7 });
-    expect(stored).toMatchObject({ digest: digestOf('weights'), kind: 'file', labels: { run: 'r1', version: 7 } });
-    expect(stored.files).toMatchObject([{ path: 'policy.bin', size: 7, digest: digestOf('weights') }]);
+    expect(stored).toMatchObject({ digest: digestBytes('weights'), kind: 'file', labels: { run: 'r1', version: 7 } });
+    expect(stored.files).toMatchObject([{ path: 'policy.bin', size: 7, digest: digestBytes('weights') }]);
   });
 
   it('is what find, sort and sha256sum say for a directory', async () => {
@@ -65,7 +65,7 @@ describe('the store', () => {
     expect((await objects(scratch)).length).toBe(2);
     expect(await incoming(scratch)).toEqual([]);
     for (const file of added.flat().flatMap(({ files }) => files)) {
-      expect(digestOf(await readFile(file.hostPath))).toBe(file.digest);
+      expect(digestBytes(await readFile(file.hostPath))).toBe(file.digest);
       expect((await stat(file.hostPath)).mode & 0o777).toBe(0o444);
     }
   });
@@ -190,7 +190,7 @@ describe('the store', () => {
     });
     expect([...(await objects(scratch)), ...(await incoming(scratch))]).toEqual([]);
     await writeFile(path, whole);
-    expect((await store.add(filesystemSource, path, signal)).digest).toBe(digestOf(whole));
+    expect((await store.add(filesystemSource, path, signal)).digest).toBe(digestBytes(whole));
   });
 
   it('a cancelled addition leaves nothing and says why it was cancelled', async () => {
@@ -285,7 +285,7 @@ describe('what a killed Muster left unfinished', () => {
       },
     };
     const living = await openStore(scratch);
-    await expect(living.add(source, path, signal)).resolves.toMatchObject({ digest: digestOf('weights') });
+    await expect(living.add(source, path, signal)).resolves.toMatchObject({ digest: digestBytes('weights') });
   });
 
   it('in another container is left alone for a day', async () => {

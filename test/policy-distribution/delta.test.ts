@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/delta/delta-block.ts';
 import { MalformedDelta } from '../../src/policy-distribution/delta/delta-format.ts';
 import { DeltaFile, readIndex } from '../../src/policy-distribution/store/delta-reader.ts';
@@ -109,7 +109,7 @@ describe('a delta that is not what it was', () => {
 });
 
 describe('an index that lies', () => {
-  const digest = digestOf('');
+  const digest = digestBytes('');
   const honest = {
     format: 'muster-delta/1',
     file: { digest, size: 8 },

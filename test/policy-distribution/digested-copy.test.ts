@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/files/block-digest.ts';
 import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/files/digested-copy.ts';
@@ -20,7 +20,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     await using scratch = await ScratchDirectory.make();
     const content = scrambled(size);
     const { digested, written } = await copied(scratch, inPieces(content, 300_001), expectedSize);
-    expect(digested).toEqual({ digest: digestOf(content), size });
+    expect(digested).toEqual({ digest: digestBytes(content), size });
     expect(written.equals(content)).toBe(true);
   });
 
@@ -31,7 +31,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     await using handle = await open(path);
     const seen: number[] = [];
     const digested = await digestOfFile(handle, path, expectedSize, async (bytes) => void seen.push(bytes));
-    expect(digested).toEqual({ digest: digestOf(content), size });
+    expect(digested).toEqual({ digest: digestBytes(content), size });
     expect(seen).toEqual(seen.map((_bytes, block) => block * BLOCK_BYTES));
   });
 

@@ -1,6 +1,6 @@
 import { crc32, zstdCompressSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import type { Stretches } from '../../src/policy-distribution/delta/delta-block.ts';
 import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta/delta-encoder.ts';
@@ -17,7 +17,7 @@ export async function encoded(
   file: Buffer,
   base: Buffer,
   maxBytes: number = Infinity,
-  called: Digest = digestOf(file),
+  called: Digest = digestBytes(file),
 ): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   const side = async (bytes: Buffer, digest: Digest): Promise<DeltaSide> => ({
@@ -27,7 +27,7 @@ export async function encoded(
   });
   const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
   const { signal } = new AbortController();
-  if (await encodeDelta(await side(file, called), await side(base, digestOf(base)), { maxBytes, write, signal }))
+  if (await encodeDelta(await side(file, called), await side(base, digestBytes(base)), { maxBytes, write, signal }))
     return Buffer.concat(parts);
   throw new RangeError('the delta would be longer');
 }

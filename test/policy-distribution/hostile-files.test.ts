@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/delta/delta-block.ts';
@@ -130,8 +130,8 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
     zstdCompressSync(
       JSON.stringify({
         format: 'muster-delta/1',
-        file: { digest: digestOf(''), size },
-        base: { digest: digestOf(''), size: base.length },
+        file: { digest: digestBytes(''), size },
+        base: { digest: digestBytes(''), size: base.length },
         segments,
       }),
     );

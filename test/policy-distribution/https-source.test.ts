@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Egress } from '../../src/service/access/egress.ts';
-import { httpsSource } from '../../src/adapters/checkpoints/https.ts';
+import { createHttpsSource } from '../../src/adapters/checkpoints/https.ts';
 import { CheckedRequests } from '../../src/adapters/http/checked-requests.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
@@ -27,7 +27,7 @@ const NO_DIRECTORIES = { reason: 'a web server lists no directories', error: /do
 function sourceOn(clock: SkippableClock): CheckpointSource {
   const egress = new Egress({ hosts: ['localhost'], networks: ['127.0.0.0/8'], plainHttp: true }, 'sources');
   // Time that is skipped is that of waits between connections: how long one takes is the machine's own affair.
-  return httpsSource(new CheckedRequests({ egress, clock: systemClock, ca: certificate.cert }), clock);
+  return createHttpsSource(new CheckedRequests({ egress, clock: systemClock, ca: certificate.cert }), clock);
 }
 
 checkpointSourceContract(
@@ -108,7 +108,7 @@ describe('a checkpoint on a web server', () => {
     const limits = { maxBytes: 1_000_000, maxFiles: 10 };
     const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: fixture.clock });
     const stored = await store.add(fixture.source, fixture.server.url('policy.bin'), signal);
-    expect(stored).toMatchObject({ digest: digestOf(WEIGHTS), kind: 'file', files: [{ path: 'policy.bin' }] });
+    expect(stored).toMatchObject({ digest: digestBytes(WEIGHTS), kind: 'file', files: [{ path: 'policy.bin' }] });
   });
 
   it('that is too large is refused before it is read', async () => {

@@ -1,7 +1,7 @@
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -58,7 +58,7 @@ describe('a file that is added again', () => {
   it('is not read again while its revision is the same', async () => {
     await using scratch = await ScratchDirectory.make();
     const { source, add } = await fixture(scratch);
-    expect([await add(), await add()]).toEqual([digestOf('weights'), digestOf('weights')]);
+    expect([await add(), await add()]).toEqual([digestBytes('weights'), digestBytes('weights')]);
     expect(source.reads).toBe(1);
   });
 
@@ -67,7 +67,7 @@ describe('a file that is added again', () => {
     const { source, add } = await fixture(scratch);
     await add();
     [source.content, source.revision] = ['changed', '2'];
-    expect(await add()).toBe(digestOf('changed'));
+    expect(await add()).toBe(digestBytes('changed'));
   });
 
   it('is read again when it could have changed without another revision', async () => {
@@ -76,7 +76,7 @@ describe('a file that is added again', () => {
     source.isSettled = false;
     await add();
     source.content = 'changed';
-    expect(await add()).toBe(digestOf('changed'));
+    expect(await add()).toBe(digestBytes('changed'));
     source.isSettled = true;
     await add();
     expect(source.reads).toBe(3);

@@ -4,7 +4,7 @@ import { chmod, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
@@ -82,7 +82,7 @@ describe('checkpoints that are not in use', () => {
     expect(await fixture.bytes()).toBeLessThan(1.1 * BYTES);
     for (const each of [first, second, third]) {
       expect(await fixture.store.find(each.digest)).toEqual(each);
-      expect(digestOf(await readFile(each.files[0]?.hostPath ?? ''))).toBe(each.digest);
+      expect(digestBytes(await readFile(each.files[0]?.hostPath ?? ''))).toBe(each.digest);
     }
     expect(await fixture.files('incoming')).toEqual([]);
   });
@@ -135,7 +135,7 @@ describe('checkpoints that are not in use', () => {
     expect(await fixture.files('objects')).toHaveLength(3);
     expect(await fixture.bytes()).toBeLessThan(3 * BYTES + all.length * 0.04 * BYTES);
     for (const i of [0, MOST_DELTAS, MOST_DELTAS + 1, all.length - 1])
-      expect(await fixture.store.find(all[i]?.digest ?? digestOf(''))).toEqual(all[i]);
+      expect(await fixture.store.find(all[i]?.digest ?? digestBytes(''))).toEqual(all[i]);
   });
 
   it('go for good beyond what may be kept, the oldest first, and take no base of others with them', async () => {
@@ -143,14 +143,14 @@ describe('checkpoints that are not in use', () => {
     const all = [await fixture.step(), await fixture.step(), await fixture.step()];
     const retained = await fixture.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
     expect(retained).toMatchObject({ forgotten: [all[0]?.digest], removed: [all[0]?.digest] });
-    expect(await fixture.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+    expect(await fixture.store.find(all[1]?.digest ?? digestBytes(''))).toEqual(all[1]);
     // The middle one is needed, so its base stays although its own checkpoint goes.
     fixture.clock.skip(2 * HOUR);
     await fixture.store.retain(keepAll, signal);
     fixture.clock.skip(2 * HOUR);
     const next = await fixture.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === all[1]?.digest }, signal);
     expect(next.forgotten).toEqual([all[2]?.digest]);
-    expect(await fixture.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+    expect(await fixture.store.find(all[1]?.digest ?? digestBytes(''))).toEqual(all[1]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import { addPinned, parsePinnedUri } from '../../src/policy-distribution/store/pinned-uri.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -25,7 +25,7 @@ describe('a URI that says which content is meant', () => {
     const limits = { maxBytes: 1000, maxFiles: 10 };
     const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: new ManualClock() });
     const uri = await scratch.put('policy.bin', 'weights');
-    const expected = digestOf('weights');
+    const expected = digestBytes('weights');
     await expect(addPinned(store, filesystemSource, { uri, expected }, signal)).resolves.toMatchObject({ digest: expected });
     await scratch.put('policy.bin', 'others');
     await expect(addPinned(store, filesystemSource, { uri, expected }, signal)).rejects.toMatchObject({

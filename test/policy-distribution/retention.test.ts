@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
@@ -217,23 +217,23 @@ describe('a checkpoint that is looked for', () => {
     await writeFile(b.files[0]?.hostPath ?? '', 'short');
     await writeFile(join(fixture.scratch.path, 'store/checkpoints', c.digest.slice(7)), '{"kind":');
     for (const { digest } of [a, b, c]) expect(await fixture.store.find(digest)).toBeUndefined();
-    expect(await fixture.store.find(digestOf('nothing'))).toBeUndefined();
+    expect(await fixture.store.find(digestBytes('nothing'))).toBeUndefined();
     for (const name of ['a', 'b', 'c']) expect(await fixture.store.find((await fixture.add(name)).digest)).toBeDefined();
   });
 });
 
 describe('what is to be forgotten', () => {
   const file = fc.record({
-    digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestOf),
+    digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestBytes),
     size: fc.constant(10),
     path: fc.constant('a.bin'),
   });
-  const contents = new Map(['f1', 'f2', 'f3', 'f4', 'f5'].map((name) => [digestOf(name), { bytes: 10, base: undefined }]));
+  const contents = new Map(['f1', 'f2', 'f3', 'f4', 'f5'].map((name) => [digestBytes(name), { bytes: 10, base: undefined }]));
   const kept: fc.Arbitrary<RetainedCheckpoint[]> = fc
     .array(fc.record({ files: fc.array(file, { minLength: 1, maxLength: 4 }), usedMs: fc.nat(20), isNeeded: fc.boolean() }), {
       maxLength: 8,
     })
-    .map((all) => all.map((one, i) => ({ ...one, digest: digestOf(`checkpoint ${i}`) })));
+    .map((all) => all.map((one, i) => ({ ...one, digest: digestBytes(`checkpoint ${i}`) })));
   const bytesOf = (all: readonly RetainedCheckpoint[]): number =>
     new Set(all.flatMap(({ files }) => files.map(({ digest }) => digest))).size * 10;
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import { Uploads, type Uploaded, type UploadContent } from '../../src/policy-distribution/uploads/uploads.ts';
@@ -59,49 +59,49 @@ class Fixture implements AsyncDisposable {
 describe('a checkpoint that is sent as what differs from one that is here', () => {
   it('becomes the file, to the byte, and nothing of the delta is left', async () => {
     await using fixture = await Fixture.open();
-    await fixture.send(digestOf(BASE), BASE, 'file');
+    await fixture.send(digestBytes(BASE), BASE, 'file');
     const delta = await encoded(NAME, FILE, BASE);
     expect(delta.length).toBeLessThan(0.04 * FILE.length);
-    const uploaded = await fixture.send(digestOf(FILE), delta);
+    const uploaded = await fixture.send(digestBytes(FILE), delta);
     if (uploaded.kind !== 'stored') throw new Error('it was not stored');
     expect(await readFile(uploaded.checkpoint.files[0]?.hostPath ?? '')).toEqual(FILE);
-    expect(uploaded.checkpoint).toMatchObject({ digest: digestOf(FILE), files: [{ path: NAME, size: FILE.length }] });
+    expect(uploaded.checkpoint).toMatchObject({ digest: digestBytes(FILE), files: [{ path: NAME, size: FILE.length }] });
     expect(await fixture.left()).toHaveLength(2);
   });
 
   it('may come in parts, and is not mixed up with parts of the whole file', async () => {
     await using fixture = await Fixture.open();
-    await fixture.send(digestOf(BASE), BASE, 'file');
+    await fixture.send(digestBytes(BASE), BASE, 'file');
     const delta = await encoded(NAME, FILE, BASE);
     const half = delta.length >> 1;
-    expect(await fixture.send(digestOf(FILE), delta.subarray(0, half), 'delta', 0, delta.length)).toEqual({
+    expect(await fixture.send(digestBytes(FILE), delta.subarray(0, half), 'delta', 0, delta.length)).toEqual({
       kind: 'partial',
       received: half,
     });
-    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(0);
-    await fixture.send(digestOf(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
-    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(1000);
-    expect(await fixture.uploads.countReceived(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
-    expect(await fixture.send(digestOf(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
+    expect(await fixture.uploads.countReceived(digestBytes(FILE), 'pipeline')).toBe(0);
+    await fixture.send(digestBytes(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
+    expect(await fixture.uploads.countReceived(digestBytes(FILE), 'pipeline')).toBe(1000);
+    expect(await fixture.uploads.countReceived(digestBytes(FILE), 'pipeline', 'delta')).toBe(half);
+    expect(await fixture.send(digestBytes(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
   });
 
   it('is refused when that one is not here, and can be sent whole', async () => {
     await using fixture = await Fixture.open();
-    const sending = fixture.send(digestOf(FILE), await encoded(NAME, FILE, BASE));
+    const sending = fixture.send(digestBytes(FILE), await encoded(NAME, FILE, BASE));
     await expect(sending).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.base',
-      message: expect.stringContaining(digestOf(BASE)),
+      message: expect.stringContaining(digestBytes(BASE)),
     });
     expect(await fixture.left()).toEqual([]);
-    expect(await fixture.send(digestOf(FILE), FILE, 'file')).toMatchObject({ kind: 'stored' });
+    expect(await fixture.send(digestBytes(FILE), FILE, 'file')).toMatchObject({ kind: 'stored' });
   });
 
   it.each([
     ['tells another file', async () => encoded(NAME, BASE, BASE), 'checkpoint.delta'],
     [
       'says that it tells this file, and gives another',
-      async () => encoded(NAME, BASE, BASE, Infinity, digestOf(FILE)),
+      async () => encoded(NAME, BASE, BASE, Infinity, digestBytes(FILE)),
       'checkpoint.digest',
     ],
     ['is none', async () => Buffer.alloc(300, 7), 'checkpoint.delta'],
@@ -109,19 +109,21 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
     ['lacks its end', async () => (await encoded(NAME, FILE, BASE)).subarray(0, -20), 'checkpoint.delta'],
   ])('is refused when the delta %s, and nothing of it is left', async (_, deltaOf, code) => {
     await using fixture = await Fixture.open();
-    await fixture.send(digestOf(BASE), BASE, 'file');
-    await expect(fixture.send(digestOf(FILE), await deltaOf())).rejects.toMatchObject({ kind: 'input', code });
+    await fixture.send(digestBytes(BASE), BASE, 'file');
+    await expect(fixture.send(digestBytes(FILE), await deltaOf())).rejects.toMatchObject({ kind: 'input', code });
     expect(await fixture.left()).toHaveLength(1);
-    expect(await fixture.store.find(digestOf(FILE))).toBeUndefined();
+    expect(await fixture.store.find(digestBytes(FILE))).toBeUndefined();
   });
 
   it('is held to the same bounds as one that is sent whole: its size, and what its header says', async () => {
     await using fixture = await Fixture.open();
-    await fixture.send(digestOf(BASE), BASE, 'file');
+    await fixture.send(digestBytes(BASE), BASE, 'file');
     const large = safetensorsFile({ w: before, more: new Uint16Array(MAX_BYTES) });
-    await expect(fixture.send(digestOf(large), await encoded(NAME, large, BASE))).rejects.toMatchObject({ code: 'checkpoint.too-large' });
+    await expect(fixture.send(digestBytes(large), await encoded(NAME, large, BASE))).rejects.toMatchObject({
+      code: 'checkpoint.too-large',
+    });
     const lying = Buffer.concat([FILE, Buffer.alloc(8)]);
-    await expect(fixture.send(digestOf(lying), await encoded('x.bin', lying, BASE))).rejects.toMatchObject({
+    await expect(fixture.send(digestBytes(lying), await encoded('x.bin', lying, BASE))).rejects.toMatchObject({
       code: 'checkpoint.safetensors',
     });
     expect(await fixture.left()).toHaveLength(1);

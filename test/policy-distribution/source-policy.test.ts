@@ -2,8 +2,8 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { sourceByUri } from '../../src/adapters/checkpoints/by-uri.ts';
-import { filesystemSourceWithin } from '../../src/adapters/checkpoints/filesystem.ts';
+import { createSourceByUri } from '../../src/adapters/checkpoints/by-uri.ts';
+import { createFilesystemSourceWithin } from '../../src/adapters/checkpoints/filesystem.ts';
 import type { CheckpointListing, CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
 import { checkpointSourceContract } from '../contract/checkpoint-source.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -11,7 +11,7 @@ import { ScratchDirectory } from './scratch-directory.ts';
 checkpointSourceContract('the file system within roots', async () => {
   const scratch = await ScratchDirectory.make();
   return {
-    source: sourceByUri({ ...nobody, files: filesystemSourceWithin([scratch.path]) }),
+    source: createSourceByUri({ ...nobody, files: createFilesystemSourceWithin([scratch.path]) }),
     uri: (path) => join(scratch.path, path),
     put: async (path, bytes) => {
       await mkdir(dirname(join(scratch.path, path)), { recursive: true });
@@ -36,7 +36,7 @@ describe('a caller of the server', () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('real/run-1/policy.bin', 'x');
     await symlink('real', join(scratch.path, 'root'));
-    const source = filesystemSourceWithin([join(scratch.path, 'root')]);
+    const source = createFilesystemSourceWithin([join(scratch.path, 'root')]);
     for (const uri of [path, pathToFileURL(path).href, join(scratch.path, 'root/run-1/policy.bin'), join(scratch.path, 'root/run-1')])
       expect((await list(source, uri)).files).toMatchObject([{ path: 'policy.bin', address: path }]);
   });
@@ -45,7 +45,7 @@ describe('a caller of the server', () => {
     'may not name %s, and does not learn whether it is there',
     async (uri) => {
       await using scratch = await ScratchDirectory.make();
-      await expect(list(filesystemSourceWithin([scratch.path]), uri)).rejects.toMatchObject(OUTSIDE);
+      await expect(list(createFilesystemSourceWithin([scratch.path]), uri)).rejects.toMatchObject(OUTSIDE);
     },
   );
 
@@ -54,7 +54,7 @@ describe('a caller of the server', () => {
     await scratch.put('outside.bin', 'secret');
     await scratch.put('root-not/secret.bin', 'secret');
     await scratch.put('root/policy.bin', 'x');
-    const source = filesystemSourceWithin([join(scratch.path, 'root')]);
+    const source = createFilesystemSourceWithin([join(scratch.path, 'root')]);
     await expect(list(source, `${join(scratch.path, 'root')}/${path}`)).rejects.toMatchObject(OUTSIDE);
     await expect(list(source, `file://${join(scratch.path, 'root')}/${encodeURIComponent(path)}`)).rejects.toMatchObject({ kind: 'input' });
   });
@@ -68,14 +68,14 @@ describe('a caller of the server', () => {
     await scratch.put('outside.bin', 'secret');
     await scratch.put('root/policy.bin', 'x');
     await symlink(target, join(scratch.path, 'root/link'));
-    const listing = list(filesystemSourceWithin([join(scratch.path, 'root')]), join(scratch.path, 'root/link'));
+    const listing = list(createFilesystemSourceWithin([join(scratch.path, 'root')]), join(scratch.path, 'root/link'));
     await expect(listing).rejects.toMatchObject({ kind: 'input', code: expect.stringMatching(/^checkpoint\.(outside|missing)$/) });
   });
 
   it('gets nothing of a file whose directory was exchanged for a link that leads out, after it was listed', async () => {
     await using scratch = await ScratchDirectory.make();
     await scratch.put('root/run/policy.bin', 'x');
-    const source = filesystemSourceWithin([join(scratch.path, 'root')]);
+    const source = createFilesystemSourceWithin([join(scratch.path, 'root')]);
     const [file] = (await list(source, join(scratch.path, 'root/run/policy.bin'))).files;
     if (!file) throw new Error('nothing is listed');
     // The very file that was listed, so that nothing but its place tells.
@@ -89,25 +89,25 @@ describe('a caller of the server', () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', 'x');
     for (const roots of [[], [join(scratch.path, 'nowhere')]])
-      await expect(list(filesystemSourceWithin(roots), path)).rejects.toMatchObject(OUTSIDE);
+      await expect(list(createFilesystemSourceWithin(roots), path)).rejects.toMatchObject(OUTSIDE);
   });
 
   it.each(['ftp://example.com/x', 'data:,x', 'gcs://bucket/x', 'relative/path', 'FILE', ''])(
     'may not name %j, which is of no source',
     async (uri) => {
-      await expect(list(sourceByUri(nobody), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
+      await expect(list(createSourceByUri(nobody), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
     },
   );
 
   it('is answered by the source of the URI’s scheme, whatever its case', async () => {
     const empty: CheckpointSource = { ...never, list: async () => ({ kind: 'directory', files: [] }) };
     for (const uri of ['/x', 'file:///x', 'FILE:///x'])
-      await expect(list(sourceByUri({ ...nobody, files: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...nobody, files: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['gs://bucket/x', 'GS://bucket/x'])
-      await expect(list(sourceByUri({ ...nobody, gcs: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...nobody, gcs: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['s3://bucket/x', 'S3://bucket/x'])
-      await expect(list(sourceByUri({ ...nobody, s3: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...nobody, s3: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['https://host/x', 'http://host/x', 'HTTPS://host/x'])
-      await expect(list(sourceByUri({ ...nobody, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...nobody, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
   });
 });

@@ -5,7 +5,7 @@ import { open, readdir, readFile, rename, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import { UploadOffsetError, Uploads, type Uploaded, type UploadPart } from '../../src/policy-distribution/uploads/uploads.ts';
@@ -49,7 +49,7 @@ class Fixture implements AsyncDisposable {
 
   part(changes: Partial<Omit<UploadPart, 'bytes'>> & { bytes?: UploadPart['bytes'] } = {}): UploadPart {
     return {
-      digest: digestOf(WEIGHTS),
+      digest: digestBytes(WEIGHTS),
       uploader: 'pipeline',
       content: { kind: 'file', name: 'policy.bin' },
       usable: EVERYTHING,
@@ -62,7 +62,7 @@ class Fixture implements AsyncDisposable {
 
   /** All of `bytes` under its own digest. */
   send(bytes: Buffer, changes: Partial<UploadPart> = {}): Promise<Uploaded> {
-    return this.uploads.append(this.part({ digest: digestOf(bytes), size: bytes.length, bytes: pieces(bytes), ...changes }), signal);
+    return this.uploads.append(this.part({ digest: digestBytes(bytes), size: bytes.length, bytes: pieces(bytes), ...changes }), signal);
   }
 
   files(): Promise<string[]> {
@@ -86,12 +86,12 @@ describe('an upload', () => {
     const uploaded = await fixture.uploads.append(fixture.part(), signal);
     if (uploaded.kind !== 'stored') throw new Error('it was not stored');
     const [file] = uploaded.checkpoint.files;
-    expect(uploaded.checkpoint).toMatchObject({ digest: digestOf(WEIGHTS), kind: 'file' });
-    expect(file).toMatchObject({ path: 'policy.bin', size: WEIGHTS.length, digest: digestOf(WEIGHTS) });
+    expect(uploaded.checkpoint).toMatchObject({ digest: digestBytes(WEIGHTS), kind: 'file' });
+    expect(file).toMatchObject({ path: 'policy.bin', size: WEIGHTS.length, digest: digestBytes(WEIGHTS) });
     expect(await readFile(file?.hostPath ?? '')).toEqual(WEIGHTS);
     expect((await stat(file?.hostPath ?? '')).mode & 0o777).toBe(0o444);
     expect(await fixture.files()).toEqual([]);
-    expect(await fixture.store.find(digestOf(WEIGHTS))).toEqual(uploaded.checkpoint);
+    expect(await fixture.store.find(digestBytes(WEIGHTS))).toEqual(uploaded.checkpoint);
   });
 
   it('in several pieces says after each where the next one begins', async () => {
@@ -103,12 +103,12 @@ describe('an upload', () => {
     ] as const) {
       const uploaded = await fixture.uploads.append(fixture.part({ offset: from, bytes: pieces(WEIGHTS.subarray(from, to)) }), signal);
       expect(uploaded).toEqual({ kind: 'partial', received: to });
-      expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(to);
+      expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(to);
     }
     expect(await fixture.uploads.append(fixture.part({ offset: 4999, bytes: pieces(WEIGHTS.subarray(4999)) }), signal)).toMatchObject({
       kind: 'stored',
     });
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
   });
 
   it('that begins elsewhere than where the last piece ended is told where that was', async () => {
@@ -119,7 +119,7 @@ describe('an upload', () => {
       await expect(refused).rejects.toThrow(UploadOffsetError);
       await expect(refused).rejects.toMatchObject({ kind: 'input', code: 'upload.offset', received: 1000 });
     }
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('may be started anew', async () => {
@@ -136,7 +136,7 @@ describe('an upload', () => {
       throw broken;
     };
     await expect(fixture.uploads.append(fixture.part({ bytes: breaking() }), signal)).rejects.toBe(broken);
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(2000);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(2000);
     expect(await fixture.uploads.append(fixture.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -150,7 +150,7 @@ describe('an upload', () => {
       stop.abort(new Error('the caller has gone'));
     };
     await expect(fixture.uploads.append(fixture.part({ bytes: stopping() }), stop.signal)).rejects.toThrow('the caller has gone');
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(5000);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(5000);
     expect(await fixture.uploads.append(fixture.part({ offset: 5000, bytes: pieces(Buffer.alloc(0)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -162,7 +162,7 @@ describe('an upload', () => {
     const ended = appending.catch((error: unknown) => error);
     await eventually(
       'the first bytes have come',
-      async () => (await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000,
+      async () => (await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')) === 2000,
     );
     fixture.clock.skip(61_000);
     expect(await ended).toMatchObject({ kind: 'input', code: 'upload.stalled' });
@@ -200,7 +200,7 @@ describe('what was sent and is wrong', () => {
     await using fixture = await Fixture.open();
     await expect(fixture.uploads.append(fixture.part(changes), signal)).rejects.toMatchObject({ kind: 'input', code });
     expect([...(await fixture.files()), ...(await fixture.objects())]).toEqual([]);
-    expect(await fixture.store.find(digestOf(WEIGHTS))).toBeUndefined();
+    expect(await fixture.store.find(digestBytes(WEIGHTS))).toBeUndefined();
     expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
   });
 
@@ -245,14 +245,14 @@ describe('uploads of the same checkpoint', () => {
   it('by several principals do not disturb each other, and are one in the end', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ uploader: 'intruder', bytes: pieces(Buffer.alloc(3000)) }), signal);
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
     const both = await Promise.all(['pipeline', 'researcher'].map((uploader) => fixture.send(WEIGHTS, { uploader })));
     expect(both.map(({ kind }) => kind)).toEqual(['stored', 'stored']);
     expect(await fixture.objects()).toHaveLength(1);
     await expect(
       fixture.uploads.append(fixture.part({ uploader: 'intruder', offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal),
     ).rejects.toMatchObject({ code: 'checkpoint.digest' });
-    expect(await fixture.store.find(digestOf(WEIGHTS))).toBeDefined();
+    expect(await fixture.store.find(digestBytes(WEIGHTS))).toBeDefined();
   });
 
   it('by one: the latest stream goes on, those before it are ended', async () => {
@@ -261,7 +261,7 @@ describe('uploads of the same checkpoint', () => {
     const ended = dead.catch((error: unknown) => error);
     await eventually(
       'the first bytes have come',
-      async () => (await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000,
+      async () => (await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')) === 2000,
     );
     expect(await fixture.uploads.append(fixture.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
@@ -282,15 +282,15 @@ describe('uploads of the same checkpoint', () => {
 describe('unfinished uploads', () => {
   it('go on after a restart, also when the process was killed', async () => {
     await using fixture = await Fixture.open();
-    const child = spawn(process.execPath, [UPLOADER, fixture.scratch.path, digestOf(WEIGHTS)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [UPLOADER, fixture.scratch.path, digestBytes(WEIGHTS)], { stdio: ['pipe', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
     child.stdin.write(WEIGHTS.subarray(0, 3000));
     await eventually('it has written them', async () => (await sizes(fixture)).includes(3000));
     // As long as it lives it is nobody else's.
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
     child.kill('SIGKILL');
     await ended;
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(3000);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(3000);
     expect(await fixture.uploads.append(fixture.part({ offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -302,15 +302,15 @@ describe('unfinished uploads', () => {
     const [own = ''] = await fixture.files();
     const elsewhere = own.replace(/\.[0-9a-f]{16}\.\d+\.\d+\.[^.]+$/, '.ffffffffffffffff.1.1.elsewhere');
     await rename(join(fixture.scratch.path, 'uploads', own), join(fixture.scratch.path, 'uploads', elsewhere));
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
     fixture.clock.skip(6 * 60_000);
-    expect(await fixture.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('are counted for their principal', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
-    await fixture.uploads.append(fixture.part({ digest: digestOf('other'), bytes: pieces(WEIGHTS.subarray(0, 500)) }), signal);
+    await fixture.uploads.append(fixture.part({ digest: digestBytes('other'), bytes: pieces(WEIGHTS.subarray(0, 500)) }), signal);
     await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
     expect(await fixture.uploads.pendingBytes('pipeline')).toBe(1500);
     expect(await fixture.uploads.pendingBytes('researcher')).toBe(7);
@@ -356,7 +356,7 @@ describe('a directory', () => {
     await expect(fixture.send(manifest, { content })).rejects.toMatchObject({
       kind: 'input',
       code: 'checkpoint.incomplete',
-      message: expect.stringContaining(digestOf('weights').slice(7)),
+      message: expect.stringContaining(digestBytes('weights').slice(7)),
     });
     await fixture.send(Buffer.from('weights'));
     await fixture.send(Buffer.from('{}'));
@@ -372,9 +372,9 @@ describe('a directory', () => {
     ['more files than a checkpoint may have', `${'0'.repeat(64)}  a\n`.repeat(101), 'checkpoint.too-many-files'],
     ['a hundred thousand of them, and more', `${'0'.repeat(64)}  a\n`.repeat(150_000), 'checkpoint.too-many-files'],
     ['no end', `${'0'.repeat(64)}  a`, 'checkpoint.manifest'],
-    ['a path that leads out', `${digestOf('x').slice(7)}  ../x\n`, 'checkpoint.path'],
-    ['a path twice', `${digestOf('x').slice(7)}  a\n${digestOf('x').slice(7)}  a\n`, 'checkpoint.path'],
-    ['another order', `${digestOf('x').slice(7)}  b\n${digestOf('x').slice(7)}  a\n`, 'checkpoint.digest'],
+    ['a path that leads out', `${digestBytes('x').slice(7)}  ../x\n`, 'checkpoint.path'],
+    ['a path twice', `${digestBytes('x').slice(7)}  a\n${digestBytes('x').slice(7)}  a\n`, 'checkpoint.path'],
+    ['another order', `${digestBytes('x').slice(7)}  b\n${digestBytes('x').slice(7)}  a\n`, 'checkpoint.digest'],
   ])('with %s in its manifest is refused', async (_, manifest, code) => {
     await using fixture = await Fixture.open();
     await fixture.send(Buffer.from('x'));

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { addExposure, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 
 const principals = fc.constantFrom('ann', 'bob');
-const suites = fc.constantFrom(digestOf('a suite'), digestOf('another suite'));
-const checkpoints = fc.constantFrom(undefined, digestOf('a policy'), digestOf('another policy'));
+const suites = fc.constantFrom(digestBytes('a suite'), digestBytes('another suite'));
+const checkpoints = fc.constantFrom(undefined, digestBytes('a policy'), digestBytes('another policy'));
 const exposures: fc.Arbitrary<Exposure> = fc.oneof(
   fc.record({ kind: fc.constant('data'), principal: principals }),
   fc.record({ kind: fc.constant('code'), principal: principals, suite: suites, checkpoint: checkpoints }),
@@ -34,7 +34,7 @@ describe('a sandbox', () => {
   });
 
   it('that is given what must not come into it is a defect', () => {
-    const code = { kind: 'code', principal: 'ann', suite: digestOf('a suite'), checkpoint: undefined } as const;
+    const code = { kind: 'code', principal: 'ann', suite: digestBytes('a suite'), checkpoint: undefined } as const;
     expect(() => addExposure(code, { kind: 'data', principal: 'ann' })).toThrow('is not for');
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Exposure } from '../../src/pool/ports/exposure.ts';
 import { creationRate } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
@@ -48,8 +48,8 @@ const DATA: Exposure = { kind: 'data', principal: 'ann' };
 /** Two principals with data, and with code of two suites that one policy in code comes to. */
 const WANTED: readonly Exposure[] = ['ann', 'bob'].flatMap((principal): Exposure[] => [
   { kind: 'data', principal },
-  { kind: 'code', principal, suite: digestOf('suite'), checkpoint: undefined },
-  { kind: 'code', principal, suite: digestOf('suite'), checkpoint: digestOf('policy') },
+  { kind: 'code', principal, suite: digestBytes('suite'), checkpoint: undefined },
+  { kind: 'code', principal, suite: digestBytes('suite'), checkpoint: digestBytes('policy') },
 ]);
 
 /** What happens in the world, and to which of those that it can happen to. */

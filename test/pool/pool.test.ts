@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { EndedEarlyError } from '../../src/pool/ports/ended-early-error.ts';
 import { addExposure, type Exposure } from '../../src/pool/ports/exposure.ts';
 import type { Lease } from '../../src/pool/ports/lease.ts';
@@ -219,7 +219,7 @@ describe('leases', () => {
 
   test('what has been in a sandbox keeps it from others, who get one that is made for them, and not from the same', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
-    const code = (principal: string): Exposure => ({ kind: 'code', principal, suite: digestOf('suite'), checkpoint: undefined });
+    const code = (principal: string): Exposure => ({ kind: 'code', principal, suite: digestBytes('suite'), checkpoint: undefined });
     const acquired = async (wanted: Exposure): Promise<Lease<FakeOccupant>> => {
       const lease = fake.pool.acquire(wanted, never);
       await fake.clock.advance(10);
@@ -240,7 +240,7 @@ describe('leases', () => {
 
   test('a released sandbox goes past the first in line when it is not for it, and to nobody who came later', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
-    const code: Exposure = { kind: 'code', principal: 'ann', suite: digestOf('suite'), checkpoint: undefined };
+    const code: Exposure = { kind: 'code', principal: 'ann', suite: digestBytes('suite'), checkpoint: undefined };
     const first = fake.pool.acquire(code, never);
     await fake.clock.advance(10);
     (await first).occupant.past = code;

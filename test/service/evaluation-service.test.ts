@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { STATISTICS_VERSION } from '../../src/aggregation/statistics-version.ts';
 import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { raceWithAbort } from '../../src/kernel/abort.ts';
@@ -162,11 +162,11 @@ describe('an evaluation that was accepted', () => {
   it('is the same when it is sent again with its key, though its files are gone by then', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service();
-    const idempotency = { key: 'once', fingerprint: digestOf('body') };
+    const idempotency = { key: 'once', fingerprint: digestBytes('body') };
     const first = await service.submit(submission(1), 'pipeline', signal, idempotency);
     const again = await service.submit(submission(1, { suite: 'unknown' }), 'pipeline', signal, idempotency);
     expect(again).toEqual({ kind: 'repeated', evaluation: first.evaluation });
-    const other = await service.submit(submission(1), 'pipeline', signal, { key: 'once', fingerprint: digestOf('other') });
+    const other = await service.submit(submission(1), 'pipeline', signal, { key: 'once', fingerprint: digestBytes('other') });
     expect(other.kind).toBe('conflict');
     await expect(service.submit(submission(1, { suite: 'unknown' }), 'pipeline', signal)).rejects.toMatchObject({ code: 'suite.unknown' });
   });

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { configuration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
@@ -170,6 +170,6 @@ function signalled(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 async function descendantsOf(pid: number): Promise<readonly number[]> {
-  const children = (await childrenOf(pid)) ?? [];
+  const children = (await listChildren(pid)) ?? [];
   return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
 }

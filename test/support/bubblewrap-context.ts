@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { detectHere } from '../../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
-import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
@@ -92,7 +92,7 @@ export class BubblewrapContext implements SandboxContext {
 
   async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
     const inbox = path.join(this.stateDir, 'sandboxes', provider.owner, id, 'inbox');
-    const ours = (await childrenOf(process.pid)) ?? [];
+    const ours = (await listChildren(process.pid)) ?? [];
     for (const { pid, argv } of await listProcesses()) {
       if (ours.includes(pid) && argv.includes(inbox)) killProcess(pid);
       else if (await isFirstOf(pid, inbox)) killProcess(pid);

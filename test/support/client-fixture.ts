@@ -2,7 +2,7 @@ import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { Calls, type CallsOptions } from '../../src/faces/client/calls.ts';
 import { MusterClient } from '../../src/faces/client/muster-client.ts';
 import { DEFAULT_RETRY } from '../../src/faces/client/patience.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { ServiceConfig } from '../../src/service/evaluation-service.ts';
 import { GrantService } from '../../src/service/checkpoints/grant-service.ts';
 import type { Library } from '../../src/service/orders/library.ts';
@@ -34,7 +34,7 @@ export class ClientFixture implements AsyncDisposable {
     const grants = new GrantService({ rights: fixture.store.rights, use: fixture.use, audit: fixture.store.audit });
     const edition = { of: 'suites' };
     const library: Pick<Library, 'suite'> = {
-      suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestOf(edition.of) }),
+      suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestBytes(edition.of) }),
     };
     const server = await ServerFixture.open(
       config,

@@ -1,6 +1,6 @@
 import { createInMemoryProvider } from './in-memory-sandbox/in-memory-provider.ts';
 import type { Program } from './in-memory-sandbox/program.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import { silentLog } from '../../src/kernel/log.ts';
@@ -20,7 +20,7 @@ import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
 
 /** A checkpoint that scripted runners take for loaded: they look at nothing but its digest. */
-export const PAPER_CHECKPOINT: StoredCheckpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} };
+export const PAPER_CHECKPOINT: StoredCheckpoint = { digest: digestBytes('paper'), kind: 'file', files: [], labels: {} };
 
 export const TEMPLATE: SandboxTemplate = {
   name: 'local',

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { probeGvisor } from '../../src/adapters/sandbox/gvisor/capabilities.ts';
-import { containerName, stateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
+import { nameContainer, stateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
 import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
-import { directoryNames } from '../../src/adapters/sandbox/local/owner-record.ts';
-import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listDirectoryNames } from '../../src/adapters/sandbox/local/owner-record.ts';
+import { listChildren, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../src/pool/ports/template.ts';
@@ -50,7 +50,7 @@ export class GvisorContext implements SandboxContext {
 
   async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
     const bundle = `--bundle=${path.join(this.local.stateDir, 'sandboxes', provider.owner, id)}`;
-    const ours = (await childrenOf(process.pid)) ?? [];
+    const ours = (await listChildren(process.pid)) ?? [];
     for (const { pid, argv } of await listProcesses()) if (ours.includes(pid) && argv.includes(bundle)) killProcess(pid);
   }
 
@@ -79,8 +79,8 @@ export class GvisorContext implements SandboxContext {
   async markedProcesses(marker: string): Promise<readonly string[]> {
     const found: string[] = [];
     const owners = path.join(this.local.stateDir, 'sandboxes');
-    for (const owner of await directoryNames(owners)) {
-      for (const id of await directoryNames(path.join(owners, owner))) {
+    for (const owner of await listDirectoryNames(owners)) {
+      for (const id of await listDirectoryNames(path.join(owners, owner))) {
         if (!id.startsWith('_')) found.push(...(await markedIn(path.join(owners, owner, id), marker)));
       }
     }
@@ -108,7 +108,7 @@ done; true`;
 
 async function markedIn(directory: string, marker: string): Promise<readonly string[]> {
   const rootless = process.getuid?.() === 0 ? [] : ['--rootless'];
-  const runsc = [`--root=${stateDirectory(directory)}`, ...rootless, 'exec', '--user=0:0', containerName(directory)];
+  const runsc = [`--root=${stateDirectory(directory)}`, ...rootless, 'exec', '--user=0:0', nameContainer(directory)];
   try {
     const { stdout } = await run('runsc', [...runsc, '/bin/sh', '-c', FIND, 'find', marker]);
     return stdout.split('\n').filter((line) => line !== '');

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { systemArguments } from '../../src/adapters/sandbox/bubblewrap/command/command-line.ts';
-import { systemView } from '../../src/adapters/sandbox/local/template/system-view.ts';
+import { buildSystemArguments } from '../../src/adapters/sandbox/bubblewrap/command/command-line.ts';
+import { readSystemView } from '../../src/adapters/sandbox/local/template/system-view.ts';
 import type { Sandbox, SandboxExit } from '../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../src/pool/ports/template.ts';
 
@@ -21,7 +21,7 @@ export interface RootCommand {
 
 /** A command that runs as a container's root: what it writes below `target` stays, and programs of sandboxes cannot change it. */
 export async function startRootCommand({ command, environment, files, target, baked, hasNetwork }: RootCommand): Promise<RunningCommand> {
-  const system = systemArguments(await systemView());
+  const system = buildSystemArguments(await readSystemView());
   const walls = ['--unshare-all', ...(hasNetwork ? ['--share-net'] : []), '--die-with-parent', '--clearenv'];
   const variables = Object.entries({ PATH: '/usr/bin:/bin', ...environment }).flatMap(([name, value]) => ['--setenv', name, value]);
   const writable = ['--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', files, target];

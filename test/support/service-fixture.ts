@@ -3,7 +3,7 @@ import { Memory } from './in-memory-store/memory.ts';
 import type { Question } from '../../src/evaluation-store/answer-cache.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import type { StoredEvaluation } from '../../src/evaluation-store/evaluation-record.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../src/kernel/ids.ts';
 import type { Log } from '../../src/kernel/log.ts';
@@ -16,7 +16,7 @@ import { Egress } from '../../src/service/access/egress.ts';
 import type { Quota } from '../../src/service/access/quota.ts';
 import { EpisodeBounds } from '../../src/service/playing/episode-bounds.ts';
 import { CheckpointUse } from '../../src/service/checkpoints/checkpoint-use.ts';
-import { questionOf } from '../../src/service/orders/question.ts';
+import { buildQuestion } from '../../src/service/orders/question.ts';
 import { QuotaGate } from '../../src/service/acceptance/quota-gate.ts';
 import { Slots } from '../../src/service/playing/slots.ts';
 import type { Answer, PlayCourse, Player } from '../../src/service/orders/player.ts';
@@ -37,11 +37,11 @@ export const PAPER_LIBRARY: Library = {
   suite: async (reference) => {
     const name = typeof reference === 'string' ? reference : String(reference['name']);
     if (name === 'unknown') throw new InputError('suite.unknown', 'suite: expected one of fixture, got "unknown"');
-    return { written: { name, template: 'local' }, digest: digestOf(name), files: undefined };
+    return { written: { name, template: 'local' }, digest: digestBytes(name), files: undefined };
   },
   checkpoint: async (reference) => {
     const uri = 'uri' in reference ? reference.uri : reference.sha256;
-    return { uri, digest: digestOf(uri), kind: 'file', files: [], labels: {} };
+    return { uri, digest: digestBytes(uri), kind: 'file', files: [], labels: {} };
   },
   assertPlayable: () => undefined,
 };
@@ -65,9 +65,9 @@ export class ScriptedPlayer implements Player {
     const episodes = Number.parseInt(order.suite.name, 10);
     const checkpoint = order.kind === 'evaluation' ? order.checkpoint.uri : order.candidates[0]?.uri;
     const parts = {
-      checkpoint: digestOf(checkpoint ?? ''),
+      checkpoint: digestBytes(checkpoint ?? ''),
       suite: order.suiteDigest,
-      template: digestOf('local'),
+      template: digestBytes('local'),
       draw: 'proportional',
       runs: this.runs,
     };
@@ -114,7 +114,7 @@ export class ScriptedPlayer implements Player {
   }
 
   question(order: EvaluationOrder, principal: string): Question {
-    return questionOf(order, { template: digestOf('local'), version: '0.0.0', runs: this.runs, principal });
+    return buildQuestion(order, { template: digestBytes('local'), version: '0.0.0', runs: this.runs, principal });
   }
 
   repeatAnswer(_: EvaluationOrder, given: unknown): object | undefined {

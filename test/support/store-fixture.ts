@@ -3,14 +3,14 @@ import type { NewEvaluation, StoredEvaluation } from '../../src/evaluation-store
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import type { Leg, StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
 import type { Ownership } from '../../src/evaluation-store/ownership.ts';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex, parseEvaluationId, parseOwnerId, type EvaluationId, type OwnerId } from '../../src/kernel/ids.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 
 export const ALICE = parseOwnerId('alice');
 export const BOB = parseOwnerId('bob');
 export const LEG: Leg = { arm: 0, cacheKey: undefined };
-export const SHARED_LEG: Leg = { arm: 0, cacheKey: digestOf('checkpoint, suite and template') };
+export const SHARED_LEG: Leg = { arm: 0, cacheKey: digestBytes('checkpoint, suite and template') };
 /** Of an ownership. */
 export const TTL = 30_000;
 

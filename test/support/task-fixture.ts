@@ -1,4 +1,4 @@
-import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { readTask } from '../../src/agents/tasks/read-task.ts';
 import { isReadWhole, type TaskDirectory } from '../../src/agents/tasks/task-directory.ts';
 import type { StagedVerifier, Task } from '../../src/agents/tasks/task.ts';
@@ -10,7 +10,7 @@ export function taskDirectory(files: Readonly<Record<string, string>>, name = 't
     where: name,
     name,
     files: entries
-      .map(({ path, bytes }) => ({ path, digest: digestOf(bytes), bytes: bytes.length, isExecutable: path.endsWith('.sh') }))
+      .map(({ path, bytes }) => ({ path, digest: digestBytes(bytes), bytes: bytes.length, isExecutable: path.endsWith('.sh') }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
     contents: new Map(entries.filter(({ path }) => isReadWhole(path)).map(({ path, bytes }) => [path, bytes])),
   };

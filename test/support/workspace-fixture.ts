@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { workspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
+import { createWorkspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
 import type { Command, CommandResult } from '../../src/agents/workspace/command.ts';
 import { WorkspaceSession } from '../../src/agents/workspace/workspace-session.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
@@ -39,7 +39,7 @@ export class WorkspaceFixture implements AsyncDisposable {
   }> {
     const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts: [] };
     const signal = AbortSignal.timeout(60_000);
-    const template = await workspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
+    const template = await createWorkspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
     const sandbox = await this.#provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);
     return { sandbox, session: await WorkspaceSession.open(sandbox, systemClock, signal) };
   }

@@ -1,4 +1,4 @@
-import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { eventually } from './eventually.ts';
 
 /** The processes behind the forked sandboxes of one template, as the host sees them. */
@@ -28,8 +28,8 @@ async function listed(stateDir: string): Promise<ZygoteProcesses | undefined> {
   const holders = processes.filter(({ argv }) => argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(stateDir)));
   const ids = holders.filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py'))).map(({ pid }) => pid);
   for (const inner of ids) {
-    for (const warden of (await childrenOf(inner)) ?? []) {
-      const [image] = (await childrenOf(warden)) ?? [];
+    for (const warden of (await listChildren(inner)) ?? []) {
+      const [image] = (await listChildren(warden)) ?? [];
       const bubblewrap = ids.find((pid) => pid !== inner);
       if (!ids.includes(warden) && image !== undefined && bubblewrap !== undefined) return { bubblewrap, warden, image };
     }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileContents } from '../../agents/arena/step-files.ts';
-import { digestOf } from '../../kernel/canonical-json.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 
 /** Contents of files in a directory of this machine, each in a file of its own. */
@@ -23,7 +23,7 @@ export class FileContentsDirectory implements FileContents {
       await writeFile(temporary, content, { mode: 0o600 });
       await rename(temporary, file);
     } catch (error) {
-      throw new InfrastructureError('arena.contents', `${this.#directory}: a file of a step cannot be kept: ${messageOf(error)}`, {
+      throw new InfrastructureError('arena.contents', `${this.#directory}: a file of a step cannot be kept: ${getMessage(error)}`, {
         cause: error,
       });
     }
@@ -35,9 +35,9 @@ export class FileContentsDirectory implements FileContents {
     try {
       content = await readFile(file);
     } catch (error) {
-      throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${messageOf(error)}`, { cause: error });
+      throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${getMessage(error)}`, { cause: error });
     }
-    if (digestOf(content) === digest) return content;
+    if (digestBytes(content) === digest) return content;
     throw new InfrastructureError('arena.contents', `${file}: the file has been changed; it is not what its name says`);
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { brokenReadError } from './retries.ts';
+import { createBrokenReadError } from './retries.ts';
 
 /** What a server says that the whole file's bytes come to. */
 export interface AnnouncedDigest {
@@ -52,12 +52,12 @@ export class DigestCheck {
   assertSame(address: string): void {
     const { algorithm, base64 } = this.#announced;
     const found = this.#running.base64();
-    if (found !== base64) throw damagedBytesError(address, `their ${algorithm} is ${found}, the server announced ${base64}`);
+    if (found !== base64) throw createDamagedBytesError(address, `their ${algorithm} is ${found}, the server announced ${base64}`);
   }
 }
 
-export function damagedBytesError(address: string, found: string, cause?: unknown): ReturnType<typeof brokenReadError> {
-  return brokenReadError(address, `the bytes were damaged on the way: ${found}. Read it again`, cause);
+export function createDamagedBytesError(address: string, found: string, cause?: unknown): ReturnType<typeof createBrokenReadError> {
+  return createBrokenReadError(address, `the bytes were damaged on the way: ${found}. Read it again`, cause);
 }
 
 function createAnnouncedDigest(algorithm: 'sha256' | 'md5', base64: string): AnnouncedDigest {

@@ -5,7 +5,7 @@ import type { CheckpointSource, ListedFile } from '../../policy-distribution/che
 const SCHEME = 'agent:';
 
 /** `oracle` as a URI: `agent:oracle`. */
-export function builtInAgentUri(name: string): string {
+export function formatBuiltInAgentUri(name: string): string {
   return `${SCHEME}${name}`;
 }
 
@@ -26,6 +26,6 @@ export const builtInAgents: CheckpointSource = {
 function textOf(name: string): Buffer<ArrayBuffer> {
   const agent = BUILT_IN_AGENTS.get(name);
   if (agent) return Buffer.from(`${JSON.stringify(agent)}\n`);
-  const known = [...BUILT_IN_AGENTS.keys()].map(builtInAgentUri).join(' or ');
+  const known = [...BUILT_IN_AGENTS.keys()].map(formatBuiltInAgentUri).join(' or ');
   throw new InputError('agent.unknown', `there is no agent "${name.slice(0, 100)}"; expected ${known}, or a file`);
 }

@@ -17,7 +17,7 @@ export interface SourcesByUri {
 const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/name';
 
 /** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
-export function sourceByUri(sources: SourcesByUri): CheckpointSource {
+export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
   const of = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? sourceOf(sources, file.address);
   return {

@@ -5,7 +5,7 @@ import PQueue from 'p-queue';
 import { InputError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
 import { CheckpointChangedError, type ListedFile, type ListOptions } from '../../policy-distribution/checkpoint-source.ts';
-import { translateErrors, linkError, specialFileError } from './file-failures.ts';
+import { translateErrors, linkError, createSpecialFileError } from './file-failures.ts';
 import { toListedFile } from './file-revision.ts';
 import { isInside } from './roots.ts';
 
@@ -84,7 +84,7 @@ export class DirectoryWalk {
       await this.#enter(real, path, [...chain, real]);
     } else if (stats.isFile()) {
       this.#add(toListedFile(path, real, stats));
-    } else throw specialFileError(address, stats);
+    } else throw createSpecialFileError(address, stats);
   }
 
   #countDirectory(): void {

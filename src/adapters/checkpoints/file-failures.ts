@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 
 /** What failures of reading this machine's files are called. */
 
@@ -22,7 +22,7 @@ export async function* translateErrorsOfEach<Value>(address: string, values: Asy
 
 export function readError(address: string, error: unknown): MusterError {
   if (error instanceof MusterError) return error;
-  switch (errorCode(error)) {
+  switch (getErrorCode(error)) {
     case 'ENOENT':
     case 'ENOTDIR':
       return new InputError('checkpoint.missing', `checkpoint: ${address} does not exist; check the path`, { cause: error });
@@ -34,7 +34,7 @@ export function readError(address: string, error: unknown): MusterError {
     case 'ELOOP':
       return linkError(address, 'is a symbolic link that leads to itself');
     default:
-      return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${messageOf(error)}`, { cause: error });
+      return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${getMessage(error)}`, { cause: error });
   }
 }
 
@@ -42,11 +42,11 @@ export function linkError(address: string, found: string): InputError {
   return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
 }
 
-export function specialFileError(address: string, stats: BigIntStats): InputError {
+export function createSpecialFileError(address: string, stats: BigIntStats): InputError {
   const found = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device';
   return new InputError('checkpoint.special', `checkpoint: ${address} is ${found}; expected regular files and directories`);
 }
 
-export function errorCode(error: unknown): unknown {
+export function getErrorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

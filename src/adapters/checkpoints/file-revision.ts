@@ -7,10 +7,10 @@ const SETTLED_MILLISECONDS = 3000;
 
 export function toListedFile(path: string, address: string, stats: BigIntStats): ListedFile {
   const sinceChange = systemClock.date().getTime() - Number(stats.ctimeNs / 1_000_000n);
-  return { path, size: Number(stats.size), address, revision: revisionOf(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
+  return { path, size: Number(stats.size), address, revision: formatRevision(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
 }
 
 /** The change time is the kernel's own and cannot be set back, as a copy that keeps modification times would do. */
-export function revisionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+export function formatRevision({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `device ${dev} inode ${ino} size ${size} modified ${mtimeNs} changed ${ctimeNs}`;
 }

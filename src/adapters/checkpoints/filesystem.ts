@@ -2,7 +2,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
 import {
   CheckpointChangedError,
@@ -13,8 +13,8 @@ import {
 } from '../../policy-distribution/checkpoint-source.ts';
 import { dataBeside } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
-import { errorCode, translateErrors, translateErrorsOfEach, readError, specialFileError } from './file-failures.ts';
-import { toListedFile, revisionOf } from './file-revision.ts';
+import { getErrorCode, translateErrors, translateErrorsOfEach, readError, createSpecialFileError } from './file-failures.ts';
+import { toListedFile, formatRevision } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { Roots } from './roots.ts';
 
@@ -31,7 +31,7 @@ export const filesystemSource: CheckpointSource = sourceOf();
  * @param roots absolute paths of directories.
  * @throws InputError `checkpoint.outside` also, from both methods of the source.
  */
-export function filesystemSourceWithin(roots: readonly string[]): CheckpointSource {
+export function createFilesystemSourceWithin(roots: readonly string[]): CheckpointSource {
   return sourceOf(new Roots(roots));
 }
 
@@ -82,7 +82,7 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
   const path = dataBeside(given);
   if (path === undefined) return undefined;
   const root = await realpath(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (getErrorCode(error) === 'ENOENT') return undefined;
     throw readError(path, error);
   });
   if (root === undefined) return undefined;
@@ -97,7 +97,7 @@ function pathOf(uri: string): string {
   } catch (error) {
     throw new InputError(
       'checkpoint.path',
-      `checkpoint: ${uri} names no file of this machine (${messageOf(error)}); expected file:///absolute/path`,
+      `checkpoint: ${uri} names no file of this machine (${getMessage(error)}); expected file:///absolute/path`,
     );
   }
 }
@@ -105,7 +105,7 @@ function pathOf(uri: string): string {
 function listSingleFile(given: string, root: string, stats: BigIntStats): ListedFile {
   const path = basename(given);
   assertCheckpointPath(path);
-  if (!stats.isFile()) throw specialFileError(given, stats);
+  if (!stats.isFile()) throw createSpecialFileError(given, stats);
   return toListedFile(path, root, stats);
 }
 
@@ -114,7 +114,7 @@ async function openListed(file: ListedFile): Promise<FileHandle> {
   try {
     return await open(file.address, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   } catch (error) {
-    const code = errorCode(error);
+    const code = getErrorCode(error);
     if (code === 'ENOENT') throw new CheckpointChangedError(file.address, 'it is gone');
     if (code === 'ELOOP' || code === 'ENXIO') throw new CheckpointChangedError(file.address, 'something else took its place');
     throw readError(file.address, error);
@@ -124,10 +124,10 @@ async function openListed(file: ListedFile): Promise<FileHandle> {
 async function assertUnchanged(handle: FileHandle, file: ListedFile): Promise<void> {
   const opened = await translateErrors(file.address, () => handle.stat({ bigint: true }));
   const named = await stat(file.address, { bigint: true }).catch((error: unknown) => {
-    throw errorCode(error) === 'ENOENT' ? new CheckpointChangedError(file.address, 'it is gone') : readError(file.address, error);
+    throw getErrorCode(error) === 'ENOENT' ? new CheckpointChangedError(file.address, 'it is gone') : readError(file.address, error);
   });
   for (const stats of [opened, named]) {
-    const revision = revisionOf(stats);
+    const revision = formatRevision(stats);
     if (revision !== file.revision) throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${revision}`);
   }
 }

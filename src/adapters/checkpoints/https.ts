@@ -9,7 +9,7 @@ import { CheckpointChangedError, type CheckpointSource, type ListedFile } from '
 import type { CheckedAnswer, CheckedRequests } from '../http/checked-requests.ts';
 import { readAnnouncedDigest } from './announced-digest.ts';
 import { ResumedReading, type ReopenableFile } from './resumed-reading.ts';
-import { brokenReadError, retry } from './retries.ts';
+import { createBrokenReadError, retry } from './retries.ts';
 
 /** What a server says of a file's version. */
 interface Version {
@@ -22,7 +22,7 @@ interface Version {
  * Reads checkpoints from web servers: one file a URL. Presigned URLs are fine: all that is asked is GET, and no message has the query. A connection
  * that breaks is gone on with where it broke, as long as the server says that the file is still the same.
  */
-export function httpsSource(requests: CheckedRequests, clock: Clock): CheckpointSource {
+export function createHttpsSource(requests: CheckedRequests, clock: Clock): CheckpointSource {
   /** Addresses are for people, and without queries; what is asked for is kept beside them. */
   const urls = new WeakMap<ListedFile, string>();
   const urlOf = (file: ListedFile): string => urls.get(file) ?? file.address;
@@ -118,7 +118,7 @@ function refusalError(address: string, status: number, missing: (found: string) 
       'checkpoint.unreadable',
       `checkpoint: ${address} may not be read: ${found}; expected a URL that needs no sign-in, such as a presigned one`,
     );
-  if (status === 408 || status === 429 || status >= 500) return brokenReadError(address, found);
+  if (status === 408 || status === 429 || status >= 500) return createBrokenReadError(address, found);
   return new InputError('checkpoint.unreadable', `checkpoint: ${address} cannot be read: ${found}; expected 200 or 206`);
 }
 

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
-import { damagedBytesError, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
-import { brokenReadError, MOST_FRUITLESS, waitBeforeRetry } from './retries.ts';
+import { createDamagedBytesError, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
+import { createBrokenReadError, MOST_FRUITLESS, waitBeforeRetry } from './retries.ts';
 
 /** A connection over which nothing comes for so long is given up, and the file is gone on with over another. */
 const IDLE_MS = 60_000;
@@ -55,7 +55,7 @@ export class ResumedReading {
       const before = this.#received;
       try {
         yield* this.#readOneConnection();
-        if (this.#received < file.size) throw brokenReadError(file.address, `it ended after ${this.#received} of ${file.size} bytes`);
+        if (this.#received < file.size) throw createBrokenReadError(file.address, `it ended after ${this.#received} of ${file.size} bytes`);
       } catch (error) {
         this.#signal.throwIfAborted();
         fruitless = this.#received > before ? 0 : fruitless + 1;
@@ -85,7 +85,7 @@ export class ResumedReading {
 
   async *#readChunks({ body, isDamage }: OpenedFile): AsyncGenerator<Uint8Array> {
     const { address } = this.#source.file;
-    const late = (): Error => brokenReadError(address, `nothing came for ${IDLE_MS / 1000} s`);
+    const late = (): Error => createBrokenReadError(address, `nothing came for ${IDLE_MS / 1000} s`);
     const next = async (): Promise<IteratorResult<unknown, unknown>> => {
       using idle = new Deadline(this.#clock, IDLE_MS, late, this.#signal);
       const onAbort = (): void => void body.destroy(idle.signal.reason);
@@ -94,8 +94,8 @@ export class ResumedReading {
         return await iterator.next();
       } catch (error) {
         this.#isDamaged ||= isDamage?.(error) === true;
-        if (this.#isDamaged) throw damagedBytesError(address, messageOf(error), error);
-        throw error instanceof MusterError ? error : brokenReadError(address, messageOf(error), error);
+        if (this.#isDamaged) throw createDamagedBytesError(address, getMessage(error), error);
+        throw error instanceof MusterError ? error : createBrokenReadError(address, getMessage(error), error);
       } finally {
         idle.signal.removeEventListener('abort', onAbort);
       }

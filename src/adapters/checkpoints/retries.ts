@@ -23,6 +23,6 @@ export async function retry<Value>(clock: Clock, signal: AbortSignal, ask: () =>
 }
 
 /** What may be tried again. */
-export function brokenReadError(address: string, why: string, cause?: unknown): InfrastructureError {
+export function createBrokenReadError(address: string, why: string, cause?: unknown): InfrastructureError {
   return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${why}`, { cause });
 }

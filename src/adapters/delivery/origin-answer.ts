@@ -4,10 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
-import { MANIPULATION, tagsIn } from './requested-delta.ts';
+import { MANIPULATION, parseTags } from './requested-delta.ts';
 
 /** Answers with a file, or the part of it that was asked for. @param count gets the bytes as they go out. */
-export async function answerFile(
+export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
   { digest, size, hostPath }: StoredObject,
@@ -15,7 +15,7 @@ export async function answerFile(
 ): Promise<void> {
   const tag = entityTag(digestHex(digest));
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
-  if (tagsIn(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
+  if (parseTags(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
   const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
   const range = parseRequestedRange(isSame ? request.headers.range : undefined, size);
   switch (range.kind) {
@@ -33,7 +33,7 @@ export async function answerFile(
 }
 
 /** Answers with what differs from a file that the other side has. */
-export async function answerDelta(
+export async function sendDelta(
   request: IncomingMessage,
   response: ServerResponse,
   { digest, base, bytes, path }: DeltaEncodedContent,

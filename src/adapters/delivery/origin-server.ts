@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
-import { answerDelta, answerFile } from './origin-answer.ts';
+import { sendDelta, sendFile } from './origin-answer.ts';
 import { parseRequestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
 
@@ -116,7 +116,7 @@ export class OriginServer implements AsyncDisposable {
           return await this.#sendWithinLimit(request, response, verdict.linked);
       }
     } catch (error) {
-      this.#options.log.debug({ error: messageOf(error) }, 'a file was not sent to its end');
+      this.#options.log.debug({ error: getMessage(error) }, 'a file was not sent to its end');
       if (response.headersSent) response.destroy();
       else refuse(response, 500, 'the file cannot be read');
     }
@@ -139,7 +139,7 @@ export class OriginServer implements AsyncDisposable {
     const told = asked && (await this.#options.tell?.(linked, asked.bases));
     if (told) {
       this.served.deltas += 1;
-      await answerDelta(request, response, told, (bytes) => {
+      await sendDelta(request, response, told, (bytes) => {
         count(bytes);
         this.served.deltaBytes += bytes;
       });
@@ -148,7 +148,7 @@ export class OriginServer implements AsyncDisposable {
     if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file by any of those');
     const found = await this.#options.find(linked.digest);
     if (!found) return refuse(response, 404, 'the file is no longer here');
-    await answerFile(request, response, found, count);
+    await sendFile(request, response, found, count);
     this.#options.log.debug({ ...linked, range: request.headers.range }, 'a sandbox has fetched a file');
   }
 }
@@ -165,7 +165,7 @@ function listenError(error: unknown, host: string, port: number): Error {
     return new InputError('delivery.port', `delivery.port: ${where} is taken; name another port, or 0 for any that is free`, {
       cause: error,
     });
-  return new InfrastructureError('delivery.listen', `delivery: ${where} cannot be listened on: ${messageOf(error)}; set delivery.host`, {
+  return new InfrastructureError('delivery.listen', `delivery: ${where} cannot be listened on: ${getMessage(error)}; set delivery.host`, {
     cause: error,
   });
 }

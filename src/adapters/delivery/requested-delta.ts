@@ -16,11 +16,11 @@ export interface RequestedDelta {
 export function parseRequestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
   const taken = String(headers['a-im'] ?? '').split(',');
   if (!taken.some((each) => each.trim() === MANIPULATION)) return undefined;
-  const bases = tagsIn(headers['if-none-match']).map((hex) => `sha256:${hex}`);
+  const bases = parseTags(headers['if-none-match']).map((hex) => `sha256:${hex}`);
   return { bases: bases.filter(isDigest), isOnly: taken.some((each) => /^\s*identity\s*;\s*q=0(\.0*)?\s*$/.test(each)) };
 }
 
 /** The tags of a header, without their quotes: digests, in hexadecimal digits. */
-export function tagsIn(header: string | undefined): readonly string[] {
+export function parseTags(header: string | undefined): readonly string[] {
   return (header ?? '').split(',').flatMap((tag) => /^\s*"([0-9a-f]{64})"\s*$/.exec(tag)?.[1] ?? []);
 }

@@ -9,7 +9,7 @@ const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missi
  * What `work` makes of a path that a person has typed. When there is nothing at the path, the error names what was probably meant. Only for a
  * person on this machine: it tells what there is beside the path.
  */
-export async function suggestingNearest<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+export async function suggestNearest<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {

@@ -1,6 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { readSummaryFile } from './summary-file.ts';
@@ -43,7 +43,7 @@ export async function openRecordedEvaluation(path: string): Promise<RecordedEval
   const episodesFile = join(path, 'episodes.ndjson');
   const found = await stat(summaryFile).catch(() => undefined);
   if (!found?.isFile()) return undefined;
-  return { summaryFile, summary: await readSummaryFile(summaryFile), episodesFile, episodes: () => episodeLines(episodesFile) };
+  return { summaryFile, summary: await readSummaryFile(summaryFile), episodesFile, episodes: () => readEpisodeLines(episodesFile) };
 }
 
 /** An episode has some hundred kilobytes at most. */
@@ -52,7 +52,7 @@ const LINE_BOUNDS: JsonBounds = { bytes: 2 ** 20, depth: 16, values: 100_000 };
 const LINE_FEED = 0x0a;
 
 /** A line for each episode. @throws InputError when there is no such file, or for a line that is no JSON; InfrastructureError when reading fails. */
-export async function* episodeLines(path: string): AsyncIterable<RecordedLine> {
+export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLine> {
   await using file = await openEpisodes(path);
   const input = file.createReadStream();
   let line = 0;
@@ -63,7 +63,7 @@ export async function* episodeLines(path: string): AsyncIterable<RecordedLine> {
     }
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InfrastructureError('results.read', `${path} could not be read: ${messageOf(error)}`, { cause: error });
+    throw new InfrastructureError('results.read', `${path} could not be read: ${getMessage(error)}`, { cause: error });
   } finally {
     input.destroy();
   }
@@ -101,7 +101,7 @@ async function openEpisodes(path: string): Promise<FileHandle> {
     if (!(await stat(path)).isFile()) throw new Error('it is no file');
     return await open(path);
   } catch (error) {
-    throw new InputError('results.unreadable', `${path} cannot be read: ${messageOf(error)}; ${expected}; ${remedy}`, { cause: error });
+    throw new InputError('results.unreadable', `${path} cannot be read: ${getMessage(error)}; ${expected}; ${remedy}`, { cause: error });
   }
 }
 
@@ -111,7 +111,7 @@ function parse(text: string, where: string): unknown {
   } catch (error) {
     throw new InputError(
       'results.invalid',
-      `${where}: expected JSON as --out writes it: ${messageOf(error)}; record the evaluation again`,
+      `${where}: expected JSON as --out writes it: ${getMessage(error)}; record the evaluation again`,
       {
         cause: error,
       },

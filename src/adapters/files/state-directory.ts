@@ -1,7 +1,7 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDiskFull } from '../../kernel/disk-full.ts';
-import { InfrastructureError, InputError, messageOf, type MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, type MusterError } from '../../kernel/errors.ts';
 import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';
 
@@ -35,7 +35,7 @@ function describeUnusable(stateDir: string, error: unknown): MusterError {
       cause: error,
     });
   const remedy = 'set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to';
-  return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${messageOf(error)}; ${remedy}`, { cause: error });
+  return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${getMessage(error)}; ${remedy}`, { cause: error });
 }
 
 /** With less, the next checkpoint or batch of episodes may find none. */

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
-import { yamlLayer } from '../../kernel/documents/yaml-layer.ts';
+import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 
 /** Far more than any suite that a person writes; a wrong path must not fill the memory. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -13,7 +13,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
  * @throws InputError `suite.missing`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
  */
 export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
-  return yamlLayer(path, await readText(path, what), `${what}.invalid`);
+  return parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
 }
 
 async function readText(path: string, what: string): Promise<string> {
@@ -24,7 +24,7 @@ async function readText(path: string, what: string): Promise<string> {
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${messageOf(error)}; expected a YAML or JSON file`, {
+    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${getMessage(error)}; expected a YAML or JSON file`, {
       cause: error,
     });
   }

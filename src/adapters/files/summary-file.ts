@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 
 /** Ten times the summary of ten thousand tasks; a wrong path must not fill the memory. */
@@ -13,7 +13,7 @@ export async function readSummaryFile(path: string): Promise<unknown> {
   } catch (error) {
     throw new InputError(
       'results.invalid',
-      `${path}: expected the JSON document that "muster eval --json" prints: ${messageOf(error)}; give that, or the directory of "muster eval --out"`,
+      `${path}: expected the JSON document that "muster eval --json" prints: ${getMessage(error)}; give that, or the directory of "muster eval --out"`,
       { cause: error },
     );
   }
@@ -28,6 +28,6 @@ async function readBytes(path: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof InputError) throw error;
     const remedy = 'expected a summary, or a directory that "muster eval --out" made of one checkpoint, with summary.json in it';
-    throw new InputError('results.unreadable', `${path} cannot be read: ${messageOf(error)}; ${remedy}`, { cause: error });
+    throw new InputError('results.unreadable', `${path} cannot be read: ${getMessage(error)}; ${remedy}`, { cause: error });
   }
 }

@@ -5,7 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { describeUrl, type Egress } from '../../service/access/egress.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 
 /** From being asked for to the head of the answer, each redirection by itself. */
 const HEAD_MS = 30_000;
@@ -134,7 +134,7 @@ function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunc
 function failure(target: URL, error: Error, { aborted, reason }: AbortSignal): Error {
   if (aborted && reason instanceof Error) return reason;
   if (error instanceof MusterError) return error;
-  return new InfrastructureError('egress.failed', `${describeUrl(target)} cannot be reached: ${messageOf(error)}; try again later`, {
+  return new InfrastructureError('egress.failed', `${describeUrl(target)} cannot be reached: ${getMessage(error)}; try again later`, {
     cause: error,
   });
 }

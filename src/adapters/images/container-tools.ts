@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { type Digest, parseDigest } from '../../kernel/ids.ts';
 import { findProgram } from '../sandbox/local/host/find-program.ts';
 
@@ -57,7 +57,7 @@ export async function buildImage(dockerfile: string, context: string, file: stri
       await called(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${messageOf(error)}`, { cause: error });
+      throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${getMessage(error)}`, { cause: error });
     }
     if (name === 'buildah') await called(tool, ['push', await id(), `docker-archive:${file}`], SAVE_SECONDS, signal);
     else await called(tool, ['image', 'save', '--output', file, await id()], SAVE_SECONDS, signal);
@@ -73,7 +73,7 @@ async function called(tool: string, args: readonly string[], seconds: number, si
   } catch (error) {
     signal.throwIfAborted();
     const said: unknown = error instanceof Error ? Reflect.get(error, 'stderr') : undefined;
-    const detail = typeof said === 'string' && said.trim() !== '' ? said.trim().slice(-2000) : messageOf(error);
+    const detail = typeof said === 'string' && said.trim() !== '' ? said.trim().slice(-2000) : getMessage(error);
     throw new InfrastructureError('image.tool', `${tool} ${args[0] ?? ''}: ${detail}`, { cause: error });
   }
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { type Digest, parseDigest } from '../../kernel/ids.ts';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
@@ -88,7 +88,7 @@ async function archivedImage(place: Place): Promise<ImageLayers> {
     if (!isPlainPath(path)) throw invalid(place, `${name} names the file ${JSON.stringify(path)}`, 'a path in the archive');
   const config = await readFile(join(place.directory, image.Config)).catch(() => undefined);
   if (config === undefined) throw invalid(place, `${image.Config} is missing`, 'the configuration of the image');
-  return layersOf(place, digestOf(config), image.Layers, config);
+  return layersOf(place, digestBytes(config), image.Layers, config);
 }
 
 async function layersOf(place: Place, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
@@ -111,7 +111,7 @@ async function blob(place: Place, digest: string): Promise<Buffer> {
   if (!found?.isFile()) throw invalid(place, `${blobOf(digest)} is missing`, 'every blob that the image names');
   if (found.size > JSON_BOUNDS.bytes) throw invalid(place, `${blobOf(digest)} has ${found.size} bytes`, `at most ${JSON_BOUNDS.bytes}`);
   const content = await readFile(file);
-  if (digestOf(content) !== digest)
+  if (digestBytes(content) !== digest)
     throw invalid(place, `${blobOf(digest)} has other content than its name says`, 'the blob of that digest');
   return content;
 }

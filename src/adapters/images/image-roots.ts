@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 import type { ImageLayer, ImageLayers } from './image-layers.ts';
@@ -103,7 +103,7 @@ async function whiteoutsOf(layer: string): Promise<Whiteouts> {
   try {
     return whiteoutsSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new InputError('image.damaged', `${layer}: ${messageOf(error)}; expected what Muster has written; remove the directory`, {
+    throw new InputError('image.damaged', `${layer}: ${getMessage(error)}; expected what Muster has written; remove the directory`, {
       cause: error,
     });
   }

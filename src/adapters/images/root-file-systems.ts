@@ -4,9 +4,9 @@ import { dirname, join, resolve } from 'node:path';
 import { SUBMISSION_BOUNDS } from '../../agents/grading/submission.ts';
 import type { RootFileSystem } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { buildImage, findKeptImage } from './container-tools.ts';
 import { readImage } from './image-layers.ts';
 import { ImageRoots } from './image-roots.ts';
@@ -44,7 +44,7 @@ export class RootFileSystems {
    */
   async directory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
     if (root.kind === 'host') return undefined;
-    const key = canonicalJson({ ...root, files: context?.files.map(({ path, digest }) => [path, digest]) });
+    const key = formatCanonicalJson({ ...root, files: context?.files.map(({ path, digest }) => [path, digest]) });
     let opening = this.#opening.get(key);
     if (!opening) {
       opening = root.kind === 'image' ? this.#ofImage(root.image, signal) : this.#ofDockerfile(root, context, key, signal);
@@ -79,7 +79,7 @@ export class RootFileSystems {
     signal: AbortSignal,
   ): Promise<string> {
     if (context === undefined) throw new RangeError(`${path} without the files that it is built from`);
-    const note = join(this.#built, digestOf(key).replace(':', '-'));
+    const note = join(this.#built, digestBytes(key).replace(':', '-'));
     const known = await readFile(note, 'utf8').catch(() => '');
     if (known !== '' && (await stat(known).catch(() => undefined))?.isDirectory()) return known;
     const root = await this.#withScratch(async (scratch) => {
@@ -124,7 +124,7 @@ export class RootFileSystems {
  *
  * @throws InputError for links, and for more than a workdir may have.
  */
-export async function filesBelow(root: string, directory: string): Promise<readonly WorkspaceFile[]> {
+export async function listFilesBelow(root: string, directory: string): Promise<readonly WorkspaceFile[]> {
   const files: WorkspaceFile[] = [];
   let bytes = 0;
   const walk = async (path: string): Promise<void> => {
@@ -146,7 +146,7 @@ export async function filesBelow(root: string, directory: string): Promise<reado
 
 function workdirProblem(path: string, problem: string): InputError {
   const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${WORKDIR_BOUNDS.bytes} bytes; put the rest elsewhere in the image`;
-  return new InputError('image.workdir', `${printableLine(path)} of the image ${problem}; ${remedy}`);
+  return new InputError('image.workdir', `${escapeUnprintableLine(path)} of the image ${problem}; ${remedy}`);
 }
 
 function architecture(): string {
@@ -158,6 +158,6 @@ function notThere(image: string): InputError {
     'the path of an OCI image layout or of a file that "docker save" wrote (from "/" or "./" on), or an image that docker or podman has on this machine';
   return new InputError(
     'image.missing',
-    `docker_image "${printableLine(image)}": it is not there; expected ${forms}; for an image of a registry, docker pull it first`,
+    `docker_image "${escapeUnprintableLine(image)}": it is not there; expected ${forms}; for an image of a registry, docker pull it first`,
   );
 }

@@ -34,7 +34,7 @@ export async function readTar(
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
       hash.update(chunk);
-      if (bytes > most) done(tooLarge(where, most));
+      if (bytes > most) done(createTooLargeError(where, most));
       else done(null, chunk);
     },
   });
@@ -69,7 +69,7 @@ export async function readTar(
   return { digest: parseDigest(`sha256:${hash.digest('hex')}`) };
 }
 
-export function tooLarge(where: string, most: number): InputError {
+export function createTooLargeError(where: string, most: number): InputError {
   return new InputError('image.too-large', `${where}: has more than ${most} bytes, which is all that is unpacked`);
 }
 

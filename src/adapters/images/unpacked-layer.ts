@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import type { ReadEntry } from 'tar';
 import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
-import { readTar, tooLarge } from './tar-entries.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { readTar, createTooLargeError } from './tar-entries.ts';
 
 /** Far more than the layers of ordinary images have. */
 export const LAYER_BOUNDS = { bytes: 16 * 2 ** 30, entries: 1_000_000, depth: 128, name: 255, link: 4095 };
@@ -105,7 +105,7 @@ class Unpacking {
   async #makeDirectory(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
     if (kind === 'directory') return;
-    if (kind !== undefined) throw this.#refused(written, `would lie in or at ${printableLine(path)}, which is a ${kind}`);
+    if (kind !== undefined) throw this.#refused(written, `would lie in or at ${escapeUnprintableLine(path)}, which is a ${kind}`);
     await this.#makeDirectory(split(path)[0], written);
     await mkdir(join(this.#top, path));
     // Whatever the mask of this process is.
@@ -114,7 +114,8 @@ class Unpacking {
   }
 
   async #write(entry: ReadEntry, path: string): Promise<void> {
-    if (entry.size > this.#bounds.bytes) throw tooLarge(`${this.#where}: ${printableLine(entry.path)}`, this.#bounds.bytes);
+    if (entry.size > this.#bounds.bytes)
+      throw createTooLargeError(`${this.#where}: ${escapeUnprintableLine(entry.path)}`, this.#bounds.bytes);
     await this.#makeRoom(path, entry.path);
     const isExecutable = ((entry.mode ?? 0) & 0o111) !== 0;
     await using file = await open(join(this.#top, path), 'wx');
@@ -136,7 +137,7 @@ class Unpacking {
     const target = this.#pathOf(linkpath);
     const kind = this.#kinds.get(target);
     if (kind === undefined || kind === 'directory' || path === target)
-      throw this.#refused(written, `is a hard link to ${printableLine(linkpath)}, which is no file of this layer before it`);
+      throw this.#refused(written, `is a hard link to ${escapeUnprintableLine(linkpath)}, which is no file of this layer before it`);
     await this.#makeRoom(path, written);
     await link(join(this.#top, target), join(this.#top, path));
     this.#kinds.set(path, kind);
@@ -150,7 +151,10 @@ class Unpacking {
   }
 
   #refused(path: string, problem: string): InputError {
-    return new InputError('image.layer', `${this.#where}: ${printableLine(path.slice(0, 1000))} ${problem}; such a layer is not unpacked`);
+    return new InputError(
+      'image.layer',
+      `${this.#where}: ${escapeUnprintableLine(path.slice(0, 1000))} ${problem}; such a layer is not unpacked`,
+    );
   }
 }
 

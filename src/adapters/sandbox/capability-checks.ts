@@ -1,10 +1,10 @@
-import { ok, type HealthCheck } from '../../kernel/health-check.ts';
+import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import type { Finding } from './finding.ts';
 
 /** Nothing works without it. */
-export const neededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'problem');
+export const createNeededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'problem');
 /** Muster does without, at a cost that the remedy states. */
-export const usefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'warning');
+export const createUsefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'warning');
 
 function capabilityCheck(name: string, find: () => Promise<Finding>, status: 'problem' | 'warning'): HealthCheck {
   return {
@@ -13,7 +13,7 @@ function capabilityCheck(name: string, find: () => Promise<Finding>, status: 'pr
       const found = await find();
       switch (found.state) {
         case 'available':
-          return ok(found.detail);
+          return toOkFinding(found.detail);
         case 'missing':
           return { status, found: found.detail, remedy: found.remedy };
       }
@@ -22,13 +22,13 @@ function capabilityCheck(name: string, find: () => Promise<Finding>, status: 'pr
 }
 
 /** Only templates that name the provider need it. @param templates their names. */
-export function providerCheck(name: string, templates: readonly string[], find: () => Promise<Finding>): HealthCheck {
+export function createProviderCheck(name: string, templates: readonly string[], find: () => Promise<Finding>): HealthCheck {
   return {
     name,
     async run() {
       const found = await find();
-      if (found.state === 'available') return ok(found.detail);
-      if (templates.length === 0) return ok(`not usable, and no template names it: ${found.detail}`);
+      if (found.state === 'available') return toOkFinding(found.detail);
+      if (templates.length === 0) return toOkFinding(`not usable, and no template names it: ${found.detail}`);
       return { status: 'problem', found: `${found.detail}; templates that name it: ${templates.join(', ')}`, remedy: found.remedy };
     },
   };

@@ -1,4 +1,4 @@
-import { abortError } from '../../kernel/abort.ts';
+import { createAbortError } from '../../kernel/abort.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 /** A provider's sandboxes that are being made. Once it is closed no further one begins, and those that are under way are given up. */
@@ -14,7 +14,7 @@ export class Creations {
   /** @param create given a signal that is aborted by the caller's, and when the provider is closed. @throws as `create` does. */
   async run<Made>(signal: AbortSignal, create: (either: AbortSignal) => Promise<Made>): Promise<Made> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    if (either.aborted) throw abortError(either);
+    if (either.aborted) throw createAbortError(either);
     const creation = create(either);
     this.#underWay.add(creation);
     try {

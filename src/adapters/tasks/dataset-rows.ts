@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 
 /** A row of a dataset, not checked yet. */
@@ -25,7 +25,7 @@ export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
   } catch (error) {
     if (error instanceof InputError) throw error;
     if (error instanceof JsonProblem) throw new InputError('task.rows', `${path}: ${error.message}; ${EXPECTED}`, { cause: error });
-    throw new InputError('task.rows', `${path}: it cannot be read: ${messageOf(error)}; ${EXPECTED}`, { cause: error });
+    throw new InputError('task.rows', `${path}: it cannot be read: ${getMessage(error)}; ${EXPECTED}`, { cause: error });
   }
 }
 

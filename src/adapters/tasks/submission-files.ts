@@ -5,7 +5,7 @@ import { SUBMISSION_BOUNDS, type Submission } from '../../agents/grading/submiss
 import type { Artifact } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 const EXECUTABLE = 0o100;
 const REPLACEMENT = '\uFFFD';
@@ -65,7 +65,7 @@ class Reading {
       const path = names.slice(0, i + 1).join('/');
       const found = await lstat(join(this.#top, path)).catch(() => undefined);
       if (found === undefined) return false;
-      if (found.isSymbolicLink()) throw new Unacceptable(`${printableLine(path)}: is a link`);
+      if (found.isSymbolicLink()) throw new Unacceptable(`${escapeUnprintableLine(path)}: is a link`);
     }
     return true;
   }
@@ -73,7 +73,7 @@ class Reading {
   async #walk(inside: string, artifact: Pick<Artifact, 'source' | 'destination' | 'exclude'>, depth: number): Promise<void> {
     const below = artifact.destination === '' ? inside : inside.slice(artifact.destination.length + 1);
     if (below !== '' && artifact.exclude.some((pattern) => matchesGlob(below, pattern))) return;
-    const shown = printableLine(inside);
+    const shown = escapeUnprintableLine(inside);
     if (inside.includes(REPLACEMENT)) throw new Unacceptable(`${shown}: has a name that is no UTF-8`);
     if (CONTROL.test(inside)) throw new Unacceptable(`${shown}: has a name with a control character`);
     if (depth > SUBMISSION_BOUNDS.depth) throw new Unacceptable(`${shown}: is more than ${SUBMISSION_BOUNDS.depth} directories deep`);
@@ -96,7 +96,7 @@ class Reading {
   async #names(inside: string): Promise<readonly string[]> {
     const names = await readdir(join(this.#top, inside));
     if (names.length > SUBMISSION_BOUNDS.files)
-      throw new Unacceptable(`${printableLine(inside)}: has more than ${SUBMISSION_BOUNDS.files} files`);
+      throw new Unacceptable(`${escapeUnprintableLine(inside)}: has more than ${SUBMISSION_BOUNDS.files} files`);
     return names.sort();
   }
 
@@ -106,12 +106,12 @@ class Reading {
     const { size, mode } = await handle.stat();
     this.#bytes += size;
     if (this.#bytes > SUBMISSION_BOUNDS.bytes)
-      throw new Unacceptable(`${printableLine(inside)}: the artifacts have more than ${SUBMISSION_BOUNDS.bytes} bytes`);
+      throw new Unacceptable(`${escapeUnprintableLine(inside)}: the artifacts have more than ${SUBMISSION_BOUNDS.bytes} bytes`);
     const content = Buffer.alloc(size);
     let at = 0;
     while (at < size) {
       const { bytesRead } = await handle.read(content, at, size - at);
-      if (bytesRead === 0) throw new Unacceptable(`${printableLine(inside)}: became shorter while it was read`);
+      if (bytesRead === 0) throw new Unacceptable(`${escapeUnprintableLine(inside)}: became shorter while it was read`);
       at += bytesRead;
     }
     this.files.push({ path: target, content, executable: (mode & EXECUTABLE) !== 0 });

@@ -5,9 +5,9 @@ import { basename, join, resolve } from 'node:path';
 import { isReadWhole, TASK_BOUNDS, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
 import { isPlainPath, RELATIVE_PATH_EXPECTED } from '../../agents/tasks/relative-path.ts';
 import type { TaskFile } from '../../agents/tasks/task.ts';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 const EXECUTABLE = 0o100;
 
@@ -37,7 +37,7 @@ async function* regularFiles(where: string, top: string, inside: string, depth: 
   if (depth > TASK_BOUNDS.depth) throw tooLarge(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
   for (const name of await namesIn(where, join(top, inside))) {
     const path = inside === '' ? name : `${inside}/${name}`;
-    const shown = `${where}/${printableLine(path)}`;
+    const shown = `${where}/${escapeUnprintableLine(path)}`;
     if (!isPlainPath(path)) throw new InputError('task.unsafe', `${shown}: ${RELATIVE_PATH_EXPECTED}; rename it`);
     const status = await lstat(join(top, path));
     if (status.isDirectory()) yield* regularFiles(where, top, path, depth + 1);
@@ -54,7 +54,7 @@ async function namesIn(where: string, directory: string): Promise<readonly strin
   try {
     return (await readdir(directory)).sort();
   } catch (error) {
-    throw new InputError('task.missing', `${where}: the task's directory cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new InputError('task.missing', `${where}: the task's directory cannot be read: ${getMessage(error)}`, { cause: error });
   }
 }
 

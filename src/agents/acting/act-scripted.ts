@@ -4,7 +4,7 @@ import { ActionExecutor, SHOWN_TO_AGENTS } from '../actions/action-executor.ts';
 import { cleanEnvironment } from '../grading/clean-environment.ts';
 import { exportSubmission } from '../grading/export-submission.ts';
 import type { TaskContent } from '../grading/grading-context.ts';
-import { gradingPlace } from '../grading/grading-place.ts';
+import { describeGradingPlace } from '../grading/grading-place.ts';
 import type { GradingSandboxes } from '../grading/grading-sandboxes.ts';
 import { layWorkdir } from '../grading/lay-workdir.ts';
 import type { Submission } from '../grading/submission.ts';
@@ -27,14 +27,14 @@ export interface Acted {
  *
  * @throws InfrastructureError when the workspace is lost; the signal's reason.
  */
-export async function actScripted(
+export async function playScript(
   { task, step, content }: { readonly task: Task; readonly step: TaskStep; readonly content: TaskContent },
   actions: readonly Action[],
   { sandboxes, clock }: { readonly sandboxes: GradingSandboxes; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<Acted> {
   const { workdir, environment } = task.workspace;
-  await using sandbox = await sandboxes.open(gradingPlace(task, step, []), signal);
+  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });

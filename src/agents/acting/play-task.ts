@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 import type { GradingContext, TaskContent } from '../grading/grading-context.ts';
 import { makeSubmission } from '../grading/make-submission.ts';
 import { takeVerdict } from '../grading/stages/take-verdict.ts';
 import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
-import { actScripted, type Acted } from './act-scripted.ts';
+import { playScript, type Acted } from './act-scripted.ts';
 import type { Agent } from './agent.ts';
 
 /** An agent's episode on a task. */
@@ -32,7 +32,7 @@ export interface PlayedTask {
  */
 export async function playTask(episode: TaskEpisode, context: GradingContext, signal: AbortSignal): Promise<PlayedTask> {
   const { task, content, environmentSeed } = episode;
-  const step = onlyStep(task);
+  const step = getOnlyStep(task);
   try {
     const { submission, actions } = await act(episode, step, context, signal);
     if (!submission)
@@ -41,9 +41,10 @@ export async function playTask(episode: TaskEpisode, context: GradingContext, si
     return playedOf(task, verdict, actions);
   } catch (error) {
     if (signal.aborted) throw error;
-    if (error instanceof InfrastructureError) return { outcome: { kind: 'lost', detail: `task ${task.id}: ${messageOf(error)}` }, log: '' };
+    if (error instanceof InfrastructureError)
+      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '' };
     if (error instanceof InputError && !error.message.includes(task.id))
-      throw new InputError(error.code, `task ${task.id}: ${messageOf(error)}`, { cause: error });
+      throw new InputError(error.code, `task ${task.id}: ${getMessage(error)}`, { cause: error });
     throw error;
   }
 }
@@ -56,13 +57,13 @@ async function act({ task, content, agent }: TaskEpisode, step: TaskStep, contex
       return { submission: await makeSubmission(task, step, content, solutionOf(task), context, signal), actions: 1 };
     case 'scripted': {
       const actions = agent.tasks[task.id] ?? agent.tasks[task.id.split('/').at(-1) ?? ''] ?? agent.actions;
-      return await actScripted({ task, step, content }, actions, context, signal);
+      return await playScript({ task, step, content }, actions, context, signal);
     }
   }
 }
 
 /** @throws InputError `task.steps` for a task with several. */
-export function onlyStep({ id, steps: [step, ...others] }: Task): TaskStep {
+export function getOnlyStep({ id, steps: [step, ...others] }: Task): TaskStep {
   if (others.length === 0) return step;
   throw new InputError('task.steps', `task ${id} has ${others.length + 1} steps; expected one: only such tasks are played`);
 }

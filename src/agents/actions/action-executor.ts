@@ -4,10 +4,10 @@ import type { Asked } from '../workspace/file-answers.ts';
 import { type FileChange, WorkspaceFiles } from '../workspace/workspace-files.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { FILE_BYTES, type Action, type Misfit } from './action.ts';
-import { escapedText, excerptOf, shortened } from './escaped-text.ts';
+import { escapeText, formatExcerpt, shortenText } from './escaped-text.ts';
 import { MOST_ENTRIES, MOST_MATCHES, type Observation, type ObservationData, type RefusalReason } from './observation.ts';
-import { observed } from './observation-text.ts';
-import { patchedText, readPatch } from './patched-files.ts';
+import { toObservation } from './observation-text.ts';
+import { patchText, readPatch } from './patched-files.ts';
 
 /** Where and how an agent acts. */
 export interface ActionTerms {
@@ -49,7 +49,7 @@ export class ActionExecutor {
    */
   async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
     const { data, bytesWritten = 0 } = await this.#done(action, seconds, signal);
-    return { observation: observed(data), bytesWritten };
+    return { observation: toObservation(data), bytesWritten };
   }
 
   async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
@@ -78,7 +78,7 @@ export class ActionExecutor {
     if ('refused' in read) return read.refused;
     const all = read.text === '' ? [] : read.text.split(/(?<=\n)/);
     const shown = all.slice(from - 1, lines === undefined ? undefined : from - 1 + lines);
-    const { content, omitted } = shortened(shown.join(''));
+    const { content, omitted } = shortenText(shown.join(''));
     return { kind: 'file', file, content, from, lines: all.length, bytes: Buffer.byteLength(read.text), omitted };
   }
 
@@ -115,7 +115,7 @@ export class ActionExecutor {
       if ('refused' in before) return { data: before.refused };
       if (source === null && target !== null && (await this.#exists(target, texts, signal)))
         return { data: refused('patch', `${target}: the patch makes it, but it is there already`) };
-      const after = patchedText(before.text, part);
+      const after = patchText(before.text, part);
       if ('problem' in after) return { data: refused('patch', `${source ?? target ?? ''}: ${after.problem}`) };
       if (source !== null && source !== target) texts.set(source, null);
       if (target !== null) texts.set(target, after.text);
@@ -159,7 +159,7 @@ export class ActionExecutor {
     return {
       kind: 'listed',
       path,
-      entries: items.map(({ path: each, kind, bytes }) => ({ path: escapedText(each), kind, bytes })),
+      entries: items.map(({ path: each, kind, bytes }) => ({ path: escapeText(each), kind, bytes })),
       total,
       isComplete,
     };
@@ -169,7 +169,7 @@ export class ActionExecutor {
     const found = await this.#files.search(this.#path(path), { text, ignoresCase: ignoreCase }, MOST_MATCHES, signal);
     if (found.kind === 'refused') return refusedFile(found.refusal);
     const { items, total, isComplete } = found.result;
-    const matches = items.map((item) => ({ file: escapedText(item.path), line: item.line, text: escapedText(item.text) }));
+    const matches = items.map((item) => ({ file: escapeText(item.path), line: item.line, text: escapeText(item.text) }));
     return { kind: 'found', matches, total, isComplete };
   }
 
@@ -180,7 +180,7 @@ export class ActionExecutor {
       { argv, directory: workdir, environment, seconds: Math.max(0.001, seconds), output, input: Buffer.from(stdin) },
       signal,
     );
-    return { kind: 'ran', end, stdout: excerptOf(stdout), stderr: excerptOf(stderr) };
+    return { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
   }
 
   async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
@@ -200,12 +200,12 @@ export class ActionExecutor {
 type TextOfFile = { readonly text: string } | { readonly refused: ObservationData };
 
 /** What is no action has an observation, too. */
-export function misfitObservation({ reason, detail }: Misfit): Observation {
-  return observed(refused(reason, detail));
+export function describeMisfit({ reason, detail }: Misfit): Observation {
+  return toObservation(refused(reason, detail));
 }
 
 function refused(reason: RefusalReason, detail: string): ObservationData {
-  return { kind: 'refused', reason, detail: escapedText(detail.slice(0, 4000)) };
+  return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
 }
 
 const REASONS: Readonly<Record<string, RefusalReason>> = {

@@ -1,25 +1,25 @@
-import { printable } from '../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import type { PrintedOutput } from '../workspace/command.ts';
 import { SHOWN_CHARACTERS, type Excerpt } from './observation.ts';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/gu;
 
 /** What a command has printed, with the middle left out where it is long. */
-export function excerptOf({ head, tail, total }: PrintedOutput): Excerpt {
+export function formatExcerpt({ head, tail, total }: PrintedOutput): Excerpt {
   if (total <= head.length + tail.length)
-    return { text: escapedText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };
+    return { text: escapeText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };
   const first = head.subarray(0, wholeEnd(head));
   const last = tail.subarray(wholeStart(tail));
   const omitted = total - first.length - last.length;
   return {
-    text: `${escapedText(first.toString('utf8'))}\n[… ${omitted} bytes left out …]\n${escapedText(last.toString('utf8'))}`,
+    text: `${escapeText(first.toString('utf8'))}\n[… ${omitted} bytes left out …]\n${escapeText(last.toString('utf8'))}`,
     bytes: total,
     omitted,
   };
 }
 
 /** The text of a file with its middle left out where it is long. */
-export function shortened(text: string): { readonly content: string; readonly omitted: number } {
+export function shortenText(text: string): { readonly content: string; readonly omitted: number } {
   if (text.length <= SHOWN_CHARACTERS) return { content: text, omitted: 0 };
   const half = SHOWN_CHARACTERS / 2;
   const omitted = text.length - 2 * half;
@@ -28,9 +28,9 @@ export function shortened(text: string): { readonly content: string; readonly om
 }
 
 /** Lines and tabs are kept, other control characters are escapes. A byte of a name that is no UTF-8 has come as a lone surrogate. */
-export function escapedText(text: string): string {
+export function escapeText(text: string): string {
   const whole = text.replaceAll(LONE_SURROGATE, (lone) => `\\x${(lone.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`);
-  return whole.split('\t').map(printable).join('\t');
+  return whole.split('\t').map(escapeUnprintable).join('\t');
 }
 
 /** Without the first bytes of a character whose last ones are left out. */

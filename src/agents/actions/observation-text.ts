@@ -1,10 +1,10 @@
 import { constants } from 'node:os';
 import type { CommandEnd } from '../workspace/command.ts';
-import { escapedText } from './escaped-text.ts';
+import { escapeText } from './escaped-text.ts';
 import type { Excerpt, Observation, ObservationData } from './observation.ts';
 
 /** The observation with what a model reads of it. */
-export function observed(data: ObservationData): Observation {
+export function toObservation(data: ObservationData): Observation {
   return { text: textOf(data), data };
 }
 
@@ -15,11 +15,11 @@ function textOf(data: ObservationData): string {
     case 'file':
       return fileText(data);
     case 'written':
-      return `Wrote ${data.bytes} bytes to ${escapedText(data.file)}.`;
+      return `Wrote ${data.bytes} bytes to ${escapeText(data.file)}.`;
     case 'edited':
-      return `Edited ${escapedText(data.file)} at line ${data.line}; it has ${data.bytes} bytes now.`;
+      return `Edited ${escapeText(data.file)} at line ${data.line}; it has ${data.bytes} bytes now.`;
     case 'patched':
-      return `Applied: ${data.files.map(({ file, change }) => `${escapedText(file)} ${change}`).join(', ')}.`;
+      return `Applied: ${data.files.map(({ file, change }) => `${escapeText(file)} ${change}`).join(', ')}.`;
     case 'listed':
       return listText(data);
     case 'found':
@@ -29,20 +29,20 @@ function textOf(data: ObservationData): string {
     case 'submitted':
       return 'Submitted. What is in the workspace is graded.';
     case 'refused':
-      return `Not done (${data.reason}): ${escapedText(data.detail)}`;
+      return `Not done (${data.reason}): ${escapeText(data.detail)}`;
   }
 }
 
 function fileText({ file, content, from, lines, bytes }: Extract<ObservationData, { kind: 'file' }>): string {
   const shown = content === '' ? 0 : content.replace(/\n$/, '').split('\n').length;
   const part = shown === lines ? `${lines} lines` : `from line ${from}; ${lines} lines in all`;
-  return `${escapedText(file)} (${part}, ${bytes} bytes):\n${escapedText(content)}`;
+  return `${escapeText(file)} (${part}, ${bytes} bytes):\n${escapeText(content)}`;
 }
 
 function listText({ path, entries, total, isComplete }: Extract<ObservationData, { kind: 'listed' }>): string {
-  if (total === 0) return `${escapedText(path)} is empty.`;
+  if (total === 0) return `${escapeText(path)} is empty.`;
   const rows = entries.map((entry) => {
-    const name = escapedText(entry.path);
+    const name = escapeText(entry.path);
     switch (entry.kind) {
       case 'directory':
         return `${name}/`;
@@ -58,7 +58,7 @@ function listText({ path, entries, total, isComplete }: Extract<ObservationData,
 
 function foundText({ matches, total, isComplete }: Extract<ObservationData, { kind: 'found' }>): string {
   if (total === 0) return isComplete ? 'No line holds it.' : 'No line of what was searched holds it; not every file was searched.';
-  const rows = matches.map(({ file, line, text }) => `${escapedText(file)}:${line}: ${escapedText(text)}`);
+  const rows = matches.map(({ file, line, text }) => `${escapeText(file)}:${line}: ${escapeText(text)}`);
   return [...rows, ...(isComplete ? [] : [`[${matches.length} of ${total} lines or more are shown]`])].join('\n');
 }
 
@@ -74,7 +74,7 @@ export function endText(end: CommandEnd): string {
     case 'output-limit':
       return 'ended: it printed too much';
     case 'unstartable':
-      return `it could not be started: ${escapedText(end.detail)}`;
+      return `it could not be started: ${escapeText(end.detail)}`;
     case 'out-of-memory':
       return 'ended, with everything in the workspace: out of memory';
   }

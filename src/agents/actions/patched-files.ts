@@ -1,5 +1,5 @@
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 
 /** Of one patch. */
 const MOST_FILES = 100;
@@ -25,7 +25,7 @@ export function readPatch(text: string): ReadPatch {
   try {
     parsed = parsePatch(text);
   } catch (error) {
-    return problem(`it is no unified diff: ${messageOf(error)}`);
+    return problem(`it is no unified diff: ${getMessage(error)}`);
   }
   const files = parsed.filter(({ hunks, isRename }) => hunks.length > 0 || isRename === true);
   if (files.length === 0) return problem('it holds no hunk; expected a unified diff, with lines "--- a/FILE", "+++ b/FILE" and "@@ … @@"');
@@ -49,7 +49,7 @@ function named(name: string, prefix: string): string {
 }
 
 /** @returns the new text of a file, or why the patch does not fit. */
-export function patchedText(text: string, { patch, target }: FilePatch): { readonly text: string } | { readonly problem: string } {
+export function patchText(text: string, { patch, target }: FilePatch): { readonly text: string } | { readonly problem: string } {
   const lines = text.split('\n').length;
   const compared = patch.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0) * lines;
   if (compared > MOST_COMPARISONS)

@@ -100,7 +100,7 @@ export interface Planned {
 
 export const NOTHING_SPENT: Spent = { seconds: 0, bytesWritten: 0, output: 0 };
 
-export function remainingOf(limits: EpisodeLimits, steps: number, spent: Spent): Remaining {
+export function computeRemaining(limits: EpisodeLimits, steps: number, spent: Spent): Remaining {
   return {
     steps: left(limits.steps, steps),
     seconds: left(limits.seconds, spent.seconds),
@@ -114,7 +114,7 @@ function left(most: number, used: number): number {
 }
 
 /** The limit that is reached, if one is. */
-export function reachedLimit({ steps, seconds, bytesWritten, output }: Remaining): EndCause | undefined {
+export function findReachedLimit({ steps, seconds, bytesWritten, output }: Remaining): EndCause | undefined {
   if (steps === 0) return 'steps';
   if (seconds === 0) return 'seconds';
   if (bytesWritten === 0) return 'bytes';

@@ -1,14 +1,14 @@
 import { stepAnswerSchema, type RewardAnswer } from './episode-answers.ts';
 import type { EndCause, EpisodeOutcome } from './episode-state.ts';
-import { shapedReward } from './reward.ts';
+import { shapeReward } from './reward.ts';
 import type { ClosedEpisode, StoredAgentEpisode, StoredStep } from './trajectories.ts';
-import { componentsOf, testCounts } from './verdict-components.ts';
+import { buildRewardComponents, testCounts } from './verdict-components.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
 
 /** What an episode comes to whose submission was graded. A verdict without a reward makes it void. */
-export function gradedEpisode(
+export function endGraded(
   episode: StoredAgentEpisode,
   steps: readonly StoredStep[],
   verdict: Verdict,
@@ -18,9 +18,9 @@ export function gradedEpisode(
     const read = stepAnswerSchema.safeParse(JSON.parse(answer));
     return read.success ? [read.data.observation.data] : [];
   });
-  const components = componentsOf(verdict, observations);
+  const components = buildRewardComponents(verdict, observations);
   const { passed, total } = testCounts(verdict);
-  const reward = verdict.reward === null ? null : shapedReward(components, episode.terms);
+  const reward = verdict.reward === null ? null : shapeReward(components, episode.terms);
   const outcome = reward === null ? 'void' : 'rewarded';
   const answer: RewardAnswer = {
     ...frame(episode, outcome, cause),
@@ -36,7 +36,7 @@ export function gradedEpisode(
 }
 
 /** What an episode comes to that was not graded. */
-export function ungradedEpisode(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
+export function endUngraded(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
   const reward = outcome === 'failed' ? 0 : null;
   const answer: RewardAnswer = {
     ...frame(episode, outcome, cause),

@@ -1,7 +1,7 @@
 import {
   NOTHING_SPENT,
-  reachedLimit,
-  remainingOf,
+  findReachedLimit,
+  computeRemaining,
   type EndCause,
   type EpisodeAction,
   type EpisodeEvent,
@@ -11,7 +11,7 @@ import {
   type Planned,
 } from './episode-state.ts';
 
-export function newEpisode(now: number): EpisodeState {
+export function createEpisodeState(now: number): EpisodeState {
   return { phase: { kind: 'created' }, answered: [], spent: NOTHING_SPENT, touchedAt: now };
 }
 
@@ -59,7 +59,7 @@ function planStep(state: EpisodeState, { number, digest }: Extract<EpisodeEvent,
     case 'created':
       return go(state, { kind: 'open' });
     case 'ready': {
-      const seconds = remainingOf(limits, answered.length, state.spent).seconds;
+      const seconds = computeRemaining(limits, answered.length, state.spent).seconds;
       return go({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
     }
     case 'stepping':
@@ -82,8 +82,8 @@ function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'a
     output: output + event.spent.output,
   };
   const after: EpisodeState = { ...state, answered: [...state.answered, phase.digest], spent, phase: { kind: 'ready' } };
-  const remaining = remainingOf(limits, after.answered.length, spent);
-  const cause: EndCause | undefined = event.isSubmission ? 'submit' : reachedLimit(remaining);
+  const remaining = computeRemaining(limits, after.answered.length, spent);
+  const cause: EndCause | undefined = event.isSubmission ? 'submit' : findReachedLimit(remaining);
   const next: Phase = cause === undefined ? { kind: 'ready' } : { kind: 'submitted', cause };
   return go({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
 }

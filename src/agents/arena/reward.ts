@@ -37,7 +37,7 @@ const SHARE_OF_STEP = 1 / 7;
  * seventh of the smallest step between two values of `base · core`, whatever its weight. Nothing done has the reward 0, the task's own solution
  * `base`; and of two trajectories that differ in the core alone the one with the higher core has no lower reward.
  */
-export function shapedReward(components: RewardComponents, terms: RewardTerms): number {
+export function shapeReward(components: RewardComponents, terms: RewardTerms): number {
   const { gate, core, coreStep } = components;
   const { base } = terms;
   const scored = gate * base * core;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import type { KeptEntry, WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 
 const path = z.string();
@@ -26,12 +26,12 @@ export interface FileContents {
 }
 
 /** The delta of a step, once all contents are kept. */
-export async function keptDelta({ entries, removed }: WorkspaceDelta, contents: FileContents): Promise<StepDelta> {
+export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: FileContents): Promise<StepDelta> {
   const changed: StepEntry[] = [];
   for (const entry of entries) {
     if (entry.kind === 'file') {
       const { path: where, content, executable } = entry;
-      const digest = digestOf(content);
+      const digest = digestBytes(content);
       await contents.keep(digest, content);
       changed.push({ kind: 'file', path: where, digest, bytes: content.length, executable });
     } else changed.push(entry);
@@ -40,7 +40,7 @@ export async function keptDelta({ entries, removed }: WorkspaceDelta, contents: 
 }
 
 /** The files after some steps, by path: those that the task brings, and what the steps have made of them. */
-export function filesAfter(deltas: readonly StepDelta[]): {
+export function applyDeltas(deltas: readonly StepDelta[]): {
   readonly entries: readonly StepEntry[];
   readonly removed: ReadonlySet<string>;
 } {
@@ -60,12 +60,12 @@ export function filesAfter(deltas: readonly StepDelta[]): {
 }
 
 /** Everything that is to be in a workspace. @param brought what the task brings. */
-export async function restoredEntries(
+export async function restoreEntries(
   brought: readonly KeptEntry[],
   deltas: readonly StepDelta[],
   contents: FileContents,
 ): Promise<readonly KeptEntry[]> {
-  const { entries, removed } = filesAfter(deltas);
+  const { entries, removed } = applyDeltas(deltas);
   const changed = new Set(entries.map((entry) => entry.path));
   const kept: KeptEntry[] = brought.filter((entry) => !changed.has(entry.path) && !removed.has(entry.path));
   for (const entry of entries) {

@@ -48,7 +48,7 @@ function suiteCounts(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCo
 }
 
 /** What a reward is made of, from the verdict and what the agent was told. */
-export function componentsOf(verdict: Verdict, observations: readonly ObservationData[]): RewardComponents {
+export function buildRewardComponents(verdict: Verdict, observations: readonly ObservationData[]): RewardComponents {
   const { total } = testCounts(verdict);
   const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');
   const core = verdict.components.find(({ name }) => name === 'correctness')?.score ?? 0;

@@ -6,7 +6,7 @@ import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../
 /** Of what is shown to people only. */
 export const SHOWN_OUTPUT: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
-export function endingOf(end: CommandEnd): Ending {
+export function readEnding(end: CommandEnd): Ending {
   switch (end.kind) {
     case 'exited':
     case 'timeout':
@@ -26,16 +26,16 @@ function signalName(signal: number): string {
 }
 
 /** What was printed, with a line for what was left out. */
-export function shownText({ head, tail, total }: PrintedOutput): string {
+export function formatShownText({ head, tail, total }: PrintedOutput): string {
   const left = total - head.length - tail.length;
   const middle = left > 0 ? `\n[… ${left} bytes …]\n` : '';
-  return evidenceText(`${head.toString('utf8')}${middle}${tail.toString('utf8')}`);
+  return shortenEvidence(`${head.toString('utf8')}${middle}${tail.toString('utf8')}`);
 }
 
-export function bothStreams({ stdout, stderr }: CommandResult): string {
-  return evidenceText([shownText(stdout), shownText(stderr)].filter((text) => text !== '').join('\n'));
+export function joinStreams({ stdout, stderr }: CommandResult): string {
+  return shortenEvidence([formatShownText(stdout), formatShownText(stderr)].filter((text) => text !== '').join('\n'));
 }
 
-export function evidenceText(text: string): string {
+export function shortenEvidence(text: string): string {
   return text.slice(0, EVIDENCE_TEXT);
 }

@@ -1,5 +1,5 @@
 import { matchesGlob } from 'node:path';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { Artifact } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
@@ -18,7 +18,7 @@ export async function exportSubmission(
     if (collected.kind === 'refused') {
       const { kind, path, detail } = collected.refusal;
       if (kind === 'missing' && path === source && !isRequired) continue;
-      return { files: [], problem: `${printableLine(path)}: ${detail}` };
+      return { files: [], problem: `${escapeUnprintableLine(path)}: ${detail}` };
     }
     const below = (path: string): string => path.slice(source.length + 1);
     const taken = collected.files.filter(({ path }) => !exclude.some((pattern) => matchesGlob(below(path), pattern)));

@@ -1,13 +1,13 @@
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
 import type { TestCase } from '../tasks/test-case.ts';
 import type { CasesEvidence, CompareEvidence } from '../verification/evidence.ts';
 import type { CommandResult } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
-import { candidatePlace } from './grading-place.ts';
+import { describeCandidatePlace } from './grading-place.ts';
 import { orderOfRuns } from './order-of-runs.ts';
-import { notRun, runCandidate } from './run-candidate.ts';
-import { type ExpectedCase, trustedCases } from './trusted-cases.ts';
+import { describeNotRun, runCandidate } from './run-candidate.ts';
+import { type ExpectedCase, computeTrustedCases } from './trusted-cases.ts';
 
 /** Cases that differ whose outputs are kept. */
 const OUTPUTS_KEPT = 20;
@@ -29,8 +29,8 @@ export interface GradedCases {
  * that can be written to is made anew, so that nothing of the runs before is left. What is expected never enters its sandbox.
  */
 export async function gradeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<GradedCases> {
-  const cases = await trustedCases(terms, execute, signal);
-  const place = candidatePlace(terms, execute);
+  const cases = await computeTrustedCases(terms, execute, signal);
+  const place = describeCandidatePlace(terms, execute);
   const runs = cases.map((): Run[] => []);
   const comparisons = cases.map((): Compared[] => []);
   const measured: CommandResult[] = [];
@@ -60,7 +60,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   };
 }
 
-const AFTER_MEMORY = notRun('an earlier case took more memory than it may');
+const AFTER_MEMORY = describeNotRun('an earlier case took more memory than it may');
 
 function withFirstOutputs(comparisons: readonly Compared[]): readonly Compared[] {
   let left = OUTPUTS_KEPT;
@@ -72,5 +72,5 @@ function withFirstOutputs(comparisons: readonly Compared[]): readonly Compared[]
 }
 
 function inputDigest({ arguments: words, stdin, files }: TestCase): string {
-  return digestOf(Buffer.from(canonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files })));
+  return digestBytes(Buffer.from(formatCanonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files })));
 }

@@ -2,9 +2,9 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { ScriptVerifier } from '../tasks/task.ts';
 import type { ScriptEvidence } from '../verification/evidence.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
-import { endingOf, evidenceText, SHOWN_OUTPUT, shownText } from './endings.ts';
+import { readEnding, shortenEvidence, SHOWN_OUTPUT, formatShownText } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { gradingPlace, LOGS, TESTS, testFiles } from './grading-place.ts';
+import { describeGradingPlace, LOGS, TESTS, testFiles } from './grading-place.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { putSubmission } from './submission.ts';
@@ -32,12 +32,12 @@ export async function gradeScript(
   { sandboxes }: GradingContext,
   signal: AbortSignal,
 ): Promise<ScriptEvidence> {
-  await using sandbox = await sandboxes.open(gradingPlace(task, step, [TESTS]), signal);
+  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(session, { task, content }, { sandboxes }, either);
   const problem = await putSubmission(session, submission.files, either);
-  if (problem !== undefined) return { ...UNJUDGED, ending: { kind: 'no-output', detail: evidenceText(problem) } };
+  if (problem !== undefined) return { ...UNJUDGED, ending: { kind: 'no-output', detail: shortenEvidence(problem) } };
   for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);
   await session.put(await testFiles(task, step, content), either);
   const result = await session.run(
@@ -58,10 +58,10 @@ export async function gradeScript(
   return {
     stage: 'execute',
     kind: 'script',
-    ending: endingOf(result.end),
+    ending: readEnding(result.end),
     rewardJson: isAlive ? await rewardFile(session, 'reward.json', either) : null,
     rewardText: isAlive ? await rewardFile(session, 'reward.txt', either) : null,
-    output: shownText(result.stdout),
+    output: formatShownText(result.stdout),
     seconds: result.seconds,
   };
 }

@@ -20,7 +20,7 @@ const ENVIRONMENT = 'environment/';
  *
  * @throws InputError `task.artifact-place` for an artifact that lies where nothing can be written.
  */
-export function gradingPlace(
+export function describeGradingPlace(
   { workspace: { root, workdir }, limits }: Task,
   { artifacts }: TaskStep,
   own: readonly string[],
@@ -43,16 +43,19 @@ export function gradingPlace(
  * Where the candidate's cases are run. Where it is measured beside the golden model there is room for the tests, empty while the candidate runs:
  * so a candidate does not see whether it is measured.
  */
-export function candidatePlace({ grading: { task, step }, verifier: { score } }: CandidateTerms, { driver }: CasesStage): GradingPlace {
+export function describeCandidatePlace(
+  { grading: { task, step }, verifier: { score } }: CandidateTerms,
+  { driver }: CasesStage,
+): GradingPlace {
   const isMeasured = score.speed !== undefined || score.efficiency !== undefined;
-  return gradingPlace(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
+  return describeGradingPlace(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
 }
 
 /**
  * Files that stand in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied what
  * it needs of these.
  */
-export async function workdirFiles(
+export async function listWorkdirFiles(
   { files, workspace: { root, workdir } }: Task,
   content: TaskContent,
   sandboxes: GradingSandboxes,

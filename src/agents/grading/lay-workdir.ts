@@ -4,7 +4,7 @@ import type { WorkspaceFile } from '../workspace/command.ts';
 import { pruneHistory } from '../workspace/prune-history.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { gradingPlace, workdirFiles } from './grading-place.ts';
+import { describeGradingPlace, listWorkdirFiles } from './grading-place.ts';
 
 /** Of what lies in the workdir before anything is done. */
 const LAID_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
@@ -21,20 +21,20 @@ export async function layWorkdir(
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<void> {
-  await session.put(await workdirFiles(task, content, sandboxes, signal), signal);
+  await session.put(await listWorkdirFiles(task, content, sandboxes, signal), signal);
   const { workdir, root } = task.workspace;
   if (hasRepository(task) || (root.kind !== 'host' && (await isThere(session, `${workdir}/.git`, signal))))
     await pruneHistory(session, workdir, signal);
 }
 
 /** The same as files, for a sandbox whose workdir is made anew before each run. */
-export async function laidFiles(
+export async function listLaidFiles(
   { task, step, content }: Pick<Grading, 'task' | 'content'> & { readonly step: TaskStep },
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<readonly WorkspaceFile[]> {
-  if (!hasRepository(task)) return await workdirFiles(task, content, sandboxes, signal);
-  await using sandbox = await sandboxes.open(gradingPlace(task, step, []), signal);
+  if (!hasRepository(task)) return await listWorkdirFiles(task, content, sandboxes, signal);
+  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const collected = await sandbox.session.collect([task.workspace.workdir], LAID_BOUNDS, either);

@@ -1,11 +1,11 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
-import { bothStreams, SHOWN_OUTPUT } from './endings.ts';
+import { joinStreams, SHOWN_OUTPUT } from './endings.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { exportSubmission } from './export-submission.ts';
 import type { GradingContext, TaskContent } from './grading-context.ts';
-import { gradingPlace } from './grading-place.ts';
+import { describeGradingPlace } from './grading-place.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
 
@@ -28,7 +28,7 @@ export async function makeSubmission(
   signal: AbortSignal,
 ): Promise<Submission> {
   const { workdir, environment } = task.workspace;
-  await using sandbox = await sandboxes.open(gradingPlace(task, step, [SOLUTION]), signal);
+  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [SOLUTION]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(session, { task, content }, { sandboxes }, either);
@@ -46,7 +46,7 @@ export async function makeSubmission(
     if (result.end.kind === 'unstartable' || result.end.kind === 'out-of-memory')
       throw new InputError(
         'task.solution',
-        `${known.directory}/solve.sh: it was not carried out (${result.end.kind}): ${bothStreams(result).slice(-500)}`,
+        `${known.directory}/solve.sh: it was not carried out (${result.end.kind}): ${joinStreams(result).slice(-500)}`,
       );
   }
   return await exportSubmission(session, step.artifacts, either);

@@ -6,18 +6,18 @@ import { createSeededRandom, type Random } from '../../kernel/seeded-random.ts';
  * So a candidate cannot count the runs to find out which case comes next, or which is a repetition.
  */
 export function orderOfRuns(cases: number, repeated: number, seed: string): readonly number[] {
-  const random = randomOf('order of runs', seed);
+  const random = seedRandom('order of runs', seed);
   const all = Array.from({ length: cases }, (_, at) => at);
-  const twice = shuffled(all, random).slice(0, repeated);
-  return shuffled([...all, ...twice], random);
+  const twice = shuffle(all, random).slice(0, repeated);
+  return shuffle([...all, ...twice], random);
 }
 
 /** Chance that a verdict's seed decides. */
-export function randomOf(purpose: string, seed: string): Random {
+export function seedRandom(purpose: string, seed: string): Random {
   return createSeededRandom(purpose, createHash('sha256').update(seed).digest().readUIntBE(0, 6));
 }
 
-export function shuffled<Item>(items: readonly Item[], random: Random): readonly Item[] {
+export function shuffle<Item>(items: readonly Item[], random: Random): readonly Item[] {
   return items
     .map((item) => ({ item, key: random() }))
     .sort((a, b) => a.key - b.key)

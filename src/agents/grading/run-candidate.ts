@@ -1,17 +1,17 @@
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
-import { systemCallNumbers } from '../tasks/system-calls.ts';
+import { getSystemCallNumbers } from '../tasks/system-calls.ts';
 import type { StagedVerifier } from '../tasks/task.ts';
 import type { TestCase } from '../tasks/test-case.ts';
-import { compareOutputs, outputExcerpts } from '../verification/compare-outputs.ts';
+import { compareOutputs, excerptOutputs } from '../verification/compare-outputs.ts';
 import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
 import type { Command, CommandResult } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
-import { endingOf, evidenceText } from './endings.ts';
-import { candidatePlace, DRIVER, testFiles } from './grading-place.ts';
-import { caseCommand, caseFiles, outputOf } from './run-case.ts';
+import { readEnding, shortenEvidence } from './endings.ts';
+import { describeCandidatePlace, DRIVER, testFiles } from './grading-place.ts';
+import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
 import { putSubmission } from './submission.ts';
 import type { ExpectedCase } from './trusted-cases.ts';
 
@@ -22,8 +22,8 @@ type Run = CasesEvidence['cases'][number]['runs'][number];
 type Compared = CompareEvidence['cases'][number];
 
 /** Of a case that there was no run of. */
-export const notRun = (detail: string): Run => ({
-  ending: { kind: 'no-output', detail: evidenceText(`was not run: ${detail}`) },
+export const describeNotRun = (detail: string): Run => ({
+  ending: { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) },
   outputDigest: '',
   outputBytes: 0,
   errors: '',
@@ -35,9 +35,9 @@ export const notRun = (detail: string): Run => ({
  * The system calls that no run of the candidate may make, by their numbers: every run is watched, because a program sees whether it is, by the
  * number of its filters.
  */
-export function watchedCalls({ constraints }: StagedVerifier): ReadonlyMap<number, string> {
+export function listWatchedCalls({ constraints }: StagedVerifier): ReadonlyMap<number, string> {
   const forbidden = constraints.flatMap((one) => (one.measure === 'systemCalls' && 'forbidden' in one ? one.forbidden : []));
-  return systemCallNumbers(forbidden, process.arch);
+  return getSystemCallNumbers(forbidden, process.arch);
 }
 
 /** What came of one run of the candidate. */
@@ -65,26 +65,26 @@ export async function runCandidate(
   const { task } = terms.grading;
   const { workdir } = task.workspace;
   const problem = await makeAnew(session, terms, execute, signal);
-  if (problem !== undefined) return { run: notRun(problem), result: undefined, compared: undefined };
-  await session.put(caseFiles(test, workdir), signal);
-  const command = caseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
-  const watched = [...watchedCalls(terms.verifier).keys()];
+  if (problem !== undefined) return { run: describeNotRun(problem), result: undefined, compared: undefined };
+  await session.put(listCaseFiles(test, workdir), signal);
+  const command = buildCaseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
+  const watched = [...listWatchedCalls(terms.verifier).keys()];
   const result = await session.run(change({ ...command, watched }), signal);
   if (result.end.kind === 'unstartable' && result.end.detail.includes('seccomp:'))
     throw new InfrastructureError(
       'task.no-seccomp',
       `system calls cannot be watched here (${result.end.detail}); use provider: bubblewrap`,
     );
-  const ended = endingOf(result.end);
+  const ended = readEnding(result.end);
   const hasEnded = result.end.kind === 'exited' && result.end.code === 0;
-  const output = hasEnded ? await outputOf(session, execute, workdir, result, signal) : undefined;
+  const output = hasEnded ? await readOutput(session, execute, workdir, result, signal) : undefined;
   const ending: Ending = output?.problem ?? ended;
   const bytes = output?.bytes ?? new Uint8Array();
   const run: Run = {
     ending,
-    outputDigest: output?.bytes ? digestOf(bytes) : '',
+    outputDigest: output?.bytes ? digestBytes(bytes) : '',
     outputBytes: bytes.length,
-    errors: evidenceText(Buffer.concat([result.stderr.head, result.stderr.tail]).toString('utf8').slice(-ERRORS_SHOWN)),
+    errors: shortenEvidence(Buffer.concat([result.stderr.head, result.stderr.tail]).toString('utf8').slice(-ERRORS_SHOWN)),
     seconds: result.seconds,
     peakBytes: Math.round(result.peakBytes),
   };
@@ -99,14 +99,19 @@ async function makeAnew(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { task, step, content } = terms.grading;
-  await wipeAll(session, terms, execute, signal);
+  await wipeWorkspace(session, terms, execute, signal);
   if (execute.driver !== undefined) await session.put(await testFiles(task, step, content, `${execute.driver}/`, DRIVER), signal);
   return await putSubmission(session, terms.files, signal);
 }
 
 /** Leaves nothing in any place that can be written to. */
-export async function wipeAll(session: WorkspaceSession, terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<void> {
-  const places = ['/tmp', '/dev/shm', ...candidatePlace(terms, execute).writable];
+export async function wipeWorkspace(
+  session: WorkspaceSession,
+  terms: CandidateTerms,
+  execute: CasesStage,
+  signal: AbortSignal,
+): Promise<void> {
+  const places = ['/tmp', '/dev/shm', ...describeCandidatePlace(terms, execute).writable];
   // Asked for at once, they cost one wait; they are carried out one after the other.
   await Promise.all(places.map((directory) => session.wipe(directory, signal)));
 }
@@ -114,7 +119,7 @@ export async function wipeAll(session: WorkspaceSession, terms: CandidateTerms, 
 function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {
   try {
     const compared = compareOutputs(verifier.compare, expected, got);
-    return { name, run, ...compared, ...(compared.isEqual ? {} : { outputs: outputExcerpts(expected, got) }) };
+    return { name, run, ...compared, ...(compared.isEqual ? {} : { outputs: excerptOutputs(expected, got) }) };
   } catch (error) {
     if (error instanceof RangeError) throw new InfrastructureError('task.verifier', `case ${name}: ${error.message}`, { cause: error });
     throw error;

@@ -14,12 +14,12 @@ export type CaseOutput =
   | { readonly bytes: Uint8Array; readonly problem?: undefined }
   | { readonly bytes?: undefined; readonly problem: Extract<Ending, { readonly kind: 'no-output' | 'output-too-large' }> };
 
-export function caseFiles({ files }: TestCase, workdir: string): readonly WorkspaceFile[] {
+export function listCaseFiles({ files }: TestCase, workdir: string): readonly WorkspaceFile[] {
   return Object.entries(files).map(([path, text]) => ({ path: `${workdir}/${path}`, content: Buffer.from(text), executable: false }));
 }
 
 /** What is run on a case, by the golden model and the candidate alike. */
-export function caseCommand(
+export function buildCaseCommand(
   { grading, verifier, within }: CandidateTerms,
   { outputBytes, output }: CasesStage,
   test: TestCase,
@@ -37,7 +37,7 @@ export function caseCommand(
 }
 
 /** Reads the output once every process of the run is dead. */
-export async function outputOf(
+export async function readOutput(
   session: WorkspaceSession,
   { output, outputBytes }: CasesStage,
   workdir: string,

@@ -27,14 +27,14 @@ export type Trial = z.infer<typeof trialSchema>;
 export type Soundness = z.infer<typeof soundnessSchema>;
 
 /** What the rewards of one submission come to. */
-export function findingOf(expected: 0 | 1, rewards: readonly (number | null)[]): Trial['finding'] {
+export function judgeTrial(expected: 0 | 1, rewards: readonly (number | null)[]): Trial['finding'] {
   if (rewards.length === 0 || rewards.includes(null)) return 'unknown';
   if (new Set(rewards).size > 1) return 'flaky';
   return rewards[0] === expected ? 'as-expected' : 'wrong';
 }
 
 /** Why a verdict is not what was expected: what failed, or what let a submission through that should have failed. */
-export function explained({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
+export function explainVerdict({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
   if (problem !== null) return problem.detail;
   if (expected === 0) return evidence.flatMap(letThrough).at(-1) ?? 'nothing was judged';
   const failed = stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');

@@ -6,9 +6,9 @@ import type { Command, CommandResult } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
-import { bothStreams } from './endings.ts';
-import { gradingPlace, TESTS, testFiles } from './grading-place.ts';
-import { caseCommand, caseFiles, outputOf } from './run-case.ts';
+import { joinStreams } from './endings.ts';
+import { describeGradingPlace, TESTS, testFiles } from './grading-place.ts';
+import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
 
 /** Of what a generator writes. */
 const CASES_BYTES = 256 * 2 ** 20;
@@ -27,14 +27,18 @@ export interface ExpectedCase {
  *
  * @throws InfrastructureError when generator or golden model fail: then the verifier is broken.
  */
-export async function trustedCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<readonly ExpectedCase[]> {
+export async function computeTrustedCases(
+  terms: CandidateTerms,
+  execute: CasesStage,
+  signal: AbortSignal,
+): Promise<readonly ExpectedCase[]> {
   const { grading, verifier, context } = terms;
   const { task, step, content } = grading;
   const stored = await storedCases(terms, execute);
   const isComplete = execute.generator === undefined && stored.every(({ expected }) => expected !== undefined);
   const known = (test: TestCase, i: number): Omit<ExpectedCase, 'expected'> => ({ test, isVisible: i < execute.visible });
   if (isComplete) return stored.map((test, i) => ({ ...known(test, i), expected: test.expected ?? new Uint8Array() }));
-  await using sandbox = await context.sandboxes.open(gradingPlace(task, step, [TESTS]), signal);
+  await using sandbox = await context.sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await session.put(await testFiles(task, step, content), either);
@@ -84,7 +88,7 @@ async function goldenOutput(
 ): Promise<Uint8Array> {
   const { workdir } = terms.grading.task.workspace;
   const result = await runGolden(session, terms, execute, test, signal);
-  const output = await outputOf(session, execute, workdir, result, signal);
+  const output = await readOutput(session, execute, workdir, result, signal);
   if (output.bytes) return output.bytes;
   throw broken(
     `the golden model on case ${test.name}: ${output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may'}`,
@@ -108,8 +112,8 @@ export async function runGolden(
   if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
   const { workdir } = terms.grading.task.workspace;
   await session.wipe(workdir, signal);
-  await session.put(caseFiles(test, workdir), signal);
-  const command = caseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
+  await session.put(listCaseFiles(test, workdir), signal);
+  const command = buildCaseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
   const result = await session.run(change(command), signal);
   assertSucceeded(`the golden model on case ${test.name}`, result);
   return result;
@@ -119,7 +123,7 @@ function assertSucceeded(what: string, result: CommandResult): void {
   const { end } = result;
   if (end.kind === 'exited' && end.code === 0) return;
   const how = end.kind === 'exited' ? `status ${end.code}` : end.kind === 'unstartable' ? end.detail : end.kind;
-  throw broken(`${what} failed (${how}): ${bothStreams(result).slice(-2000)}`);
+  throw broken(`${what} failed (${how}): ${joinStreams(result).slice(-2000)}`);
 }
 
 function broken(detail: string): InfrastructureError {

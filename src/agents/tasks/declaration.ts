@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
-import { isMapping, pathText, type SettingPath } from '../../kernel/documents/path.ts';
-import { problemLine, problemsOf, type Problem } from '../../kernel/documents/problems.ts';
-import { tomlLayer } from '../../kernel/documents/toml-layer.ts';
+import { isMapping, formatPath, type SettingPath } from '../../kernel/documents/path.ts';
+import { formatProblemLine, listProblems, type Problem } from '../../kernel/documents/problems.ts';
+import { parseTomlLayer } from '../../kernel/documents/toml-layer.ts';
 import { harborSchema, type HarborTask } from './harbor-schema.ts';
 import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
 
@@ -23,28 +23,30 @@ export interface ReadHarborTask {
 
 /** @param where the file's name for messages. @throws InputError `task.invalid` that names file and field. */
 export function parseHarborTask(where: string, text: string): ReadHarborTask {
-  const layer = tomlLayer(where, text, INVALID);
+  const layer = parseTomlLayer(where, text, INVALID);
   const harbor = parsed(layer, harborSchema, HARBOR_KEYS);
-  const unknown = [...unknownKeys(layer.value, [])].map((path) => `${where}: ${pathText(path)}: unknown key; it is kept and has no effect`);
+  const unknown = [...unknownKeys(layer.value, [])].map(
+    (path) => `${where}: ${formatPath(path)}: unknown key; it is kept and has no effect`,
+  );
   return { harbor, notices: [...versionNotices(layer, harbor), ...unknown] };
 }
 
 /** @throws InputError `task.invalid` that names file and field. */
 export function parseMusterTask(where: string, text: string): MusterTask {
-  return parsed(tomlLayer(where, text, INVALID), musterTaskSchema, MUSTER_KEYS);
+  return parsed(parseTomlLayer(where, text, INVALID), musterTaskSchema, MUSTER_KEYS);
 }
 
 /** @throws InputError `task.invalid` when there are problems: all of them, a line each. */
 export function assertSound(layer: Pick<Layer, 'findOrigin'>, problems: readonly Problem[]): void {
   if (problems.length === 0) return;
-  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
+  throw new InputError(INVALID, problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 function parsed<Schema extends z.ZodType>(layer: Layer, schema: Schema, known: KnownSettings): z.infer<Schema> {
   const result = schema.safeParse(layer.value);
   if (result.success) return result.data;
-  const problems = problemsOf(result.error, layer.value, known);
-  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
+  const problems = listProblems(result.error, layer.value, known);
+  throw new InputError(INVALID, problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 function versionNotices(layer: Layer, { schema_version, version }: HarborTask): readonly string[] {

@@ -5,7 +5,7 @@ const SCRIPT = 'solve.sh';
 type Known = Pick<Task, 'oracle' | 'cheats' | 'twins'>;
 
 /** The submissions that the task brings along: `solution/`, and each directory in `cheats/` and `twins/`. */
-export function knownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
+export function findKnownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
   const paths = new Set(files.map(({ path }) => path));
   const submission = (name: string, directory: string): KnownSubmission => ({
     name,

@@ -1,4 +1,4 @@
-import { writtenFile, type WrittenTask } from './written-task.ts';
+import { toWrittenFile, type WrittenTask } from './written-task.ts';
 
 const TASK_TOML = `schema_version = "1.4"
 # What is taken out of the workspace; the submission looks like the workdir.
@@ -60,7 +60,7 @@ if [ "$(echo 21 | python3 double.py)" = 42 ]; then echo 1; else echo 0; fi > /lo
 `;
 
 /** A small task that is sound, to be changed into another. @param name of its directory. */
-export function newTask(name: string): WrittenTask {
+export function createTaskFiles(name: string): WrittenTask {
   const files: readonly (readonly [string, string])[] = [
     ['task.toml', TASK_TOML],
     ['instruction.md', INSTRUCTION],
@@ -73,5 +73,5 @@ export function newTask(name: string): WrittenTask {
     ['cheats/constant/double.py', '"""The answer of the one case that tests/test.sh has."""\n\nprint(42)\n'],
     ['twins/adds/double.py', '"""An honest solution in another way."""\n\nnumber = int(input())\nprint(number + number)\n'],
   ];
-  return { name, files: files.map(([path, text]) => writtenFile(path, text)), notices: [] };
+  return { name, files: files.map(([path, text]) => toWrittenFile(path, text)), notices: [] };
 }

@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import { INVALID } from './declaration.ts';
 import type { agentSchema, HarborArtifact, HarborTask, HarborVerifier } from './harbor-schema.ts';
 import type { MusterTask } from './muster-schema.ts';
-import { stagedVerifier } from './staged-verifier.ts';
+import { parseStagedVerifier } from './staged-verifier.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import type { ScriptVerifier, TaskStep, Verifier, Workspace } from './task.ts';
 import type { TestFiles } from './test-files.ts';
-import { decodedText } from './text-file.ts';
-import { artifactsOf, networkOf } from './workspace.ts';
+import { decodeText } from './text-file.ts';
+import { readArtifacts, readNetwork } from './workspace.ts';
 
 export interface StepPlace {
   readonly name: string;
@@ -45,9 +45,9 @@ export function readStep(
     agent: {
       timeoutSeconds: place.agent.timeout_sec,
       user: userOf(place.agent.user),
-      network: networkOf(place.agent, workspace.network),
+      network: readNetwork(place.agent, workspace.network),
     },
-    artifacts: artifactsOf(where, place.artifacts, workspace.workdir),
+    artifacts: readArtifacts(where, place.artifacts, workspace.workdir),
     verifier,
     leastReward: place.leastReward,
     tests,
@@ -56,7 +56,7 @@ export function readStep(
 }
 
 function instructionOf(directory: TaskDirectory, path: string): string {
-  const text = decodedText(directory, path)?.replaceAll(CANARY, '').trim();
+  const text = decodeText(directory, path)?.replaceAll(CANARY, '').trim();
   if (text !== undefined && text !== '') return text;
   const problem = text === undefined ? 'is missing' : 'is empty';
   throw new InputError(INVALID, `${directory.where}/${path}: ${problem}; expected what the agent is to do, as Markdown`);
@@ -78,7 +78,7 @@ interface Ground {
 function verifierOf(directory: TaskDirectory, place: StepPlace, { tests, workspace }: Ground): Verifier {
   const { timeout_sec: timeoutSeconds, env: environment } = place.verifier;
   const where = `${directory.where}/${place.directory}muster.toml`;
-  const staged = stagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });
+  const staged = parseStagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });
   if (staged !== undefined) return staged;
   if (tests.some(({ path }) => path === 'test.sh')) return scriptVerifier(place.verifier, workspace);
   throw new InputError(
@@ -94,7 +94,7 @@ function scriptVerifier(verifier: HarborVerifier, workspace: Workspace): ScriptV
     timeoutSeconds,
     environment,
     user: userOf(user),
-    network: networkOf(verifier, workspace.network),
+    network: readNetwork(verifier, workspace.network),
     collect: collect.map(({ command, timeout_sec, user: by }) => ({ command, timeoutSeconds: timeout_sec, user: userOf(by) })),
   };
 }

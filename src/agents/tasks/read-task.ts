@@ -3,13 +3,13 @@ import { INVALID, parseHarborTask, parseMusterTask } from './declaration.ts';
 import type { HarborTask } from './harbor-schema.ts';
 import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
 import { readStep, type StepPlace } from './read-step.ts';
-import { knownSubmissions } from './known-submissions.ts';
-import { taskDigest } from './task-digest.ts';
+import { findKnownSubmissions } from './known-submissions.ts';
+import { digestTask } from './task-digest.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import { isTaskId, TASK_ID_EXPECTED, type TaskId } from './task-ids.ts';
 import type { Task, TaskStep } from './task.ts';
-import { decodedText } from './text-file.ts';
-import { limitsOf, workspaceOf } from './workspace.ts';
+import { decodeText } from './text-file.ts';
+import { readLimits, readWorkspace } from './workspace.ts';
 
 const TASK_TOML = 'task.toml';
 const MUSTER_TOML = 'muster.toml';
@@ -24,7 +24,7 @@ export function readTask(directory: TaskDirectory): Task {
   const muster = readMuster(directory, MUSTER_TOML);
   const where = `${directory.where}/${TASK_TOML}`;
   const place = { where, paths: new Set(directory.files.map(({ path }) => path)) };
-  const workspace = workspaceOf(place, harbor.environment, muster.workspace);
+  const workspace = readWorkspace(place, harbor.environment, muster.workspace);
   const steps = stepsOf(directory, harbor, muster).map((step) => readStep(directory, step, { harbor, workspace }));
   const [first, ...others] = steps.map(({ step }) => step);
   if (first === undefined) throw new InputError(INVALID, `${where}: steps: is empty; expected at least one step`);
@@ -34,17 +34,17 @@ export function readTask(directory: TaskDirectory): Task {
     keywords: harbor.task?.keywords ?? [],
     files: directory.files,
     workspace,
-    limits: limitsOf(where, harbor.environment),
+    limits: readLimits(where, harbor.environment),
     steps: [first, ...others],
     strategy: harbor.multi_step_reward_strategy,
-    ...knownSubmissions(directory.files, harbor.solution.env),
+    ...findKnownSubmissions(directory.files, harbor.solution.env),
   };
   const allNotices = [...notices, ...steps.flatMap((step) => step.notices), ...taskNotices(content)];
-  return { ...content, digest: taskDigest(content), notices: allNotices };
+  return { ...content, digest: digestTask(content), notices: allNotices };
 }
 
 function readHarbor(directory: TaskDirectory): ReturnType<typeof parseHarborTask> {
-  const text = decodedText(directory, TASK_TOML);
+  const text = decodeText(directory, TASK_TOML);
   if (text !== undefined) return parseHarborTask(`${directory.where}/${TASK_TOML}`, text);
   throw new InputError(
     'task.missing',
@@ -53,7 +53,7 @@ function readHarbor(directory: TaskDirectory): ReturnType<typeof parseHarborTask
 }
 
 function readMuster(directory: TaskDirectory, path: string): MusterTask {
-  const text = decodedText(directory, path);
+  const text = decodeText(directory, path);
   return text === undefined ? musterTaskSchema.parse({}) : parseMusterTask(`${directory.where}/${path}`, text);
 }
 

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import type { CasesStage, Measure, MusterTask, SuiteStage } from './muster-schema.ts';
@@ -22,7 +22,7 @@ const PROXIED: readonly SuiteStage['runner'][] = ['pytest', 'unittest'];
 const WRITES_FILE: ReadonlySet<SuiteStage['runner']> = new Set(['pytest', 'vitest', 'jest', 'ctest', 'junit']);
 
 /** What a schema cannot say: settings that contradict each other, and files that are not there. */
-export function stageContradictions(written: WrittenStages): readonly Problem[] {
+export function findStageContradictions(written: WrittenStages): readonly Problem[] {
   const { stage } = written;
   const ofStage = stage.kind === 'cases' ? caseProblems(written, stage) : suiteProblems(written, stage);
   return [...ofStage, ...scoreProblems(written)].map(([path, text]) => ({ path, text, isAbsence: false }));
@@ -133,6 +133,6 @@ function* constraintProblems({ constraints, compile }: MusterTask, stage: Writte
     if (measure !== 'systemCalls' || !('forbidden' in constraint)) continue;
     const unknown = constraint.forbidden.find((name) => !SYSTEM_CALL_NAMES.has(name));
     if (unknown !== undefined)
-      yield [['constraints', at, 'forbidden'], `there is no system call "${unknown}"${didYouMean(unknown, [...SYSTEM_CALL_NAMES])}`];
+      yield [['constraints', at, 'forbidden'], `there is no system call "${unknown}"${suggestNames(unknown, [...SYSTEM_CALL_NAMES])}`];
   }
 }

@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import { assertSound, INVALID } from './declaration.ts';
 import type { CasesStage, MusterTask, SuiteStage } from './muster-schema.ts';
-import { stageContradictions } from './stage-contradictions.ts';
+import { findStageContradictions } from './stage-contradictions.ts';
 import type { StagedVerifier } from './task.ts';
 import { parseCases, type TestCase } from './test-case.ts';
 import type { TestFiles } from './test-files.ts';
@@ -21,7 +21,7 @@ const idList = z.array(z.string().min(1).max(2048));
  * @param where names muster.toml for messages. @returns undefined when it says nothing of stages.
  * @throws InputError `task.invalid` with everything that contradicts itself or is not there.
  */
-export function stagedVerifier(where: string, muster: MusterTask, tests: TestFiles, settings: Settings): StagedVerifier | undefined {
+export function parseStagedVerifier(where: string, muster: MusterTask, tests: TestFiles, settings: Settings): StagedVerifier | undefined {
   const { compile, execute, golden, compare, constraints, score } = muster;
   if (execute === undefined) {
     const needless = [compile && 'compile', golden && 'golden', constraints.length > 0 && 'constraints'].filter(
@@ -34,7 +34,7 @@ export function stagedVerifier(where: string, muster: MusterTask, tests: TestFil
   const problems: Problem[] = [];
   const stage = execute.kind === 'cases' ? execute : suiteStage(execute, tests, problems);
   const stored = execute.kind === 'cases' ? storedCases(execute, tests, problems) : [];
-  problems.push(...stageContradictions({ muster, stage, stored, tests }));
+  problems.push(...findStageContradictions({ muster, stage, stored, tests }));
   assertSound({ findOrigin: () => where }, problems);
   return { kind: 'staged', ...settings, compile, execute: stage, golden, compare, constraints, score };
 }

@@ -76,7 +76,7 @@ const CALLS: ReadonlyMap<string, SystemCall> = new Map(
 export const SYSTEM_CALL_NAMES: ReadonlySet<string> = new Set(CALLS.keys());
 
 /** Those of the names that the processor has, by their numbers. Another processor has none. */
-export function systemCallNumbers(names: readonly string[], architecture: string): ReadonlyMap<number, string> {
+export function getSystemCallNumbers(names: readonly string[], architecture: string): ReadonlyMap<number, string> {
   if (!isKnown(architecture)) return new Map();
   return new Map(
     names.flatMap((name) => {

@@ -1,4 +1,4 @@
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { parseTaskDigest, type TaskDigest } from './task-ids.ts';
 import type { Task, TaskFile, TaskStep } from './task.ts';
@@ -7,10 +7,10 @@ import type { Task, TaskFile, TaskStep } from './task.ts';
  * The name of a task's canonical form: what was read of it, defaults filled in, and every file by its digest. The order of keys and tables,
  * comments and white space of the TOML files do not matter to the first part and do to the second, so that any change of a file is another task.
  */
-export function taskDigest(task: Omit<Task, 'digest' | 'notices'>): TaskDigest {
+export function digestTask(task: Omit<Task, 'digest' | 'notices'>): TaskDigest {
   const { id, description, keywords, files, workspace, limits, steps, strategy, oracle, cheats, twins } = task;
   const canonical = { id, description, keywords, workspace, limits, steps: steps.map(canonicalStep), strategy, oracle, cheats, twins };
-  return parseTaskDigest(digestOf(canonicalJson({ ...canonical, files: files.map(namedFile) })));
+  return parseTaskDigest(digestBytes(formatCanonicalJson({ ...canonical, files: files.map(namedFile) })));
 }
 
 /**
@@ -19,10 +19,10 @@ export function taskDigest(task: Omit<Task, 'digest' | 'notices'>): TaskDigest {
  *
  * @param version of the code that judges.
  */
-export function verifierDigest(task: Pick<Task, 'files'>, step: TaskStep, version: number): Digest {
+export function digestVerifier(task: Pick<Task, 'files'>, step: TaskStep, version: number): Digest {
   const byPath = new Map(task.files.map((file) => [file.path, file]));
   const tests = step.tests.map(({ path, file }) => [path, byPath.get(file)?.digest, byPath.get(file)?.isExecutable]);
-  return digestOf(canonicalJson({ version, verifier: step.verifier, artifacts: step.artifacts, tests }));
+  return digestBytes(formatCanonicalJson({ version, verifier: step.verifier, artifacts: step.artifacts, tests }));
 }
 
 function namedFile({ path, digest, isExecutable }: TaskFile): readonly unknown[] {

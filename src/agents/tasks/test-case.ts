@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { pathText } from '../../kernel/documents/path.ts';
+import { formatPath } from '../../kernel/documents/path.ts';
 import { relativePath } from './relative-path.ts';
 
 /** One run of the candidate: its input, and the stored output where there is one. Texts are UTF-8; what is not goes as base64. */
@@ -71,7 +71,7 @@ function parseCase(where: string, text: Uint8Array, otherwise: string): TestCase
   if (error !== undefined) {
     const [issue] = error.issues;
     const path = (issue?.path ?? []).map((part) => (typeof part === 'number' ? part : String(part)));
-    throw new InputError('task.cases', `${where}: ${pathText(path)}${path.length > 0 ? ': ' : ''}${issue?.message ?? 'no case'}`);
+    throw new InputError('task.cases', `${where}: ${formatPath(path)}${path.length > 0 ? ': ' : ''}${issue?.message ?? 'no case'}`);
   }
   return {
     name: data.name ?? otherwise,

@@ -3,7 +3,7 @@ import { INVALID } from './declaration.ts';
 import type { TaskDirectory } from './task-directory.ts';
 
 /** @returns undefined where the file is not there. @throws InputError `task.invalid` for what is no UTF-8. */
-export function decodedText({ where, contents }: Pick<TaskDirectory, 'where' | 'contents'>, path: string): string | undefined {
+export function decodeText({ where, contents }: Pick<TaskDirectory, 'where' | 'contents'>, path: string): string | undefined {
   const bytes = contents.get(path);
   if (bytes === undefined) return undefined;
   try {

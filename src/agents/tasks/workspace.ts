@@ -1,4 +1,4 @@
-import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import { assertSound } from './declaration.ts';
 import type { HarborArtifact, HarborEnvironment } from './harbor-schema.ts';
@@ -19,12 +19,12 @@ interface Place {
 }
 
 /** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
-export function workspaceOf(place: Place, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
+export function readWorkspace(place: Place, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
   return {
     root: rootOf(place, environment, asked.root),
     workdir: asked.workdir ?? environment.workdir ?? DEFAULT_WORKDIR,
     environment: environment.env,
-    network: networkOf(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
+    network: readNetwork(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
   };
 }
 
@@ -57,7 +57,7 @@ interface NetworkSettings {
 }
 
 /** @param otherwise where nothing is said. */
-export function networkOf({ network_mode: mode, allowed_hosts: hosts = [] }: NetworkSettings, otherwise: Network): Network {
+export function readNetwork({ network_mode: mode, allowed_hosts: hosts = [] }: NetworkSettings, otherwise: Network): Network {
   switch (mode) {
     case 'public':
       return { mode: 'public' };
@@ -71,7 +71,7 @@ export function networkOf({ network_mode: mode, allowed_hosts: hosts = [] }: Net
 }
 
 /** @throws InputError `task.invalid` for a deprecated size that is no size. */
-export function limitsOf(where: string, { cpus, memory, memory_mb, storage, storage_mb }: HarborEnvironment): Limits {
+export function readLimits(where: string, { cpus, memory, memory_mb, storage, storage_mb }: HarborEnvironment): Limits {
   return {
     cpus,
     memoryBytes: memory_mb === undefined ? deprecatedSize(where, 'memory', memory) : memory_mb * 2 ** 20,
@@ -93,7 +93,7 @@ function deprecatedSize(where: string, key: string, text: string | undefined): n
  *
  * @throws InputError `task.invalid` for paths that leave where they are to be, and for two artifacts with one destination.
  */
-export function artifactsOf(where: string, declared: readonly HarborArtifact[], workdir: string): readonly Artifact[] {
+export function readArtifacts(where: string, declared: readonly HarborArtifact[], workdir: string): readonly Artifact[] {
   const problems: Problem[] = [];
   const given = declared.map((artifact, at) => artifactOf(artifact, ['artifacts', at], workdir, problems));
   const all = given.length > 0 ? given : [{ source: workdir, destination: '.', exclude: [], isRequired: false }];
@@ -121,7 +121,7 @@ function artifactOf(declared: HarborArtifact, path: readonly (string | number)[]
   if (target !== '.' && !isPlainPath(target))
     problems.push({ path, text: `destination: ${RELATIVE_PATH_EXPECTED}, got "${target}"`, isAbsence: false });
   if (service !== undefined && service !== 'main')
-    problems.push({ path, text: `service: there is "main" only, got "${service}"${didYouMean(service, ['main'])}`, isAbsence: false });
+    problems.push({ path, text: `service: there is "main" only, got "${service}"${suggestNames(service, ['main'])}`, isAbsence: false });
   return { source: absolute, destination: target, exclude, isRequired: true };
 }
 

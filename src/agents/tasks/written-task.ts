@@ -15,6 +15,6 @@ export interface WrittenFile {
 }
 
 /** A file; one whose name ends in `.sh` can be executed. */
-export function writtenFile(path: string, text: string): WrittenFile {
+export function toWrittenFile(path: string, text: string): WrittenFile {
   return { path, text, isExecutable: path.endsWith('.sh') };
 }

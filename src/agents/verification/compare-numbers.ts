@@ -1,6 +1,6 @@
 import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
 import type { CompareMode } from '../tasks/muster-schema.ts';
-import { differs, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
+import { toDifference, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
 
 type NumbersMode = Extract<CompareMode, { readonly mode: 'numbers' }>;
 type Dtype = NumbersMode['dtype'];
@@ -38,15 +38,15 @@ export function compareNumbers(mode: NumbersMode, expected: Uint8Array, got: Uin
   try {
     for (const found of numbersOf(mode, got)) {
       const want = wanted[at];
-      if (want === undefined) return differs(`it has more than the ${wanted.length} numbers that are expected`);
-      if (!isClose(mode, want, found)) return differs(`number ${at + 1}: expected ${want}, got ${found}`);
+      if (want === undefined) return toDifference(`it has more than the ${wanted.length} numbers that are expected`);
+      if (!isClose(mode, want, found)) return toDifference(`number ${at + 1}: expected ${want}, got ${found}`);
       at += 1;
     }
   } catch (error) {
-    if (error instanceof FormProblem || error instanceof JsonProblem) return differs(error.message);
+    if (error instanceof FormProblem || error instanceof JsonProblem) return toDifference(error.message);
     throw error;
   }
-  return at === wanted.length ? EQUAL : differs(`it has ${at} numbers; expected ${wanted.length}`);
+  return at === wanted.length ? EQUAL : toDifference(`it has ${at} numbers; expected ${wanted.length}`);
 }
 
 function goldenNumbers(mode: NumbersMode, expected: Uint8Array): readonly Value[] {

@@ -1,9 +1,9 @@
-import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { CompareMode } from '../tasks/muster-schema.ts';
 import { compareNumbers } from './compare-numbers.ts';
-import { differs, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
+import { toDifference, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
 
 /** Of a text in a message. */
 const SHOWN = 80;
@@ -28,7 +28,7 @@ export function compareOutputs(mode: CompareMode, expected: Uint8Array, got: Uin
 const [EXCERPT_BEFORE, EXCERPT] = [256, 2048];
 
 /** Both outputs from a little before where they begin to differ, as text. */
-export function outputExcerpts(expected: Uint8Array, got: Uint8Array): { readonly expected: string; readonly got: string } {
+export function excerptOutputs(expected: Uint8Array, got: Uint8Array): { readonly expected: string; readonly got: string } {
   const from = Math.max(0, differingByte(expected, got) - EXCERPT_BEFORE);
   const excerpt = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(from, from + EXCERPT)).toString('utf8');
   return { expected: excerpt(expected), got: excerpt(got) };
@@ -44,16 +44,16 @@ function differingByte(expected: Uint8Array, got: Uint8Array): number {
 function firstByte(expected: Uint8Array, got: Uint8Array): Comparison {
   const at = differingByte(expected, got);
   const around = (bytes: Uint8Array): string => shown(Buffer.from(bytes.subarray(at, at + SHOWN)).toString('utf8'));
-  return differs(`at byte ${at}: expected ${around(expected)}, got ${around(got)}`);
+  return toDifference(`at byte ${at}: expected ${around(expected)}, got ${around(got)}`);
 }
 
 function compareJson(expected: Uint8Array, got: Uint8Array): Comparison {
-  const want = canonicalJson(goldenJson(expected));
+  const want = formatCanonicalJson(goldenJson(expected));
   try {
-    const text = canonicalJson(parseJson(got, OUTPUT_JSON));
+    const text = formatCanonicalJson(parseJson(got, OUTPUT_JSON));
     return text === want ? EQUAL : firstByte(Buffer.from(want), Buffer.from(text));
   } catch (error) {
-    if (error instanceof JsonProblem) return differs(error.message);
+    if (error instanceof JsonProblem) return toDifference(error.message);
     throw error;
   }
 }
@@ -73,7 +73,7 @@ function compareParts(form: 'lines' | 'sorted-lines' | 'tokens', expected: Uint8
   for (let at = 0; at < length; at += 1) {
     const [wanted, found] = [want[at], have[at]];
     if (wanted !== found)
-      return differs(`${form === 'tokens' ? 'token' : 'line'} ${at + 1}: expected ${shown(wanted)}, got ${shown(found)}`);
+      return toDifference(`${form === 'tokens' ? 'token' : 'line'} ${at + 1}: expected ${shown(wanted)}, got ${shown(found)}`);
   }
   return EQUAL;
 }
@@ -95,5 +95,5 @@ function withoutEnd(line: string): string {
 }
 
 function shown(text: string | undefined): string {
-  return text === undefined ? 'nothing' : printableLine(JSON.stringify(text.slice(0, SHOWN)));
+  return text === undefined ? 'nothing' : escapeUnprintableLine(JSON.stringify(text.slice(0, SHOWN)));
 }

@@ -9,7 +9,7 @@ export interface Comparison {
 
 export const EQUAL: Comparison = { isEqual: true, difference: null };
 
-export function differs(difference: string): Comparison {
+export function toDifference(difference: string): Comparison {
   return { isEqual: false, difference };
 }
 

@@ -2,8 +2,8 @@ import type { Constraint } from '../tasks/muster-schema.ts';
 import type { StagedVerifier, Verifier } from '../tasks/task.ts';
 import type { CasesEvidence, CompareEvidence, ConstraintsEvidence, Ending, Evidence, EvidenceStage, SuiteEvidence } from './evidence.ts';
 import { judgeTests } from './judge-tests.ts';
-import { ratioScore } from './score.ts';
-import { scriptReward } from './script-reward.ts';
+import { scoreRatio } from './score.ts';
+import { readScriptReward } from './script-reward.ts';
 import type { StageOutcome, Verdict } from './verdict.ts';
 
 /** What the evidence so far comes to. */
@@ -23,7 +23,7 @@ type Finding = Partial<Pick<Judged, 'correctness' | 'speed' | 'efficiency' | 'pr
 /** The most that a stage's sentence lists by name. */
 const MOST_NAMED = 5;
 
-export function judged(verifier: Verifier, evidence: readonly Evidence[]): Judged {
+export function judgeStages(verifier: Verifier, evidence: readonly Evidence[]): Judged {
   const findings = evidence.map((one) => finding(verifier, evidence, one));
   const correctness = findings.findLast((found) => found.correctness !== undefined)?.correctness;
   const speed = findings.findLast((found) => found.speed !== undefined)?.speed;
@@ -73,7 +73,7 @@ type Executed = Extract<Evidence, { readonly stage: 'execute' }>;
 function executed(verifier: Verifier, one: Exclude<Executed, { readonly kind: 'infrastructure' }>): Finding {
   switch (one.kind) {
     case 'script': {
-      const found = scriptReward(one);
+      const found = readScriptReward(one);
       if (found.kind === 'reward')
         return { outcome: ended('execute', found.reward > 0 ? '' : 'the script gave 0'), correctness: found.reward };
       if (found.kind === 'none') return { outcome: ended('execute', found.detail), correctness: 0 };
@@ -160,8 +160,8 @@ function scored({ score }: StagedVerifier, one: Exclude<Scored, { readonly kind:
   const outcome = ended('score', one.wrong ?? '');
   const terms = score[one.kind];
   if (terms === undefined) throw new RangeError(`evidence of ${one.kind}, which the task does not ask for`);
-  if (one.kind === 'speed') return { outcome, speed: ratioScore(one.ratio, terms) };
-  return { outcome, efficiency: ratioScore(one.candidate > 0 ? one.golden / one.candidate : 0, terms) };
+  if (one.kind === 'speed') return { outcome, speed: scoreRatio(one.ratio, terms) };
+  return { outcome, efficiency: scoreRatio(one.candidate > 0 ? one.golden / one.candidate : 0, terms) };
 }
 
 function listed(problems: readonly string[]): string {

@@ -1,8 +1,8 @@
 import { Moments } from '../../aggregation/intervals/moments.ts';
-import { studentInterval } from '../../aggregation/intervals/intervals.ts';
+import { computeStudentInterval } from '../../aggregation/intervals/intervals.ts';
 import type { ScoreTerms } from '../tasks/muster-schema.ts';
 import type { SpeedEvidence } from './evidence.ts';
-import { ratioScore } from './score.ts';
+import { scoreRatio } from './score.ts';
 
 /** Golden model and candidate on one case, one right after the other; in seconds. */
 export type Turn = SpeedEvidence['turns'][number];
@@ -25,12 +25,12 @@ const ERROR = 0.05;
  *
  * @param turns at least three.
  */
-export function measuredRatio(turns: readonly Turn[]): MeasuredRatio {
+export function measureRatio(turns: readonly Turn[]): MeasuredRatio {
   const looks = turns.length - FEWEST_TURNS + 1;
   if (looks < 1) throw new RangeError(`${turns.length} turns; expected at least ${FEWEST_TURNS}`);
   const moments = new Moments();
   for (const { golden, candidate } of turns) moments.add(Math.log(golden / candidate));
-  const interval = studentInterval(moments, 1 - ERROR / (looks * (looks + 1)));
+  const interval = computeStudentInterval(moments, 1 - ERROR / (looks * (looks + 1)));
   const { mean } = moments;
   if (interval === undefined || mean === undefined) throw new RangeError('a turn without a time');
   return { ratio: Math.exp(mean), low: Math.exp(interval.low), high: Math.exp(interval.high) };
@@ -40,6 +40,6 @@ export function measuredRatio(turns: readonly Turn[]): MeasuredRatio {
 export function isMeasured(turns: readonly Turn[], terms: SpeedTerms): boolean {
   if (turns.length < FEWEST_TURNS) return false;
   if (turns.length >= terms.pairs) return true;
-  const { low, high } = measuredRatio(turns);
-  return (ratioScore(high, terms) - ratioScore(low, terms)) / 2 <= terms.halfWidth;
+  const { low, high } = measureRatio(turns);
+  return (scoreRatio(high, terms) - scoreRatio(low, terms)) / 2 <= terms.halfWidth;
 }

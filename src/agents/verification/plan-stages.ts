@@ -2,8 +2,8 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { CasesStage, CompileStage, Constraint, ScoreTerms, SuiteStage } from '../tasks/muster-schema.ts';
 import type { ScriptVerifier, Verifier } from '../tasks/task.ts';
 import type { Evidence } from './evidence.ts';
-import { judged, type Judged } from './judged-stages.ts';
-import { verdictOf } from './verdict-of.ts';
+import { judgeStages, type Judged } from './judged-stages.ts';
+import { reachVerdict } from './verdict-of.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What has to be carried out next; its evidence goes behind the evidence so far. */
@@ -30,10 +30,10 @@ export type Plan = { readonly kind: 'next'; readonly request: StageRequest } | {
  * answers count; what shapes the reward is measured only when everything else is as it should be.
  */
 export function planStages(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Plan {
-  const state = judged(verifier, evidence);
+  const state = judgeStages(verifier, evidence);
   const request = state.isDecided ? undefined : requests(verifier, state).find((one) => !evidence.some((found) => answers(found, one)));
   if (request !== undefined) return { kind: 'next', request };
-  return { kind: 'verdict', verdict: verdictOf(verifier, evidence, verifierDigest) };
+  return { kind: 'verdict', verdict: reachVerdict(verifier, evidence, verifierDigest) };
 }
 
 function answers(evidence: Evidence, request: StageRequest): boolean {

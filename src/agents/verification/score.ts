@@ -17,7 +17,7 @@ export interface Scores extends MeasuredScores {
  *
  * @param ratio golden ÷ candidate: above 1 the candidate is the better one.
  */
-export function ratioScore(ratio: number, { r0, r1 }: { readonly r0: number; readonly r1: number }): number {
+export function scoreRatio(ratio: number, { r0, r1 }: { readonly r0: number; readonly r1: number }): number {
   if (!(ratio > 0)) return 0;
   return clamped(Math.log(ratio / r0) / Math.log(r1 / r0));
 }
@@ -26,7 +26,7 @@ export function ratioScore(ratio: number, { r0, r1 }: { readonly r0: number; rea
  * Correctness, speed and efficiency with their weights. What shapes the reward counts only for a submission that is correct throughout: it can
  * never make up for a case that fails.
  */
-export function componentsOf(
+export function weighComponents(
   { weights }: Pick<ScoreTerms, 'weights'>,
   { correctness, speed, efficiency }: Scores,
 ): readonly VerdictComponent[] {
@@ -40,7 +40,7 @@ export function componentsOf(
 }
 
 /** `gate · Σ wₖ·sₖ ÷ Σ wₖ`; dividing by the sum of the weights makes it exactly 1 where every score is, whatever their rounding. */
-export function rewardOf(gate: 0 | 1, components: readonly VerdictComponent[]): number {
+export function computeReward(gate: 0 | 1, components: readonly VerdictComponent[]): number {
   const weights = components.reduce((sum, { weight }) => sum + weight, 0);
   const scored = components.reduce((sum, { weight, score }) => sum + weight * (score ?? 0), 0);
   return weights > 0 ? clamped((gate * scored) / weights) : 0;

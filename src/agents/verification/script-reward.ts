@@ -13,7 +13,7 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
  * The reward that a script left: reward.json, a flat object whose "reward" counts, and reward.txt, one number. Harbor takes the first that is
  * there and any number; here both have to agree, and it has to be in [0, 1].
  */
-export function scriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence, 'rewardJson' | 'rewardText'>): ScriptReward {
+export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence, 'rewardJson' | 'rewardText'>): ScriptReward {
   const given = [
     ...(rewardJson === null || rewardJson.trim() === '' ? [] : [ofJson(rewardJson)]),
     ...(rewardText === null || rewardText.trim() === '' ? [] : [ofText(rewardText)]),

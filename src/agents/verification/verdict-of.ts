@@ -2,21 +2,21 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { ScoreTerms } from '../tasks/muster-schema.ts';
 import type { Verifier } from '../tasks/task.ts';
 import type { Evidence } from './evidence.ts';
-import { judged } from './judged-stages.ts';
-import { componentsOf, rewardOf } from './score.ts';
+import { judgeStages } from './judged-stages.ts';
+import { weighComponents, computeReward } from './score.ts';
 import type { StageOutcome, Verdict } from './verdict.ts';
 
 const SCRIPT_WEIGHTS: ScoreTerms['weights'] = { correctness: 1, speed: 0, efficiency: 0 };
 
 /** The verdict that follows from the evidence; a stage without evidence has not run. */
-export function verdictOf(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Verdict {
-  const { stages, correctness, speed, efficiency, problem } = judged(verifier, evidence);
+export function reachVerdict(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Verdict {
+  const { stages, correctness, speed, efficiency, problem } = judgeStages(verifier, evidence);
   const weights = verifier.kind === 'script' ? SCRIPT_WEIGHTS : verifier.score.weights;
   const isOpen = correctness !== undefined && stages.every((stage) => stage.outcome === 'passed' || isGraded(stage));
   const gate = isOpen && problem === undefined ? 1 : 0;
-  const components = componentsOf({ weights }, { correctness: correctness ?? 0, speed, efficiency });
+  const components = weighComponents({ weights }, { correctness: correctness ?? 0, speed, efficiency });
   return {
-    reward: problem === undefined ? rewardOf(gate, components) : null,
+    reward: problem === undefined ? computeReward(gate, components) : null,
     problem: problem ?? null,
     gate,
     components: [...components],

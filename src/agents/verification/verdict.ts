@@ -42,6 +42,6 @@ export const VERIFIER_VERSION = 1;
 const MEASURED = new Set(['seconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate']);
 
 /** The verdict without what is measured: two of one submission with one seed have the same bytes. */
-export function withoutMeasurements(verdict: Verdict): unknown {
+export function omitMeasurements(verdict: Verdict): unknown {
   return JSON.parse(JSON.stringify(verdict, (key, value: unknown) => (MEASURED.has(key) ? undefined : value)));
 }

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
 import { addExposure, FRESH, type Exposure, type PastExposure } from '../../pool/ports/exposure.ts';
@@ -209,7 +209,7 @@ export class WorkspaceSession implements Occupant {
       if (pending.take(frame)) this.#pending.delete(frame.request);
     } catch (error) {
       this.#pending.delete(frame.request);
-      pending.fail(error instanceof Error ? error : new Error(messageOf(error)));
+      pending.fail(error instanceof Error ? error : new Error(getMessage(error)));
     }
   }
 

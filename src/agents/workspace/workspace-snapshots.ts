@@ -23,7 +23,11 @@ export async function markWorkspace(session: WorkspaceSession, paths: readonly s
 }
 
 /** What has changed since the last look, without ending what runs there. It is refused where there is more than the bounds allow. */
-export async function changesOf(session: WorkspaceSession, paths: readonly string[], signal: AbortSignal): Promise<Asked<WorkspaceDelta>> {
+export async function readChanges(
+  session: WorkspaceSession,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<Asked<WorkspaceDelta>> {
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS }, signal);
 }
 

@@ -1,7 +1,7 @@
 import type { Bounds } from '../intervals/bounds.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
-import { bestDesign, drawnTask, proportionalDesign, type SamplingDesign } from './sampling-design.ts';
+import { chooseDesign, drawTask, designProportionally, type SamplingDesign } from './sampling-design.ts';
 import { sharesOf } from './shares.ts';
 import { TaskEstimates } from './task-estimates.ts';
 
@@ -54,7 +54,7 @@ export class Allocation {
     const shares = sharesOf(options.weights);
     this.#options = options;
     const length = this.#wholeGroups(Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length));
-    this.#proportional = proportionalDesign(shares, options.bounds);
+    this.#proportional = designProportionally(shares, options.bounds);
     this.#estimates = new TaskEstimates(shares, options.bounds);
     this.#current = { start: 0, end: length, design: this.#proportional };
     this.#next = { start: length, end: 2 * length, design: this.#proportional };
@@ -77,7 +77,7 @@ export class Allocation {
     if (!Number.isSafeInteger(index) || index < this.#current.start || index >= this.#next.end)
       throw new RangeError(`only the tasks of indices ${this.#current.start} to ${this.#next.end - 1} are known here, got ${index}`);
     const { design } = index < this.#next.start ? this.#current : this.#next;
-    return drawnTask(design, draw);
+    return drawTask(design, draw);
   }
 
   /**
@@ -89,7 +89,7 @@ export class Allocation {
    * @throws RangeError when there is no such task.
    */
   fold(task: number, score: Score): Score {
-    const allocated = allocatedScore(this.#current.design, task, score);
+    const allocated = allocateScore(this.#current.design, task, score);
     if (score.low === score.high) {
       this.#estimates.add(task, score.low);
       this.#scores.add(allocated.low);
@@ -114,7 +114,7 @@ export class Allocation {
   #advance(): void {
     const { bounds, halfWidth } = this.#options;
     const estimates = this.#estimates.current();
-    const design = estimates === undefined ? this.#proportional : bestDesign(estimates, this.#proportional, bounds, halfWidth);
+    const design = estimates === undefined ? this.#proportional : chooseDesign(estimates, this.#proportional, bounds, halfWidth);
     const start = this.#next.end;
     this.#current = this.#next;
     this.#next = { start, end: start + this.#wholeGroups(Math.max(SHORTEST_BLOCK, Math.ceil(BLOCK_GROWTH * start))), design };
@@ -136,7 +136,7 @@ export class Allocation {
  *
  * @throws RangeError when there is no such task.
  */
-export function allocatedScore({ tasks, centre, range }: SamplingDesign, task: number, score: Score): Score {
+export function allocateScore({ tasks, centre, range }: SamplingDesign, task: number, score: Score): Score {
   const drawn = tasks[task];
   if (drawn === undefined) throw new RangeError(`there are ${tasks.length} tasks, got number ${task}`);
   const counted = (value: number): number => centre + drawn.factor * (value - drawn.centre);

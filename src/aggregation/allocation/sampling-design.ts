@@ -30,7 +30,7 @@ const LEAST_MIXTURE_BY_VARIANCE = 0.25;
 const WORTHWHILE = 0.01;
 
 /** Every task is drawn in proportion to its weight; the allocated score is the return itself. @param weights summing to 1. */
-export function proportionalDesign(weights: readonly number[], bounds: Bounds | undefined): SamplingDesign {
+export function designProportionally(weights: readonly number[], bounds: Bounds | undefined): SamplingDesign {
   const tasks = weights.map((weight) => ({ probability: weight, factor: 1, centre: 0 }));
   return designOf(tasks, 0, bounds);
 }
@@ -42,7 +42,7 @@ export function proportionalDesign(weights: readonly number[], bounds: Bounds | 
  *
  * @param halfWidth that `certified` aims at, in units of the return; undefined with other rules, for which the least variance decides.
  */
-export function bestDesign(
+export function chooseDesign(
   estimates: readonly EstimatedTask[],
   proportional: SamplingDesign,
   bounds: Bounds | undefined,
@@ -67,7 +67,7 @@ export function bestDesign(
 }
 
 /** Position of the task that a number in [0, 1) draws; the last one when rounding left the sum short of 1. */
-export function drawnTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): number {
+export function drawTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): number {
   let low = 0;
   let high = upTo.length - 1;
   while (low < high) {

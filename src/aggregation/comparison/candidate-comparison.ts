@@ -2,17 +2,17 @@ import type { CandidateStatistics, EvidencePoint, Verdict } from './comparison-s
 import type { ComparisonTerms } from './comparison-terms.ts';
 import { Course } from '../results/course.ts';
 import { DifferenceSequence } from './difference-sequence.ts';
-import { figureOf } from '../intervals/figure.ts';
-import { interval } from '../intervals/intervals.ts';
+import { toFigure } from '../intervals/figure.ts';
+import { createInterval } from '../intervals/intervals.ts';
 import { PairedEvidence } from './paired-evidence.ts';
 import { PairedSample } from './paired-sample.ts';
 import {
-  probabilityOfImprovement,
+  computeProbabilityOfImprovement,
   type ImprovementQuestion,
   type ProbabilityOfImprovement,
   type WorkOutImprovement,
 } from '../resampling/probability-of-improvement.ts';
-import { dependenceWarnings } from '../folding/serial-dependence.ts';
+import { warnOfDependence } from '../folding/serial-dependence.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 
 /** A larger share of unresolved pairs than this permits no promotion: what was lost may not have been lost by chance. */
@@ -117,7 +117,7 @@ export class CandidateComparison {
   /** @param seed of the bootstrap. @param failed how many of the candidate's episodes failed. */
   official(seed: number, failed = 0): CandidateFigures {
     const { tasks, confidence } = this.#improvement(seed);
-    return this.#official(probabilityOfImprovement(tasks, confidence, seed), failed);
+    return this.#official(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
   /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
@@ -139,16 +139,16 @@ export class CandidateComparison {
       decidedAt: this.#verdict === undefined ? null : this.pairs,
       pairs: this.pairs,
       unresolvedPairs: sample.unresolved,
-      mean: figureOf(sample.candidate.mean),
-      baselineMean: figureOf(sample.baseline.mean),
-      difference: figureOf(sample.differences.mean),
-      biasReducedDifference: figureOf(this.biasReducedDifference),
-      standardError: figureOf(sample.differences.standardError),
-      interval: this.pairs === 0 ? null : interval('certified', low, high, intervalConfidence),
+      mean: toFigure(sample.candidate.mean),
+      baselineMean: toFigure(sample.baseline.mean),
+      difference: toFigure(sample.differences.mean),
+      biasReducedDifference: toFigure(this.biasReducedDifference),
+      standardError: toFigure(sample.differences.standardError),
+      interval: this.pairs === 0 ? null : createInterval('certified', low, high, intervalConfidence),
       evidence: { promote, regress, needed: needed / Math.LN10 },
       course: this.#course.points(this.pairs, () => this.#point()),
       discordant: sample.discordant,
-      smallestEffect: this.#verdict === undefined ? figureOf(sample.smallestEffect) : null,
+      smallestEffect: this.#verdict === undefined ? toFigure(sample.smallestEffect) : null,
       probabilityOfImprovement: improvement ?? null,
       warnings: this.#warnings(failed),
     };
@@ -185,7 +185,7 @@ export class CandidateComparison {
       pairs: this.pairs,
       promote: this.#evidence.promote / Math.LN10,
       regress: this.#evidence.regress / Math.LN10,
-      difference: figureOf(this.#sample.differences.mean),
+      difference: toFigure(this.#sample.differences.mean),
       low: this.#sequence.low * range,
       high: this.#sequence.high * range,
     };
@@ -193,7 +193,7 @@ export class CandidateComparison {
 
   #warnings(failed: number): string[] {
     const { resolved, unresolved, discordant, kept, dependence } = this.#sample;
-    const warnings = dependenceWarnings(dependence, 'differences');
+    const warnings = warnOfDependence(dependence, 'differences');
     if (this.#tooManyUnresolved())
       warnings.push(
         `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,

@@ -1,7 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
 import { assertBounds } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { confidenceProblem } from '../intervals/confidence.ts';
+import { findConfidenceProblem } from '../intervals/confidence.ts';
 import { assertFailureScores } from '../folding/scoring.ts';
 import type { FailureScores } from '../folding/scoring.ts';
 
@@ -40,7 +40,7 @@ export interface ComparisonTerms {
 }
 
 /** @throws InputError when there are no bounds, a failure's score is no possible return, or another number is out of its range. */
-export function comparisonTerms({ bounds, failureScores, confidence, margin, candidates }: ComparisonQuestion): ComparisonTerms {
+export function planComparisonTerms({ bounds, failureScores, confidence, margin, candidates }: ComparisonQuestion): ComparisonTerms {
   if (bounds === undefined) {
     throw new InputError(
       'comparison.bounds-missing',
@@ -49,7 +49,7 @@ export function comparisonTerms({ bounds, failureScores, confidence, margin, can
   }
   assertBounds(bounds);
   assertFailureScores(failureScores, bounds);
-  const problem = confidenceProblem(confidence, candidates);
+  const problem = findConfidenceProblem(confidence, candidates);
   if (problem !== undefined) throw new InputError('comparison.invalid', `confidence: ${problem}`);
   const range = bounds.high - bounds.low;
   const least = NARROWEST_MARGIN * range;

@@ -5,10 +5,10 @@ import type { RunningCandidate } from './candidate-comparison.ts';
 import { ComparisonBudget } from './comparison-budget.ts';
 import type { ComparisonBudgetOptions } from './comparison-budget.ts';
 import type { CandidateStatistics, OfficialComparison } from './comparison-statistics.ts';
-import { comparisonTerms } from './comparison-terms.ts';
+import { planComparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
 import { FailingStart } from '../folding/failing-start.ts';
-import { failedCount, FailureCounts } from '../folding/failure-counts.ts';
+import { countFailed, FailureCounts } from '../folding/failure-counts.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from '../folding/offered-episode.ts';
 import type { WorkOutImprovement } from '../resampling/probability-of-improvement.ts';
 import { ReorderBuffer } from '../folding/reorder-buffer.ts';
@@ -84,7 +84,7 @@ export class PairedFold {
    */
   constructor({ candidates, margin = 0, windowSize, failures = 'scored', ...options }: PairedFoldOptions) {
     if (candidates.length === 0) throw new RangeError('expected at least one candidate');
-    this.#terms = comparisonTerms({ ...options, margin, candidates: candidates.length });
+    this.#terms = planComparisonTerms({ ...options, margin, candidates: candidates.length });
     this.#budget = new ComparisonBudget(options, candidates.length + 1);
     this.#margin = margin;
     this.#tasks = options.tasks;
@@ -173,7 +173,7 @@ export class PairedFold {
   official(): OfficialComparison {
     return this.#official(
       this.#contenders.map(({ comparison, failures }) => ({
-        ...comparison.official(this.#seed, failedCount(failures.counts)),
+        ...comparison.official(this.#seed, countFailed(failures.counts)),
         failures: failures.counts,
       })),
     );
@@ -182,7 +182,7 @@ export class PairedFold {
   /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
   async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
     const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
-      ...(await comparison.officialBy(workOut, this.#seed, failedCount(failures.counts))),
+      ...(await comparison.officialBy(workOut, this.#seed, countFailed(failures.counts))),
       failures: failures.counts,
     }));
     return this.#official(await Promise.all(candidates));

@@ -1,4 +1,4 @@
-import { errorKey } from '../../kernel/error-key.ts';
+import { buildErrorKey } from '../../kernel/error-key.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
 /**
@@ -17,7 +17,7 @@ export class FailingStart {
   fold(outcome: Outcome): void {
     if (!this.#isSame || this.#episodes >= FAILING_START) return;
     this.#episodes += 1;
-    const error = outcome.kind === 'failed' ? errorKey(outcome) : undefined;
+    const error = outcome.kind === 'failed' ? buildErrorKey(outcome) : undefined;
     this.#error ??= error;
     this.#isSame = error !== undefined && error === this.#error;
   }

@@ -6,7 +6,7 @@ export const failuresSchema = z.record(z.enum(FAILURE_CAUSES), z.int().nonnegati
 export type Failures = Readonly<Record<FailureCause, number>>;
 
 /** Over all causes. */
-export function failedCount(failures: Failures): number {
+export function countFailed(failures: Failures): number {
   return FAILURE_CAUSES.reduce((sum, cause) => sum + failures[cause], 0);
 }
 

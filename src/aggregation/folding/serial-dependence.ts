@@ -85,7 +85,7 @@ export class SerialDependence {
 }
 
 /** For people, where neighbours are more alike than chance makes them. @param what is correlated: "returns" or "differences". */
-export function dependenceWarnings({ correlation, isBeyondChance }: SerialDependence, what: string): string[] {
+export function warnOfDependence({ correlation, isBeyondChance }: SerialDependence, what: string): string[] {
   if (correlation === undefined || !isBeyondChance) return [];
   const factor = Math.sqrt((1 + correlation) / (1 - correlation));
   const narrow = factor < 10 ? `about ${factor.toFixed(1)} times` : 'at least 10 times';

@@ -39,7 +39,11 @@ const PATIENCE = 4;
 const WIDENING = 1.25;
 
 /** @param bounds needed by `certified` and `approximate`. */
-export function affordableSimulation(stop: SequentialStop, returns: SimulatedReturns, bounds: Bounds | undefined): AffordableSimulation {
+export function planAffordableSimulation(
+  stop: SequentialStop,
+  returns: SimulatedReturns,
+  bounds: Bounds | undefined,
+): AffordableSimulation {
   const range = bounds === undefined ? 1 : bounds.high - bounds.low;
   let simulated = stop;
   for (let squared = WIDENING; workOf(simulated, returns, range) > MOST_WORK / FEWEST_RUNS; squared *= WIDENING)

@@ -1,11 +1,11 @@
 import { quantileSorted } from 'simple-statistics';
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { affordableSimulation } from './affordable-simulation.ts';
+import { planAffordableSimulation } from './affordable-simulation.ts';
 import type { AffordableSimulation, SequentialStop } from './affordable-simulation.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { returnsOfOneRun } from './simulated-returns.ts';
+import { drawReturnsOfOneRun } from './simulated-returns.ts';
 import type { SimulatedReturns } from './simulated-returns.ts';
-import { stoppingRule } from '../stopping/stopping.ts';
+import { createStoppingRule } from '../stopping/stopping.ts';
 
 export interface Spread {
   /** 5 % quantile. */
@@ -51,11 +51,11 @@ export class EpisodeSimulation {
   readonly #runs: { readonly episodes: number; readonly ending: Ending }[] = [];
   #simulated = 0;
 
-  /** @throws InputError as `stoppingRule` does. */
+  /** @throws InputError as `createStoppingRule` does. */
   constructor(evaluation: SimulatedEvaluation) {
-    stoppingRule(evaluation.stop, evaluation.bounds);
+    createStoppingRule(evaluation.stop, evaluation.bounds);
     this.#evaluation = evaluation;
-    this.#affordable = affordableSimulation(evaluation.stop, evaluation.returns, evaluation.bounds);
+    this.#affordable = planAffordableSimulation(evaluation.stop, evaluation.returns, evaluation.bounds);
   }
 
   get isDone(): boolean {
@@ -65,8 +65,8 @@ export class EpisodeSimulation {
   run(): void {
     const { stop, factor, mostEpisodes } = this.#affordable;
     const { bounds, returns, budgetEpisodes = Infinity } = this.#evaluation;
-    const next = returnsOfOneRun(returns, createSeededRandom('episode forecast', this.#runs.length));
-    const rule = stoppingRule(stop, bounds);
+    const next = drawReturnsOfOneRun(returns, createSeededRandom('episode forecast', this.#runs.length));
+    const rule = createStoppingRule(stop, bounds);
     const most = Math.min(mostEpisodes, Math.ceil(budgetEpisodes / factor));
     let episodes = 0;
     while (!rule.satisfied() && episodes < most) {

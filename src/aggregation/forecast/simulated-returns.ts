@@ -1,4 +1,4 @@
-import { randomIndex } from '../../kernel/seeded-random.ts';
+import { drawIndex } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
 import { Moments } from '../intervals/moments.ts';
 
@@ -19,14 +19,14 @@ const LARGEST_WORLD = 10_000;
  * What one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap, Efron 1979), so that
  * the spread over evaluations has the chance of the record in it. Assumed returns are drawn as they are.
  */
-export function returnsOfOneRun(returns: SimulatedReturns, random: Random): () => number {
+export function drawReturnsOfOneRun(returns: SimulatedReturns, random: Random): () => number {
   if (returns.observed === undefined) return () => returns.draw(random);
   const world = Float64Array.from({ length: Math.min(returns.observed, LARGEST_WORLD) }, () => returns.draw(random));
-  return () => world[randomIndex(random, world.length)] ?? 0;
+  return () => world[drawIndex(random, world.length)] ?? 0;
 }
 
 /** Two returns, the higher one with a probability of `shareHigh`. Equal ones make a constant. */
-export function twoValuedReturns(low: number, high: number, shareHigh: number, observed?: number): SimulatedReturns {
+export function createTwoValuedReturns(low: number, high: number, shareHigh: number, observed?: number): SimulatedReturns {
   return {
     mean: low + shareHigh * (high - low),
     variance: shareHigh * (1 - shareHigh) * (high - low) ** 2,
@@ -49,12 +49,12 @@ export interface RecordedMoments {
  * Two returns with the recorded mean and variance. One is the recorded extreme that is nearer to the mean, because returns pile up there; the other
  * then lies within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
  */
-export function matchedReturns({ count, mean, variance, min, max }: RecordedMoments): SimulatedReturns {
+export function matchReturns({ count, mean, variance, min, max }: RecordedMoments): SimulatedReturns {
   const spread = (variance * (count - 1)) / count;
   const [above, below] = [max - mean, mean - min];
-  if (!(spread > 0 && above > 0 && below > 0)) return twoValuedReturns(mean, mean, 1, count);
+  if (!(spread > 0 && above > 0 && below > 0)) return createTwoValuedReturns(mean, mean, 1, count);
   const [low, high] = above <= below ? [Math.max(min, mean - spread / above), max] : [min, Math.min(max, mean + spread / below)];
-  return twoValuedReturns(low, high, (mean - low) / (high - low), count);
+  return createTwoValuedReturns(low, high, (mean - low) / (high - low), count);
 }
 
 export interface RecordedTask {
@@ -68,7 +68,7 @@ export interface RecordedTask {
  *
  * @throws RangeError when there is no score at all.
  */
-export function resampledReturns(tasks: readonly RecordedTask[]): SimulatedReturns {
+export function resampleReturns(tasks: readonly RecordedTask[]): SimulatedReturns {
   const recorded = tasks.filter(({ scores }) => scores.length > 0);
   const drawTask = weightedIndex(recorded.map(({ weight }) => weight));
   return {
@@ -76,7 +76,7 @@ export function resampledReturns(tasks: readonly RecordedTask[]): SimulatedRetur
     observed: recorded.reduce((sum, { scores }) => sum + scores.length, 0),
     draw: (random) => {
       const scores = recorded[drawTask(random)]?.scores ?? [];
-      return scores[randomIndex(random, scores.length)] ?? 0;
+      return scores[drawIndex(random, scores.length)] ?? 0;
     },
   };
 }
@@ -87,7 +87,7 @@ export function resampledReturns(tasks: readonly RecordedTask[]): SimulatedRetur
  * @param edges ascending, one more than there are counts.
  * @throws RangeError when every count is 0.
  */
-export function histogramReturns(
+export function createHistogramReturns(
   edges: readonly number[],
   counts: readonly number[],
   { min, max }: { readonly min: number; readonly max: number },

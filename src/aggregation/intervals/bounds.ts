@@ -35,7 +35,7 @@ function invalid(message: string): InputError {
 
 /** Position of a return between the bounds, in [0, 1]; rounding cannot push it out. */
 export function toUnit(value: number, bounds: Bounds): number {
-  return clampUnit((value - bounds.low) / (bounds.high - bounds.low));
+  return clampToUnit((value - bounds.low) / (bounds.high - bounds.low));
 }
 
 /** Inverse of `toUnit`; 0 and 1 give the bounds themselves. */
@@ -45,6 +45,6 @@ export function fromUnit(unit: number, bounds: Bounds): number {
   return bounds.low + unit * (bounds.high - bounds.low);
 }
 
-export function clampUnit(unit: number): number {
+export function clampToUnit(unit: number): number {
   return unit < 0 ? 0 : unit > 1 ? 1 : unit;
 }

@@ -5,7 +5,7 @@
 export const LARGEST_CONFIDENCE = 1 - 2 ** -52;
 
 /** Says what is wrong with a confidence that several intervals share; undefined when nothing is. */
-export function confidenceProblem(confidence: number, intervals = 1): string | undefined {
+export function findConfidenceProblem(confidence: number, intervals = 1): string | undefined {
   const largest = 1 - intervals * 2 ** -52;
   if (confidence > 0.5 && confidence <= largest) return undefined;
   const shared = intervals === 1 ? '' : `, of which each of the ${intervals} comparisons gets its part`;

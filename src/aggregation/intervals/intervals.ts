@@ -27,7 +27,7 @@ export interface Interval {
   readonly guarantee: string;
 }
 
-export function halfWidthOf(interval: Interval): number {
+export function computeHalfWidth(interval: Interval): number {
   return (interval.high - interval.low) / 2;
 }
 
@@ -46,18 +46,18 @@ const GUARANTEES: Readonly<Record<IntervalMethod, string>> = {
   'clustered-t': 'approaches the stated confidence as the number of tasks grows, for tasks drawn from a population of tasks',
 };
 
-export function interval(method: IntervalMethod, low: number, high: number, confidence: number): Interval {
+export function createInterval(method: IntervalMethod, low: number, high: number, confidence: number): Interval {
   return { low, high, confidence, method, guarantee: GUARANTEES[method] };
 }
 
 /** x̄ ± t₍n−1₎·s/√n. Undefined for fewer than two values, or when their spread is beyond floating point. */
-export function studentInterval(moments: Moments, confidence: number): Interval | undefined {
+export function computeStudentInterval(moments: Moments, confidence: number): Interval | undefined {
   const { mean, standardError } = moments;
   if (mean === undefined || standardError === undefined) return undefined;
   const halfWidth = studentQuantile(upperTail(confidence), moments.count - 1) * standardError;
   const low = mean - halfWidth;
   const high = mean + halfWidth;
-  return Number.isFinite(low) && Number.isFinite(high) ? interval('student-t', low, high, confidence) : undefined;
+  return Number.isFinite(low) && Number.isFinite(high) ? createInterval('student-t', low, high, confidence) : undefined;
 }
 
 /** Of values as they are, or as they are expected to become. */
@@ -76,7 +76,7 @@ export interface AdjustedMoments {
  * Moments of bounded values after z²/2 pseudo-values are put on each bound, as the interval of Agresti and Coull (1998) does for a proportion:
  * the values that have not come up yet could lie anywhere. Undefined without a value.
  */
-export function adjustedMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
+export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
   const { count, mean, sumOfSquares } = values;
   if (mean === undefined) return undefined;
   const range = bounds.high - bounds.low;
@@ -89,12 +89,12 @@ export function adjustedMoments(values: FirstTwoMoments, bounds: Bounds, confide
 }
 
 /** For bounded returns: a t-interval from adjusted moments, so that its width is never zero. Undefined for fewer than two values. */
-export function adjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
-  const adjusted = adjustedMoments(moments, bounds, confidence);
+export function computeAdjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
+  const adjusted = adjustMoments(moments, bounds, confidence);
   if (adjusted === undefined || moments.count < 2) return undefined;
   const { count, mean, sumOfSquares } = adjusted;
   const halfWidth = (studentQuantile(upperTail(confidence), moments.count - 1) * Math.sqrt(sumOfSquares)) / count;
-  return interval('adjusted', fromUnit(mean - halfWidth, bounds), fromUnit(mean + halfWidth, bounds), confidence);
+  return createInterval('adjusted', fromUnit(mean - halfWidth, bounds), fromUnit(mean + halfWidth, bounds), confidence);
 }
 
 export interface Proportion {
@@ -109,11 +109,11 @@ const UNIT: Bounds = { low: 0, high: 1 };
  * The exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one. Never below its
  * confidence, and the wider for it.
  */
-export function clopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
+export function computeClopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
   const upper = upperTail(confidence);
   const low = successes === 0 ? 0 : betaQuantile(1 - upper, successes, trials - successes + 1);
   const high = successes === trials ? 1 : betaQuantile(upper, successes + 1, trials - successes);
-  return interval('clopper-pearson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
+  return createInterval('clopper-pearson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
 }
 
 /** Probability below the upper end of a two-sided interval. */

@@ -1,8 +1,8 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { ascending, endsAt, LARGEST_RESAMPLE, replicatesFor, resampledMeans } from './bootstrap.ts';
+import { sortAscending, getEndsAt, LARGEST_RESAMPLE, countReplicates, resampleMeans } from './bootstrap.ts';
 import type { Ends } from './bootstrap.ts';
 import { normalQuantile } from '../intervals/distribution-quantiles.ts';
-import { interval } from '../intervals/intervals.ts';
+import { createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import { normalProbability } from '../intervals/normal-probability.ts';
@@ -21,21 +21,21 @@ const ROUNDING = 1e-9;
  *
  * @param values ascending.
  */
-export function bcaInterval(values: readonly number[], confidence: number): Interval | undefined {
+export function computeBcaInterval(values: readonly number[], confidence: number): Interval | undefined {
   if (values.length < 2 || values.length > MOST_BCA_VALUES) return undefined;
   const moments = new Moments();
   for (const value of values) moments.add(value);
   const mean = moments.mean ?? Number.NaN;
   const deviations = Float64Array.from(values, (value) => value - mean);
-  const replicates = resampledMeans(createSeededRandom('bca of the mean', 0), deviations, replicatesFor(values.length));
-  const ends = bcaEnds(0, accelerationOfMean(deviations), replicates, confidence);
+  const replicates = resampleMeans(createSeededRandom('bca of the mean', 0), deviations, countReplicates(values.length));
+  const ends = computeBcaEnds(0, computeAcceleration(deviations), replicates, confidence);
   if (ends === undefined) return undefined;
   const [low, high] = [mean + ends.low, mean + ends.high];
-  return Number.isFinite(low) && Number.isFinite(high) ? interval('bca', low, high, confidence) : undefined;
+  return Number.isFinite(low) && Number.isFinite(high) ? createInterval('bca', low, high, confidence) : undefined;
 }
 
 /** Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: what the jackknife of the mean comes to. */
-export function accelerationOfMean(deviations: ArrayLike<number>): number {
+export function computeAcceleration(deviations: ArrayLike<number>): number {
   let [squares, cubes] = [0, 0];
   for (let position = 0; position < deviations.length; position += 1) {
     const deviation = deviations[position] ?? 0;
@@ -46,8 +46,13 @@ export function accelerationOfMean(deviations: ArrayLike<number>): number {
 }
 
 /** The replicates at the corrected shares. Undefined when the estimate lies outside of all replicates, or the acceleration is no number. */
-export function bcaEnds(estimate: number, acceleration: number, replicates: readonly number[], confidence: number): Ends | undefined {
-  const sorted = ascending(replicates);
+export function computeBcaEnds(
+  estimate: number,
+  acceleration: number,
+  replicates: readonly number[],
+  confidence: number,
+): Ends | undefined {
+  const sorted = sortAscending(replicates);
   const share = shareBelow(estimate, sorted);
   if (!(share > 0 && share < 1)) return undefined;
   const bias = normalQuantile(share);
@@ -57,7 +62,7 @@ export function bcaEnds(estimate: number, acceleration: number, replicates: read
   };
   const deviate = normalQuantile((1 + confidence) / 2);
   const [low, high] = [corrected(-deviate), corrected(deviate)];
-  return Number.isNaN(low) || Number.isNaN(high) ? undefined : endsAt(sorted, low, high);
+  return Number.isNaN(low) || Number.isNaN(high) ? undefined : getEndsAt(sorted, low, high);
 }
 
 /** Equal ones count half. Many are when there are few different returns, so that rounding must not decide on which side they are. */

@@ -1,5 +1,5 @@
 import { quantileSorted } from 'simple-statistics';
-import { randomIndex } from '../../kernel/seeded-random.ts';
+import { drawIndex } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
 
 /** Enough for the ends of a 95 % interval to be off by some 8 % of a standard error. */
@@ -13,7 +13,7 @@ const MOST_DRAWS = 2_000_000;
 export const LARGEST_RESAMPLE = 2000;
 
 /** How often to resample when that takes so many draws. */
-export function replicatesFor(draws: number, mostDraws = MOST_DRAWS): number {
+export function countReplicates(draws: number, mostDraws = MOST_DRAWS): number {
   return Math.min(MOST_REPLICATES, Math.max(1, Math.floor(mostDraws / draws)));
 }
 
@@ -27,12 +27,12 @@ export interface ResamplingPlan {
 }
 
 /** @param strata how many values each has: at least 1. */
-export function resamplingPlan(strata: readonly number[]): ResamplingPlan {
+export function planResampling(strata: readonly number[]): ResamplingPlan {
   const values = strata.reduce((sum, size) => sum + size, 0);
   const aimed = Math.min(1, LARGEST_RESAMPLE / values);
   const draws = strata.map((size) => Math.max(1, Math.round(size * aimed)));
   const drawn = draws.reduce((sum, size) => sum + size, 0);
-  return { draws, share: drawn / values, replicates: replicatesFor(drawn) };
+  return { draws, share: drawn / values, replicates: countReplicates(drawn) };
 }
 
 export interface Ends {
@@ -41,34 +41,34 @@ export interface Ends {
 }
 
 /** What cuts off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is no finite number. */
-export function percentileEnds(replicates: readonly number[], confidence: number): Ends | undefined {
+export function computePercentileEnds(replicates: readonly number[], confidence: number): Ends | undefined {
   const tail = (1 - confidence) / 2;
-  return endsAt(ascending(replicates), tail, 1 - tail);
+  return getEndsAt(sortAscending(replicates), tail, 1 - tail);
 }
 
 /** Percentile ends of an m-out-of-n bootstrap: those of its replicates, drawn in towards the estimate by √(m/n). */
-export function shrunkenEnds(replicates: readonly number[], confidence: number, estimate: number, share: number): Ends | undefined {
-  const ends = percentileEnds(replicates, confidence);
+export function computeShrunkenEnds(replicates: readonly number[], confidence: number, estimate: number, share: number): Ends | undefined {
+  const ends = computePercentileEnds(replicates, confidence);
   if (ends === undefined || share === 1) return ends;
   const shrink = (end: number): number => estimate + (end - estimate) * Math.sqrt(share);
   return { low: shrink(ends.low), high: shrink(ends.high) };
 }
 
-export function ascending(values: readonly number[]): readonly number[] {
+export function sortAscending(values: readonly number[]): readonly number[] {
   return Array.from(Float64Array.from(values).sort());
 }
 
 /** The values between which the shares `low` and `high` of ascending values cut off. */
-export function endsAt(sorted: readonly number[], low: number, high: number): Ends | undefined {
+export function getEndsAt(sorted: readonly number[], low: number, high: number): Ends | undefined {
   const ends = { low: quantileSorted(sorted, low), high: quantileSorted(sorted, high) };
   return Number.isFinite(ends.low) && Number.isFinite(ends.high) ? ends : undefined;
 }
 
 /** Means of as many values as there are, drawn with replacement. */
-export function resampledMeans(random: Random, values: Float64Array, replicates: number): number[] {
+export function resampleMeans(random: Random, values: Float64Array, replicates: number): number[] {
   return Array.from({ length: replicates }, () => {
     let sum = 0;
-    for (let drawn = 0; drawn < values.length; drawn += 1) sum += values[randomIndex(random, values.length)] ?? 0;
+    for (let drawn = 0; drawn < values.length; drawn += 1) sum += values[drawIndex(random, values.length)] ?? 0;
     return sum / values.length;
   });
 }

@@ -1,7 +1,7 @@
 import type { Random } from '../../kernel/seeded-random.ts';
 
 /** The distinct ones of ascending values, ascending: the cells that a resample is counted in. */
-export function distinctValues(sorted: Float64Array): Float64Array {
+export function findDistinctValues(sorted: Float64Array): Float64Array {
   let [count, previous] = [0, Number.NaN];
   const distinct = new Float64Array(sorted.length);
   for (const value of sorted) {
@@ -14,7 +14,7 @@ export function distinctValues(sorted: Float64Array): Float64Array {
 }
 
 /** Position of each value among the distinct ones, which it must be one of. @param sorted ascending, and so are the positions. */
-export function cellsOf(sorted: Float64Array, distinct: Float64Array): Uint32Array {
+export function findCells(sorted: Float64Array, distinct: Float64Array): Uint32Array {
   const cells = new Uint32Array(sorted.length);
   let cell = 0;
   for (let position = 0; position < sorted.length; position += 1) {

@@ -1,7 +1,7 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
-import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
-import { interval } from '../intervals/intervals.ts';
+import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
+import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
+import { createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 
 export interface InterquartileMean {
@@ -19,16 +19,16 @@ export interface InterquartileMean {
  * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot
  * hold it.
  */
-export function interquartileMean(tasks: readonly ArrayLike<number>[], confidence: number): InterquartileMean | undefined {
-  const sorted = pooled(tasks).sort();
-  const values = distinctValues(sorted);
-  const strata = tasks.map((task) => cellsOf(Float64Array.from(task).sort(), values));
+export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], confidence: number): InterquartileMean | undefined {
+  const sorted = poolTasks(tasks).sort();
+  const values = findDistinctValues(sorted);
+  const strata = tasks.map((task) => findCells(Float64Array.from(task).sort(), values));
   const counts = new Float64Array(values.length);
   for (const cells of strata) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
   const value = middleHalfMean(values, counts, sorted.length);
   if (!Number.isFinite(value)) return undefined;
   if (tasks.every((task) => task.length < 2)) return { value, interval: undefined, replicates: 0 };
-  const { draws, share, replicates } = resamplingPlan(strata.map((cells) => cells.length));
+  const { draws, share, replicates } = planResampling(strata.map((cells) => cells.length));
   const random = createSeededRandom('interquartile mean', 0);
   const resampled = Array.from({ length: replicates }, () => {
     counts.fill(0);
@@ -39,12 +39,12 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
     }
     return middleHalfMean(values, counts, sorted.length);
   });
-  const ends = shrunkenEnds(resampled, confidence, value, share);
-  return { value, interval: ends && interval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
+  const ends = computeShrunkenEnds(resampled, confidence, value, share);
+  return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
 }
 
 /** All values of all tasks. */
-export function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
+export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
   const all = new Float64Array(tasks.reduce((sum, task) => sum + task.length, 0));
   let filled = 0;
   for (const task of tasks) {
@@ -57,7 +57,7 @@ export function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
 /** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
 function middleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
   const cut = Math.floor(size / 4);
-  return middleMean(values, counts, cut, size - cut);
+  return computeMiddleMean(values, counts, cut, size - cut);
 }
 
 /**
@@ -65,7 +65,7 @@ function middleHalfMean(values: Float64Array, counts: Float64Array, size: number
  *
  * @param counts how often each of the ascending `values` comes up, or with which probability. NaN when there are none.
  */
-export function middleMean(values: Float64Array, counts: Uint32Array | Float64Array, cut: number, end: number): number {
+export function computeMiddleMean(values: Float64Array, counts: Uint32Array | Float64Array, cut: number, end: number): number {
   let [cell, seen] = [0, counts[0] ?? 0];
   while (seen <= cut && cell < values.length) {
     cell += 1;

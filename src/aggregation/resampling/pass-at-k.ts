@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { percentileEnds, replicatesFor, resampledMeans } from './bootstrap.ts';
+import { computePercentileEnds, countReplicates, resampleMeans } from './bootstrap.ts';
 
 /** Every k asks for two intervals, so that each may take a share only of what one bootstrap may. */
 const MOST_DRAWS = 4_000_000;
@@ -21,13 +21,13 @@ export interface TaskMean {
  * pass@k, the probability that one at least of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased (Chen et
  * al. 2021, "Evaluating large language models trained on code"). As a product, since the binomials themselves overflow. Undefined when n < k.
  */
-export function anyOf({ count, successes }: Attempts, k: number): number | undefined {
-  const noneOf = allOf({ count, successes: count - successes }, k);
+export function estimatePassAtK({ count, successes }: Attempts, k: number): number | undefined {
+  const noneOf = estimatePassPowerK({ count, successes: count - successes }, k);
   return noneOf === undefined ? undefined : 1 - noneOf;
 }
 
 /** pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Undefined when n < k. */
-export function allOf({ count, successes }: Attempts, k: number): number | undefined {
+export function estimatePassPowerK({ count, successes }: Attempts, k: number): number | undefined {
   if (count < k) return undefined;
   let product = 1;
   for (let drawn = 0; drawn < k; drawn += 1) product *= Math.max(0, successes - drawn) / (count - drawn);
@@ -35,11 +35,11 @@ export function allOf({ count, successes }: Attempts, k: number): number | undef
 }
 
 /** Plain mean over tasks, each of which counts alike. Undefined without tasks. */
-export function meanOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
+export function averageOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;
   if (values.length === 1) return { value, low: null, high: null };
   const random = createSeededRandom('mean over tasks', 0);
-  const resampled = resampledMeans(random, Float64Array.from(values), replicatesFor(values.length, MOST_DRAWS));
-  return { value, ...(percentileEnds(resampled, confidence) ?? { low: null, high: null }) };
+  const resampled = resampleMeans(random, Float64Array.from(values), countReplicates(values.length, MOST_DRAWS));
+  return { value, ...(computePercentileEnds(resampled, confidence) ?? { low: null, high: null }) };
 }

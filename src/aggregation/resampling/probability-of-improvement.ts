@@ -1,8 +1,8 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
 import type { KeptReturns } from './kept-pairs.ts';
-import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
-import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
+import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
+import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
 
 /** Returns of two checkpoints on one task, in any order; there may be more of one than of the other. */
 export interface TaskReturns {
@@ -35,14 +35,14 @@ export interface ProbabilityOfImprovement {
  *
  * Undefined where nothing can be resampled: where no task has returns of both, two of one of them.
  */
-export function probabilityOfImprovement(
+export function computeProbabilityOfImprovement(
   tasks: readonly TaskReturns[],
   confidence: number,
   seed: number,
 ): ProbabilityOfImprovement | undefined {
   const compared = tasks.filter(({ candidate, baseline }) => candidate.length > 0 && baseline.length > 0);
   if (!compared.some(({ candidate, baseline }) => candidate.length + baseline.length > 2)) return undefined;
-  const { draws, share, replicates } = resamplingPlan(compared.flatMap(({ candidate, baseline }) => [candidate.length, baseline.length]));
+  const { draws, share, replicates } = planResampling(compared.flatMap(({ candidate, baseline }) => [candidate.length, baseline.length]));
   const random = createSeededRandom('probability of improvement', seed);
   const resampled = new Float64Array(replicates);
   let sum = 0;
@@ -54,7 +54,7 @@ export function probabilityOfImprovement(
   }
   const value = sum / compared.length;
   const means = Array.from(resampled, (total) => total / compared.length);
-  const ends = shrunkenEnds(means, confidence, value, share);
+  const ends = computeShrunkenEnds(means, confidence, value, share);
   return ends && { value, ...ends };
 }
 
@@ -67,7 +67,7 @@ class Contest {
     const all = new Float64Array(candidate.length + baseline.length);
     all.set(candidate);
     all.set(baseline, candidate.length);
-    const values = distinctValues(all.sort());
+    const values = findDistinctValues(all.sort());
     this.#candidate = newArm(candidate, values, candidateDraws);
     this.#baseline = newArm(baseline, values, baselineDraws);
   }
@@ -92,7 +92,7 @@ interface Arm {
 }
 
 function newArm(returns: ArrayLike<number>, values: Float64Array, draws: number): Arm {
-  return { cells: cellsOf(Float64Array.from(returns).sort(), values), draws, counts: new Uint32Array(values.length) };
+  return { cells: findCells(Float64Array.from(returns).sort(), values), draws, counts: new Uint32Array(values.length) };
 }
 
 /** U/(n·m), and sets the counts back to 0. */

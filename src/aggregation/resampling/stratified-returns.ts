@@ -1,9 +1,9 @@
-import { randomIndex, createSeededRandom } from '../../kernel/seeded-random.ts';
-import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
-import { cellsOf, distinctValues } from './counted-resample.ts';
-import { middleMean, pooled } from './interquartile-mean.ts';
+import { drawIndex, createSeededRandom } from '../../kernel/seeded-random.ts';
+import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
+import { findCells, findDistinctValues } from './counted-resample.ts';
+import { computeMiddleMean, poolTasks } from './interquartile-mean.ts';
 import type { InterquartileMean } from './interquartile-mean.ts';
-import { interval } from '../intervals/intervals.ts';
+import { createInterval } from '../intervals/intervals.ts';
 
 /** Of probabilities. A task that always returns the same often ends exactly at a quantile, and rounding must not decide on which side. */
 const ROUNDING = 1e-9;
@@ -27,8 +27,8 @@ export class StratifiedReturns {
 
   constructor(strata: readonly Stratum[]) {
     const total = strata.reduce((sum, { weight }) => sum + weight, 0);
-    this.#values = distinctValues(pooled(strata.map(({ values }) => values)).sort());
-    this.#strata = strata.map(({ weight, values }) => ({ weight: weight / total, cells: cellsOf(values.toSorted(), this.#values) }));
+    this.#values = findDistinctValues(poolTasks(strata.map(({ values }) => values)).sort());
+    this.#strata = strata.map(({ weight, values }) => ({ weight: weight / total, cells: findCells(values.toSorted(), this.#values) }));
     this.#probabilities = new Float64Array(this.#values.length);
     for (const { weight, cells } of this.#strata)
       for (const cell of cells) this.#probabilities[cell] = (this.#probabilities[cell] ?? 0) + weight / cells.length;
@@ -44,12 +44,12 @@ export class StratifiedReturns {
     return this.#values[cell] ?? Number.NaN;
   }
 
-  /** As `interquartileMean`: the mean between the quartiles of the distribution, and a bootstrap that resamples within each task. */
+  /** As `computeInterquartileMean`: the mean between the quartiles of the distribution, and a bootstrap that resamples within each task. */
   interquartileMean(confidence: number): InterquartileMean | undefined {
-    const value = middleMean(this.#values, this.#probabilities, 0.25, 0.75);
+    const value = computeMiddleMean(this.#values, this.#probabilities, 0.25, 0.75);
     if (!Number.isFinite(value)) return undefined;
     if (this.#strata.every(({ cells }) => cells.length < 2)) return { value, interval: undefined, replicates: 0 };
-    const { draws, share, replicates } = resamplingPlan(this.#strata.map(({ cells }) => cells.length));
+    const { draws, share, replicates } = planResampling(this.#strata.map(({ cells }) => cells.length));
     const random = createSeededRandom('interquartile mean', 0);
     const probabilities = new Float64Array(this.#values.length);
     const resampled = Array.from({ length: replicates }, () => {
@@ -57,13 +57,13 @@ export class StratifiedReturns {
       for (const [task, { weight, cells }] of this.#strata.entries()) {
         const drawn = draws[task] ?? 0;
         for (let draw = 0; draw < drawn; draw += 1) {
-          const cell = cells[randomIndex(random, cells.length)] ?? 0;
+          const cell = cells[drawIndex(random, cells.length)] ?? 0;
           probabilities[cell] = (probabilities[cell] ?? 0) + weight / drawn;
         }
       }
-      return middleMean(this.#values, probabilities, 0.25, 0.75);
+      return computeMiddleMean(this.#values, probabilities, 0.25, 0.75);
     });
-    const ends = shrunkenEnds(resampled, confidence, value, share);
-    return { value, interval: ends && interval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
+    const ends = computeShrunkenEnds(resampled, confidence, value, share);
+    return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
   }
 }

@@ -12,7 +12,7 @@ import type { StoppingRule } from '../stopping/stopping-rule.ts';
  *
  * @param values of which the mean is taken.
  */
-export function biasReducedMean(
+export function computeBiasReducedMean(
   values: Moments,
   rule: Pick<StoppingRule, 'targetHalfWidth' | 'priceOfSpread' | 'confidence'>,
 ): number | undefined {

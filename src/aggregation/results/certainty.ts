@@ -5,7 +5,7 @@ import type { Certainty } from './statistics.ts';
  * What not knowing the variance beforehand has cost: the episodes taken beyond the max(2, ⌈(z·s/h)²⌉) that a normal interval with the deviation s given
  * would have needed for the half-width h. Undefined where floating point cannot count them.
  */
-export function certainty(episodes: number, deviation: number, halfWidth: number, confidence: number): Certainty | undefined {
+export function computeCertainty(episodes: number, deviation: number, halfWidth: number, confidence: number): Certainty | undefined {
   const needed = Math.max(2, Math.ceil(((normalQuantile((1 + confidence) / 2) * deviation) / halfWidth) ** 2));
   return Number.isSafeInteger(needed) ? { knownVarianceEpisodes: needed, extraEpisodes: episodes - needed } : undefined;
 }

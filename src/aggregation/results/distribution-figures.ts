@@ -1,7 +1,7 @@
 import { quantileSorted } from 'simple-statistics';
-import { bcaInterval } from '../resampling/bca.ts';
-import { histogram } from './histogram.ts';
-import { interquartileMean } from '../resampling/interquartile-mean.ts';
+import { computeBcaInterval } from '../resampling/bca.ts';
+import { computeHistogram } from './histogram.ts';
+import { computeInterquartileMean } from '../resampling/interquartile-mean.ts';
 import { KeptValues, type TaskedValues } from './kept-values.ts';
 import type { OfficialStatistics, Quantiles } from './statistics.ts';
 import { StratifiedReturns } from '../resampling/stratified-returns.ts';
@@ -21,16 +21,16 @@ export type DistributionFigures = Pick<OfficialStatistics, 'bca' | 'iqm' | 'quan
 export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFigures>;
 
 /** Sorts and resamples: takes some 50 milliseconds of a processor, and one or two seconds for a million returns. */
-export function distributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
+export function computeDistributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
   const kept = KeptValues.of({ values, tasks });
   const sorted = kept.sorted();
   const stratified = weights && stratifiedReturns(kept, weights);
-  const iqm = stratified ? stratified.interquartileMean(confidence) : interquartileMean(kept.byTask(), confidence);
+  const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.byTask(), confidence);
   return {
-    bca: (withBca ? bcaInterval(sorted, confidence) : undefined) ?? null,
+    bca: (withBca ? computeBcaInterval(sorted, confidence) : undefined) ?? null,
     iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },
     quantiles: quantilesOf(sorted.length, (share) => stratified?.quantile(share) ?? quantileSorted(sorted, share)),
-    histogram: histogram(sorted) ?? null,
+    histogram: computeHistogram(sorted) ?? null,
   };
 }
 

@@ -11,7 +11,7 @@ const ROUNDING = 1e-6;
  *
  * @param sorted ascending.
  */
-export function histogram(sorted: readonly number[]): Histogram | undefined {
+export function computeHistogram(sorted: readonly number[]): Histogram | undefined {
   if (sorted.length === 0) return undefined;
   const edges = edgesFor(sorted);
   return edges.every(Number.isFinite) ? { edges, counts: countsBetween(edges, sorted) } : undefined;

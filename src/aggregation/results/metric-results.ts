@@ -1,4 +1,4 @@
-import { figureOf } from '../intervals/figure.ts';
+import { toFigure } from '../intervals/figure.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { MetricStatistics } from './statistics.ts';
 
@@ -25,10 +25,10 @@ export class MetricResults {
       name,
       count: moments.count,
       missing: this.#completed - moments.count,
-      mean: figureOf(moments.mean),
-      standardDeviation: figureOf(moments.standardDeviation),
-      min: figureOf(moments.min),
-      max: figureOf(moments.max),
+      mean: toFigure(moments.mean),
+      standardDeviation: toFigure(moments.standardDeviation),
+      min: toFigure(moments.min),
+      max: toFigure(moments.max),
     }));
   }
 }

@@ -1,7 +1,7 @@
-import { figureOf } from '../intervals/figure.ts';
-import { clopperPearsonInterval } from '../intervals/intervals.ts';
+import { toFigure } from '../intervals/figure.ts';
+import { computeClopperPearsonInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
-import { allOf, anyOf, meanOverTasks } from '../resampling/pass-at-k.ts';
+import { estimatePassPowerK, estimatePassAtK, averageOverTasks } from '../resampling/pass-at-k.ts';
 import type { Attempts } from '../resampling/pass-at-k.ts';
 import type { SuccessStatistics, TaskEstimate } from './statistics.ts';
 import type { WeightedTask } from './task-results.ts';
@@ -45,12 +45,12 @@ export class SuccessResults {
     return {
       threshold: this.#criterion.threshold,
       count: successes,
-      rate: figureOf(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
+      rate: toFigure(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
       clopperPearson: fixed ? rateInterval(successes, resolved, unresolved, confidence) : null,
       pass: this.#criterion.k.map((k) => ({
         k,
-        anyOf: this.#estimate((attempts) => anyOf(attempts, k), confidence),
-        allOf: this.#estimate((attempts) => allOf(attempts, k), confidence),
+        anyOf: this.#estimate((attempts) => estimatePassAtK(attempts, k), confidence),
+        allOf: this.#estimate((attempts) => estimatePassPowerK(attempts, k), confidence),
       })),
     };
   }
@@ -83,7 +83,7 @@ export class SuccessResults {
   #estimate(of: (attempts: Attempts) => number | undefined, confidence: number): TaskEstimate {
     const values = this.#tasks.map(of);
     const known = values.filter((value) => value !== undefined);
-    const mean = known.length === values.length ? meanOverTasks(known, confidence) : undefined;
+    const mean = known.length === values.length ? averageOverTasks(known, confidence) : undefined;
     return mean ?? { value: null, low: null, high: null };
   }
 }
@@ -92,6 +92,6 @@ export class SuccessResults {
 function rateInterval(successes: number, resolved: number, unresolved: number, confidence: number): Interval | null {
   const trials = resolved + unresolved;
   if (trials === 0) return null;
-  const { high } = clopperPearsonInterval({ successes: successes + unresolved, trials }, confidence);
-  return { ...clopperPearsonInterval({ successes, trials }, confidence), high };
+  const { high } = computeClopperPearsonInterval({ successes: successes + unresolved, trials }, confidence);
+  return { ...computeClopperPearsonInterval({ successes, trials }, confidence), high };
 }

@@ -1,9 +1,9 @@
 import type { Bounds } from '../intervals/bounds.ts';
-import { clusteredError } from '../intervals/clustered-error.ts';
+import { computeClusteredError } from '../intervals/clustered-error.ts';
 import type { Cluster } from '../intervals/clustered-error.ts';
 import { studentQuantile } from '../intervals/distribution-quantiles.ts';
-import { figureOf } from '../intervals/figure.ts';
-import { interval } from '../intervals/intervals.ts';
+import { toFigure } from '../intervals/figure.ts';
+import { createInterval } from '../intervals/intervals.ts';
 import { Sample } from '../stopping/sample.ts';
 import { sharesOf } from '../allocation/shares.ts';
 import type { Estimate, TaskPopulation, TaskStatistics } from './statistics.ts';
@@ -52,8 +52,8 @@ export class TaskResults {
       weight: share,
       episodes: sample.episodes,
       unresolved: sample.unresolved,
-      mean: figureOf(sample.moments.mean),
-      standardError: figureOf(sample.moments.standardError),
+      mean: toFigure(sample.moments.mean),
+      standardError: toFigure(sample.moments.standardError),
       interval: (confidence === undefined ? undefined : sample.interval(confidence)) ?? null,
     }));
   }
@@ -66,7 +66,7 @@ export class TaskResults {
       mean += share * (sample.moments.mean ?? Number.NaN);
       squaredError += (share * (sample.moments.standardError ?? Number.NaN)) ** 2;
     }
-    return { mean: figureOf(mean), standardError: figureOf(Math.sqrt(squaredError)) };
+    return { mean: toFigure(mean), standardError: toFigure(Math.sqrt(squaredError)) };
   }
 
   /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
@@ -84,15 +84,15 @@ export class TaskResults {
 
   #population(mean: number | undefined, clusters: readonly Cluster[], confidence: number): TaskPopulation | null {
     if (this.#tasks.length === 1) return null;
-    const standardError = clusteredError(clusters);
+    const standardError = computeClusteredError(clusters);
     const tasks = clusters.length;
     if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
-      return { mean: figureOf(mean), standardError: null, tasks, interval: null };
+      return { mean: toFigure(mean), standardError: null, tasks, interval: null };
     if (tasks < FEWEST_TASKS) return { mean, standardError, tasks, interval: null };
     const halfWidth = studentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
     const { low, high } = this.#bounds ?? { low: -Infinity, high: Infinity };
     const [from, to] = [Math.max(low, mean - halfWidth), Math.min(high, mean + halfWidth)];
-    return { mean, standardError, tasks, interval: interval('clustered-t', from, to, confidence) };
+    return { mean, standardError, tasks, interval: createInterval('clustered-t', from, to, confidence) };
   }
 
   warnings(): string[] {

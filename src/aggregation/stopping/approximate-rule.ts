@@ -1,7 +1,7 @@
 import { toUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { normalQuantile } from '../intervals/distribution-quantiles.ts';
-import { adjustedInterval, halfWidthOf, interval } from '../intervals/intervals.ts';
+import { computeAdjustedInterval, computeHalfWidth, createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
@@ -44,8 +44,8 @@ export class ApproximateRule implements StoppingRule {
     this.#bounds = bounds;
     this.#pseudo = normalQuantile((1 + confidence) / 2) ** 2;
     this.#sample = new Sample(bounds, (moments) => {
-      const adjusted = adjustedInterval(moments, bounds, confidence);
-      return adjusted && interval('approximate', adjusted.low, adjusted.high, confidence);
+      const adjusted = computeAdjustedInterval(moments, bounds, confidence);
+      return adjusted && createInterval('approximate', adjusted.low, adjusted.high, confidence);
     });
   }
 
@@ -83,7 +83,7 @@ export class ApproximateRule implements StoppingRule {
   #look(): boolean {
     this.#nextLook = lookAfter(this.#nextLook);
     const interval = this.interval();
-    return interval !== undefined && halfWidthOf(interval) <= this.targetHalfWidth;
+    return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
   /** Of the adjusted interval, with the mean and the variance so far and the normal deviate; ¼ stands in for a variance that is not known. */

@@ -1,6 +1,6 @@
 import { AsymptoticSequence, FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { halfWidthOf } from '../intervals/intervals.ts';
+import { computeHalfWidth } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
@@ -45,7 +45,7 @@ export class AsymptoticRule implements StoppingRule {
   /** As the coverage study shows for normal returns. An interval that is narrower than asked for says that something else was waited for than the spread. */
   get priceOfSpread(): number | undefined {
     const interval = this.interval();
-    return interval !== undefined && halfWidthOf(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
+    return interval !== undefined && computeHalfWidth(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
   }
 
   fold(score: Score): void {
@@ -56,7 +56,7 @@ export class AsymptoticRule implements StoppingRule {
 
   satisfied(): boolean {
     const interval = this.interval();
-    return interval !== undefined && halfWidthOf(interval) <= this.targetHalfWidth;
+    return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
   /** Undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
@@ -102,7 +102,7 @@ export class AsymptoticRule implements StoppingRule {
     const doubt = unresolved === 0 ? 0 : (unresolved * this.#range()) / 2;
     const interval = this.interval();
     // Unresolved episodes add to the spread as well.
-    const widening = interval === undefined ? 1 : (halfWidthOf(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
+    const widening = interval === undefined ? 1 : (computeHalfWidth(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
     return leastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
   }
 
@@ -111,7 +111,7 @@ export class AsymptoticRule implements StoppingRule {
     const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;
     const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
-    return interval === undefined ? Infinity : halfWidthOf(interval);
+    return interval === undefined ? Infinity : computeHalfWidth(interval);
   }
 
   #range(): number {

@@ -1,6 +1,6 @@
 import { fromUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { adjustedMoments, interval } from '../intervals/intervals.ts';
+import { adjustMoments, createInterval } from '../intervals/intervals.ts';
 import type { FirstTwoMoments, Interval } from '../intervals/intervals.ts';
 
 /** The interval rests on the central limit theorem, which says too little about fewer values. */
@@ -60,16 +60,16 @@ export class AsymptoticSequence {
     const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.relativeHalfWidth(count);
     const low = mean - halfWidth;
     const high = mean + halfWidth;
-    return Number.isFinite(low) && Number.isFinite(high) ? interval('asymptotic-sequence', low, high, this.#confidence) : undefined;
+    return Number.isFinite(low) && Number.isFinite(high) ? createInterval('asymptotic-sequence', low, high, this.#confidence) : undefined;
   }
 
   #bounded(values: FirstTwoMoments, bounds: Bounds): Interval | undefined {
-    const adjusted = adjustedMoments(values, bounds, this.#confidence);
+    const adjusted = adjustMoments(values, bounds, this.#confidence);
     if (adjusted === undefined) return undefined;
     const { count, mean, sumOfSquares } = adjusted;
     const halfWidth = Math.sqrt(sumOfSquares / count) * this.relativeHalfWidth(values.count);
     const low = fromUnit(mean - halfWidth, bounds);
     const high = fromUnit(mean + halfWidth, bounds);
-    return interval('asymptotic-sequence', low, high, this.#confidence);
+    return createInterval('asymptotic-sequence', low, high, this.#confidence);
   }
 }

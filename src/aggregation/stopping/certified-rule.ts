@@ -2,7 +2,7 @@ import { fromUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { ConfidenceSequence } from './certified.ts';
 import { normalQuantile } from '../intervals/distribution-quantiles.ts';
-import { interval } from '../intervals/intervals.ts';
+import { createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
@@ -51,7 +51,7 @@ export class CertifiedRule implements StoppingRule {
     if (this.#episodes === 0) return undefined;
     const low = fromUnit(this.#sequence.low, this.#bounds);
     const high = fromUnit(this.#sequence.high, this.#bounds);
-    return interval('certified', low, high, this.confidence);
+    return createInterval('certified', low, high, this.confidence);
   }
 
   /** Made at once: it costs little. */

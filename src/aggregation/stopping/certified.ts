@@ -1,4 +1,4 @@
-import { clampUnit } from '../intervals/bounds.ts';
+import { clampToUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 
 /** No bet risks more than this share of its capital, so no factor falls below 1/20. */
@@ -117,12 +117,12 @@ export class ConfidenceSequence {
 
   /** Lower end of the interval, in [0, 1]. */
   get low(): number {
-    return clampUnit((this.#first - 1) / this.#grid);
+    return clampToUnit((this.#first - 1) / this.#grid);
   }
 
   /** Upper end of the interval, in [0, 1]. */
   get high(): number {
-    return clampUnit((this.#last + 1) / this.#grid);
+    return clampToUnit((this.#last + 1) / this.#grid);
   }
 
   /**

@@ -2,7 +2,7 @@ import { FIRST_LOOK, lookAfter } from './approximate-rule.ts';
 import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { BET_CAP } from './certified.ts';
-import { adjustedInterval, halfWidthOf } from '../intervals/intervals.ts';
+import { computeAdjustedInterval, computeHalfWidth } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Stop } from './stopping-rule.ts';
 
@@ -10,7 +10,7 @@ import type { Stop } from './stopping-rule.ts';
 const NARROWEST = 1e-4;
 
 /** Why no evaluation should aim at this half-width with these bounds: what is wrong, what was expected, the remedy. Undefined when one may. */
-export function halfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
+export function findHalfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
   const range = bounds.high - bounds.low;
   if (halfWidth >= range / 2)
     return `expected less than ${range / 2}: reward.bounds alone, ${range} apart, put the mean within ±${range / 2} before any episode; got ${halfWidth}`;
@@ -24,10 +24,10 @@ export function halfWidthProblem(halfWidth: number, bounds: Bounds): string | un
  * `fixed`, `approximate` and `asymptotic` are never satisfied earlier, whatever the returns. `certified` may be by returns that drift along the indices, first
  * high and then low, so that means are dropped from either side one after the other. Returns that are drawn alike do that by chance only, and rarely.
  *
- * @param bounds needed by `certified` and `approximate`, with a half-width in which `halfWidthProblem` sees none.
+ * @param bounds needed by `certified` and `approximate`, with a half-width in which `findHalfWidthProblem` sees none.
  * @throws RangeError when they are missing.
  */
-export function leastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
+export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
   switch (stop.rule) {
     case 'fixed':
       return stop.episodes;
@@ -62,8 +62,8 @@ function leastApproximate(halfWidth: number, confidence: number, bounds: Bounds)
   for (let look = FIRST_LOOK; ; look = lookAfter(look)) {
     for (const { value, moments } of candidates) {
       while (moments.count < look) moments.add(value);
-      const interval = adjustedInterval(moments, bounds, confidence);
-      if (interval !== undefined && halfWidthOf(interval) <= halfWidth) return look;
+      const interval = computeAdjustedInterval(moments, bounds, confidence);
+      if (interval !== undefined && computeHalfWidth(interval) <= halfWidth) return look;
     }
   }
 }

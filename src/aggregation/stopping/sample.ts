@@ -1,5 +1,5 @@
 import type { Bounds } from '../intervals/bounds.ts';
-import { adjustedInterval, clopperPearsonInterval, interval, studentInterval } from '../intervals/intervals.ts';
+import { computeAdjustedInterval, computeClopperPearsonInterval, createInterval, computeStudentInterval } from '../intervals/intervals.ts';
 import type { Interval, Proportion } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score } from './stopping-rule.ts';
@@ -86,7 +86,7 @@ export class Sample {
     if (lowest === undefined || highest === undefined) return undefined;
     const low = Math.min(lowest.low, resolved?.low ?? Infinity);
     const high = Math.max(highest.high, resolved?.high ?? -Infinity);
-    return interval(lowest.method, low, high, confidence);
+    return createInterval(lowest.method, low, high, confidence);
   }
 
   /** Why there can be no interval; undefined while nothing stands in its way. */
@@ -104,9 +104,9 @@ export class Sample {
 function forFixedNumber(bounds: Bounds | undefined): IntervalOf {
   return (moments, confidence, twoValued) => {
     if (moments.count < 2) return undefined;
-    if (bounds === undefined) return studentInterval(moments, confidence);
-    if (twoValued !== undefined) return clopperPearsonInterval(twoValued, confidence, bounds);
-    return adjustedInterval(moments, bounds, confidence);
+    if (bounds === undefined) return computeStudentInterval(moments, confidence);
+    if (twoValued !== undefined) return computeClopperPearsonInterval(twoValued, confidence, bounds);
+    return computeAdjustedInterval(moments, bounds, confidence);
   };
 }
 

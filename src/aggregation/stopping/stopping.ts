@@ -4,10 +4,10 @@ import { AsymptoticRule } from './asymptotic-rule.ts';
 import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import { assertBounds } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { confidenceProblem } from '../intervals/confidence.ts';
+import { findConfidenceProblem } from '../intervals/confidence.ts';
 import { CertifiedRule } from './certified-rule.ts';
 import { FixedRule } from './fixed-rule.ts';
-import { halfWidthProblem } from './reach.ts';
+import { findHalfWidthProblem } from './reach.ts';
 import type { Stop, StoppingRule } from './stopping-rule.ts';
 
 /**
@@ -15,9 +15,9 @@ import type { Stop, StoppingRule } from './stopping-rule.ts';
  *
  * @throws InputError when a number is out of its range, or when a rule lacks the bounds that it needs or asks for a half-width out of reach.
  */
-export function stoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
+export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
   if (bounds !== undefined) assertBounds(bounds);
-  const problem = confidenceProblem(stop.confidence);
+  const problem = findConfidenceProblem(stop.confidence);
   if (problem !== undefined) throw invalid('confidence', problem);
   switch (stop.rule) {
     case 'fixed':
@@ -43,7 +43,7 @@ function boundsFor({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'app
     );
   }
   assertPositive(halfWidth);
-  const problem = halfWidthProblem(halfWidth, bounds);
+  const problem = findHalfWidthProblem(halfWidth, bounds);
   if (problem !== undefined) throw invalid('halfWidth', problem);
   return bounds;
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Egress } from '../../service/access/egress.ts';
-import { sourceByUri } from '../../adapters/checkpoints/by-uri.ts';
-import { filesystemSourceWithin } from '../../adapters/checkpoints/filesystem.ts';
-import { httpsSource } from '../../adapters/checkpoints/https.ts';
+import { createSourceByUri } from '../../adapters/checkpoints/by-uri.ts';
+import { createFilesystemSourceWithin } from '../../adapters/checkpoints/filesystem.ts';
+import { createHttpsSource } from '../../adapters/checkpoints/https.ts';
 import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
 import { bucketStores } from './bucket-stores.ts';
@@ -20,9 +20,9 @@ const HOUR_MS = 3_600_000;
 export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
   const stores = bucketStores(sources);
-  return sourceByUri({
-    files: filesystemSourceWithin(sources.roots),
-    web: httpsSource(requests, clock),
+  return createSourceByUri({
+    files: createFilesystemSourceWithin(sources.roots),
+    web: createHttpsSource(requests, clock),
     gcs: new ObjectSource(stores.gcs, clock, sources.buckets),
     s3: new ObjectSource(stores.s3, clock, sources.buckets),
   });

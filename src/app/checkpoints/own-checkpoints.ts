@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { Egress } from '../../service/access/egress.ts';
-import { sourceByUri } from '../../adapters/checkpoints/by-uri.ts';
+import { createSourceByUri } from '../../adapters/checkpoints/by-uri.ts';
 import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
-import { httpsSource } from '../../adapters/checkpoints/https.ts';
+import { createHttpsSource } from '../../adapters/checkpoints/https.ts';
 import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
 import { bucketStores } from './bucket-stores.ts';
@@ -17,9 +17,9 @@ export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plain
 export function sourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'sources'), clock });
   const stores = bucketStores(sources);
-  return sourceByUri({
+  return createSourceByUri({
     files: filesystemSource,
-    web: httpsSource(requests, clock),
+    web: createHttpsSource(requests, clock),
     gcs: new ObjectSource(stores.gcs, clock),
     s3: new ObjectSource(stores.s3, clock),
   });

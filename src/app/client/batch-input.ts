@@ -1,6 +1,6 @@
 import { glob } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
+import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { parseBatch, type BatchFile } from '../../faces/client/batch/batch-file.ts';
 import {
@@ -24,7 +24,7 @@ export interface OpenedBatch {
 
 /** @throws InputError when the file, a suite or a pattern of it is wrong. */
 export async function openBatch(path: string): Promise<OpenedBatch> {
-  const file = parseBatch(await suggestingNearest(path, () => readSuiteFile(path, 'batch')));
+  const file = parseBatch(await suggestNearest(path, () => readSuiteFile(path, 'batch')));
   const context = contextOf(dirname(resolve(path)));
   return {
     name:

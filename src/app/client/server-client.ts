@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
-import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
+import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { MusterClient } from '../../faces/client/muster-client.ts';
 import { DEFAULT_RETRY, type Retry } from '../../faces/client/patience.ts';
@@ -77,7 +77,7 @@ export async function suiteToSend(nameOrPath: string): Promise<NewEvaluation['su
 
 /** @throws InputError when the suite is wrong, or brings modules: only those that the server has a name for can. */
 export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
-  const suite = parseSuite(await suggestingNearest(path, () => readSuiteFile(path)));
+  const suite = parseSuite(await suggestNearest(path, () => readSuiteFile(path)));
   if (suite.files === undefined) return suite;
   throw new InputError(
     'suite.files',

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { LOCAL_CALLER } from '../../service/access/caller.ts';
-import { usablePython } from '../../adapters/sandbox/local/template/python-template.ts';
+import { findUsablePython } from '../../adapters/sandbox/local/template/python-template.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './machine-checks.ts';
@@ -23,7 +23,7 @@ export function doctorChecks(config: Config): readonly HealthCheck[] {
     ...PROVIDERS.flatMap((plugin) => plugin.checks(templatesOf(plugin))),
     ...templates
       .filter(([, { command }]) => command === undefined)
-      .map(([name, { python, imports }]) => pythonCheck(name, (signal) => usablePython(python, imports, PACKAGE_ROOT, signal))),
+      .map(([name, { python, imports }]) => pythonCheck(name, (signal) => findUsablePython(python, imports, PACKAGE_ROOT, signal))),
     ...startable.map(([name]) => runnerCheck(name, (signal) => secondsToStart(config, name, signal))),
     diskCheck(config.stateDir),
     openFilesCheck(config.pool.max),

@@ -1,5 +1,5 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Finding, HealthCheck } from '../../kernel/health-check.ts';
 
 export interface DoctorReport {
@@ -23,7 +23,7 @@ async function findingOf(check: HealthCheck, signal: AbortSignal): Promise<Findi
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
     return await raceWithAbort(check.run(deadline), deadline);
   } catch (error) {
-    return { status: 'problem', found: messageOf(error) };
+    return { status: 'problem', found: getMessage(error) };
   }
 }
 

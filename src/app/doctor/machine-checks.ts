@@ -1,7 +1,7 @@
 import { readFile, statfs } from 'node:fs/promises';
 import { makeDirectory } from '../../adapters/files/made-directory.ts';
-import { ok, type HealthCheck } from '../../kernel/health-check.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
+import { getMessage } from '../../kernel/errors.ts';
 
 /** Checks of the machine itself, whatever makes the sandboxes. Each takes what it looks at, so that it can be told anything. */
 
@@ -13,7 +13,7 @@ export function nodeCheck(version: string): HealthCheck {
     async run() {
       const [major = 0, minor = 0] = version.split('.').map(Number);
       const isNew = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
-      if (isNew) return ok(version);
+      if (isNew) return toOkFinding(version);
       return {
         status: 'problem',
         found: `${version}; ${OLDEST_NODE.join('.')} or newer is needed`,
@@ -36,14 +36,14 @@ export function diskCheck(stateDir: string): HealthCheck {
       } catch (error) {
         return {
           status: 'problem',
-          found: messageOf(error),
+          found: getMessage(error),
           remedy: 'set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to',
         };
       }
       const { bavail, bsize } = await statfs(stateDir);
       const free = bavail * bsize;
       const found = `${(free / 2 ** 30).toFixed(1)} GiB free at ${stateDir}`;
-      if (free >= COMFORTABLE_BYTES) return ok(found);
+      if (free >= COMFORTABLE_BYTES) return toOkFinding(found);
       return { status: free < LEAST_BYTES ? 'problem' : 'warning', found, remedy: 'free some space, or set stateDir to a larger disk' };
     },
   };
@@ -67,7 +67,7 @@ export function openFilesCheck(
       const limit = soft === 'unlimited' ? Infinity : Number(soft);
       const needed = FILES_FOR_MUSTER + FILES_PER_SANDBOX * maxSandboxes;
       const found = `${soft} at a time, ${needed} needed for ${maxSandboxes} sandboxes`;
-      if (limit >= needed) return ok(found);
+      if (limit >= needed) return toOkFinding(found);
       const most = Math.floor((limit - FILES_FOR_MUSTER) / FILES_PER_SANDBOX);
       if (most < 1) return { status: 'problem', found, remedy: `raise the limit: ulimit -Hn ${needed} (as root)` };
       return { status: 'warning', found, remedy: `raise the limit: ulimit -Hn ${needed} (as root), or set pool.max to ${most} or less` };
@@ -79,7 +79,7 @@ export function userCheck(uid: number | undefined): HealthCheck {
   return {
     name: 'user',
     async run() {
-      if (uid !== 0) return ok(`ordinary user${uid === undefined ? '' : ` (uid ${uid})`}`);
+      if (uid !== 0) return toOkFinding(`ordinary user${uid === undefined ? '' : ` (uid ${uid})`}`);
       const found = 'root: Muster, and what makes its sandboxes, could do anything to the machine';
       return { status: 'warning', found, remedy: 'run Muster as an ordinary user, for one more wall' };
     },

@@ -1,10 +1,10 @@
-import { ok, type HealthCheck } from '../../kernel/health-check.ts';
+import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 
 /** @param start has the template's program started in a sandbox, as an evaluation does. @returns seconds until it was ready. */
 export function runnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): HealthCheck {
   return {
     name: template === 'local' ? 'runner' : `runner (${template})`,
-    run: async (signal) => ok(`ready in a sandbox after ${(await start(signal)).toFixed(1)} s`),
+    run: async (signal) => toOkFinding(`ready in a sandbox after ${(await start(signal)).toFixed(1)} s`),
   };
 }
 
@@ -22,7 +22,7 @@ export function pythonCheck(template: string, inspect: (signal: AbortSignal) => 
     async run(signal) {
       const { executable, version, modules } = await inspect(signal);
       const packages = Object.entries(modules).map(([name, module]) => `${name} ${module.version ?? ''}`.trimEnd());
-      return ok(`${version.join('.')} at ${executable} with ${packages.join(', ')}`);
+      return toOkFinding(`${version.join('.')} at ${executable} with ${packages.join(', ')}`);
     },
   };
 }

@@ -3,7 +3,7 @@ import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, parseAgent } from '../../agents/acting/agent.ts';
 import { playTask } from '../../agents/acting/play-task.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { yamlLayer } from '../../kernel/documents/yaml-layer.ts';
+import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { AgentStage } from '../../orchestrator/run/agent-players.ts';
 import { agentTaskOf } from '../../orchestrator/suite/agent-tasks.ts';
@@ -73,5 +73,5 @@ async function readAgent({ kind, files: [file] }: StoredCheckpoint): Promise<Age
       'agent.invalid',
       `${file.path} has ${file.size} bytes; a file that says what an agent does has at most ${AGENT_BYTES}`,
     );
-  return parseAgent(file.path, yamlLayer(file.path, await readFile(file.hostPath, 'utf8'), 'agent.invalid').value);
+  return parseAgent(file.path, parseYamlLayer(file.path, await readFile(file.hostPath, 'utf8'), 'agent.invalid').value);
 }

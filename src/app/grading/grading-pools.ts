@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type BuildContext, filesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import { type BuildContext, listFilesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
 import type { Grading } from '../../agents/grading/grading-context.ts';
 import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import type { Config } from '../../config/config.ts';
-import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { parseDigest, parseOwnerId, parseSandboxId } from '../../kernel/ids.ts';
@@ -61,7 +61,7 @@ export class GradingPools implements AsyncDisposable {
       open: (place, signal) => this.#opened(open, place, signal),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.directory(root, contextOf(open), signal);
-        return found === undefined ? [] : filesBelow(found, directory);
+        return found === undefined ? [] : listFilesBelow(found, directory);
       },
     };
   }
@@ -109,7 +109,7 @@ export class GradingPools implements AsyncDisposable {
 
   #pool(open: OpenTask, place: GradingPlace): Promise<Pool<WorkspaceSession>> {
     const built = place.root.kind === 'dockerfile' ? { task: open.task.digest } : {};
-    const key = canonicalJson({ ...place, limits: { ...place.limits }, ...built });
+    const key = formatCanonicalJson({ ...place, limits: { ...place.limits }, ...built });
     let opening = this.#pools.get(key);
     if (!opening) {
       opening = this.#start(open, place);

@@ -1,5 +1,5 @@
 import { makeSubmission } from '../../agents/grading/make-submission.ts';
-import { explained, findingOf, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import { explainVerdict, judgeTrial, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
 import type { KnownSubmission, TaskStep } from '../../agents/tasks/task.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
@@ -81,6 +81,6 @@ export async function trialOf(
   }
   const rewards = verdicts.map(({ verdict }) => verdict.reward);
   const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected)?.verdict;
-  const detail = odd === undefined ? '' : explained(odd, candidate.expected);
-  return { ...candidate, rewards, finding: findingOf(candidate.expected, rewards), detail };
+  const detail = odd === undefined ? '' : explainVerdict(odd, candidate.expected);
+  return { ...candidate, rewards, finding: judgeTrial(candidate.expected, rewards), detail };
 }

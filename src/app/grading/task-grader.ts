@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { pino } from 'pino';
 import { readSubmission } from '../../adapters/tasks/submission-files.ts';
-import { taskContent } from '../../adapters/tasks/task-content.ts';
+import { readTaskContent } from '../../adapters/tasks/task-content.ts';
 import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
@@ -40,7 +40,7 @@ export interface TakenVerdict {
 /** @throws InputError when the directory holds no task. */
 export async function openTask(directory: string): Promise<OpenTask> {
   const task = readTask(await readTaskDirectory(directory));
-  return { task, content: taskContent(directory, task) };
+  return { task, content: readTaskContent(directory, task) };
 }
 
 /** Grades submissions on this machine. Part of the composition root. */

@@ -1,4 +1,4 @@
-import { quotaOf, type Quota } from '../../service/access/quota.ts';
+import { findQuota, type Quota } from '../../service/access/quota.ts';
 import { sourceForCallers } from '../checkpoints/caller-checkpoints.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -15,7 +15,7 @@ interface InForce {
 }
 
 export function liveQuotas(inForce: InForce): (principal: string) => Quota {
-  return (principal) => quotaOf(inForce.config.quotas, principal);
+  return (principal) => findQuota(inForce.config.quotas, principal);
 }
 
 /** Whether the configuration grants a principal the use of a checkpoint. */

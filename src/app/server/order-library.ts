@@ -1,5 +1,5 @@
 import type { Runtime } from '../runtime.ts';
-import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { isMapping } from '../../kernel/documents/path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
@@ -65,7 +65,7 @@ export class OrderLibrary implements Library {
       const names = Object.keys(suites);
       throw new InputError(
         'suite.unknown',
-        `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}; add it to server.suites, or send the suite itself${didYouMean(reference, names)}`,
+        `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}; add it to server.suites, or send the suite itself${suggestNames(reference, names)}`,
       );
     }
     // The path would be one of the server's, and of any directory that it can read.

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Runtime } from '../runtime.ts';
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Question } from '../../evaluation-store/answer-cache.ts';
@@ -18,11 +18,11 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 import { type Checkpoint, mayBringCode } from '../../policy-distribution/checkpoint.ts';
 import { addPinned, parsePinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
-import { checkpointsOf, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
+import { listCheckpoints, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { Answer, PlayCourse, Player } from '../../service/orders/player.ts';
-import { questionOf } from '../../service/orders/question.ts';
-import { comparisonFigures, evaluationFigures } from '../../service/orders/running-figures.ts';
+import { buildQuestion } from '../../service/orders/question.ts';
+import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
 /** Some hundred bytes each. */
 const MOST_KNOWN = 1000;
@@ -53,8 +53,8 @@ export class OrderPlayer implements Player {
   }
 
   question(order: EvaluationOrder, principal: string): Question {
-    const template = this.#templateDigest(order.suite.template, checkpointsOf(order));
-    return questionOf(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
+    const template = this.#templateDigest(order.suite.template, listCheckpoints(order));
+    return buildQuestion(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
   }
 
   repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
@@ -83,7 +83,7 @@ export class OrderPlayer implements Player {
       journal,
       signal: course.signal,
       recallOnly: course.recallOnly,
-      onProgress: (progress) => course.onProgress(evaluationFigures(progress)),
+      onProgress: (progress) => course.onProgress(toEvaluationFigures(progress)),
     });
   }
 
@@ -113,7 +113,7 @@ export class OrderPlayer implements Player {
       journal: (arm) => this.#journal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
       signal: course.signal,
       recallOnly: course.recallOnly,
-      onProgress: (progress) => course.onProgress(comparisonFigures(progress)),
+      onProgress: (progress) => course.onProgress(toComparisonFigures(progress)),
     });
   }
 
@@ -148,7 +148,7 @@ export class OrderPlayer implements Player {
 
   /** Of a suite that was asked about lately it is known: to parse it takes longer than all else about a question that was answered before. */
   #whatRuns(order: EvaluationOrder): WhatRuns {
-    const checkpoints = checkpointsOf(order);
+    const checkpoints = listCheckpoints(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
     const runs = this.#known.get(key) ?? whatRuns(readOrderedSuite(order), checkpoints);
     this.#known.set(key, runs);
@@ -165,7 +165,7 @@ export class OrderPlayer implements Player {
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.settings(name);
     const policy = this.#runtime.policyPlace(name, checkpoints);
     // Left out where it is as it was before there was a choice: what had been stored then is still found.
-    return digestOf(canonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
+    return digestBytes(formatCanonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }
 }
 

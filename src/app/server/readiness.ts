@@ -1,7 +1,7 @@
 import { findLackOfSpace } from '../../adapters/files/state-directory.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import type { Reason } from '../../faces/http/routes/operation-routes.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 
 interface Parts {
   readonly service: { readonly isDraining: boolean };
@@ -18,9 +18,9 @@ export async function checkReadiness({ service, store, stateDir, lack = findLack
   try {
     await store.webhooks.nextDue();
   } catch (error) {
-    reasons.push({ code: 'store.unavailable', detail: messageOf(error) });
+    reasons.push({ code: 'store.unavailable', detail: getMessage(error) });
   }
-  const lacking = await lack(stateDir).catch(messageOf);
+  const lacking = await lack(stateDir).catch(getMessage);
   if (lacking !== undefined) reasons.push({ code: 'disk.full', detail: lacking });
   return reasons;
 }

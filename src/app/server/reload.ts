@@ -1,7 +1,7 @@
 import { applyReload } from '../../config/reloaded.ts';
 import type { Config } from '../../config/config.ts';
 import type { Runtime } from '../runtime.ts';
-import { messageOf, MusterError } from '../../kernel/errors.ts';
+import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { PoolSize } from '../../pool/planning/pool-config.ts';
 import type { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
 import type { PoolService } from '../../service/upkeep/pool-service.ts';
@@ -48,7 +48,7 @@ export async function reload({ read, runtime, pools, bounds, webhooks, problemsO
     return { kind: 'reloaded', changed, pending, suiteProblems: await problemsOfSuites() };
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
-    const problem = messageOf(error);
+    const problem = getMessage(error);
     log.warn({ problem }, 'the configuration could not be read anew, and the one in force stays');
     return { kind: 'refused', problem };
   }

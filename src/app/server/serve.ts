@@ -8,7 +8,7 @@ import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { Runtime } from '../runtime.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../kernel/ids.ts';
 import { EventLoopTurns } from '../../kernel/turns.ts';
@@ -257,6 +257,6 @@ async function listen({ server }: Config, on: (host: string, port: number) => Pr
       throw new InputError('server.port', `server.port: ${host}:${port} is taken; name another port, or 0 for any that is free`, {
         cause: error,
       });
-    throw new InfrastructureError('server.listen', `${host}:${port} cannot be listened on: ${messageOf(error)}`, { cause: error });
+    throw new InfrastructureError('server.listen', `${host}:${port} cannot be listened on: ${getMessage(error)}`, { cause: error });
   }
 }

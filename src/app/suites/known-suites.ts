@@ -20,7 +20,7 @@ export class KnownSuites {
 
   /** @throws InputError as `readSuite` does. */
   async read(path: string, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
-    const key = keyOf(path, stop);
+    const key = selectKey(path, stop);
     const revision = await readSettledRevision(path, signal);
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
@@ -31,7 +31,7 @@ export class KnownSuites {
   }
 }
 
-function keyOf(path: string, stop: StopOverride | undefined): string {
+function selectKey(path: string, stop: StopOverride | undefined): string {
   return JSON.stringify([path, stop]);
 }
 

@@ -1,6 +1,6 @@
 import { dirname, relative, resolve, sep } from 'node:path';
-import { builtInAgentUri } from '../../adapters/checkpoints/built-in-agents.ts';
-import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
+import { formatBuiltInAgentUri } from '../../adapters/checkpoints/built-in-agents.ts';
+import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { BUILT_IN_AGENTS } from '../../agents/acting/agent.ts';
 import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
@@ -39,7 +39,7 @@ export interface ReadSuite {
 /** The same for a person on this machine, with the path that was probably meant when there is no such file. @throws InputError */
 export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
   const { suite } = input;
-  return typeof suite === 'string' ? suggestingNearest(suite, () => readSuite(input)) : readSuite(input);
+  return typeof suite === 'string' ? suggestNearest(suite, () => readSuite(input)) : readSuite(input);
 }
 
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
@@ -61,7 +61,7 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
 
 /** As people write an agent: a word for one that needs no file, else a path. */
 export function agentUri(written: string, base: string = process.cwd()): string {
-  if (BUILT_IN_AGENTS.has(written)) return builtInAgentUri(written);
+  if (BUILT_IN_AGENTS.has(written)) return formatBuiltInAgentUri(written);
   return isUri(written) ? written : resolve(base, written);
 }
 

@@ -1,4 +1,4 @@
-import { messageOf, MusterError } from '../../kernel/errors.ts';
+import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { Library } from '../../service/orders/library.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function suiteProblems(
         return [];
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;
-        return [`server.suites.${name}: ${messageOf(error)}; evaluations of it are refused until that is mended`];
+        return [`server.suites.${name}: ${getMessage(error)}; evaluations of it are refused until that is mended`];
       }
     }),
   );

@@ -1,8 +1,8 @@
 import { basename, resolve } from 'node:path';
-import { onlyStep } from '../../agents/acting/play-task.ts';
+import { getOnlyStep } from '../../agents/acting/play-task.ts';
 import type { Task } from '../../agents/tasks/task.ts';
 import { VERIFIER_VERSION } from '../../agents/verification/verdict.ts';
-import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { agentEnvironment } from '../../orchestrator/suite/agent-tasks.ts';
 import type { ListedTask, TaskSource } from '../../orchestrator/suite/suite.ts';
@@ -35,7 +35,7 @@ export async function findTasks({ from, only, weights }: TaskSource, base: strin
   const found = wanted.map(({ directory, task, problem }): FoundTask => {
     if (task === null)
       throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; mend it, or name others in tasks.only`);
-    onlyStep(task);
+    getOnlyStep(task);
     return { directory, task };
   });
   const isOne = found.some(({ directory }) => resolve(directory) === top);
@@ -63,5 +63,5 @@ function isCalled(name: string, directory: string, task: Task | null): boolean {
 function unknownTask(name: string, listed: readonly { readonly directory: string }[], where: string): InputError {
   const names = listed.map(({ directory }) => basename(directory));
   const some = names.slice(0, 20).join(', ') + (names.length > 20 ? ', …' : '');
-  return new InputError('suite.tasks', `${where}: there is no task "${name}"; there are ${some}${didYouMean(name, names)}`);
+  return new InputError('suite.tasks', `${where}: there is no task "${name}"; there are ${some}${suggestNames(name, names)}`);
 }

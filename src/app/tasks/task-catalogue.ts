@@ -3,11 +3,11 @@ import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import { writeTask } from '../../adapters/tasks/task-writer.ts';
-import { newTask } from '../../agents/tasks/new-task.ts';
+import { createTaskFiles } from '../../agents/tasks/new-task.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import { isTaskId, TASK_ID_EXPECTED } from '../../agents/tasks/task-ids.ts';
 import type { Task } from '../../agents/tasks/task.ts';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 
 /** A directory that holds a task, or the reason why it cannot be read as one. */
 export type ListedTask =
@@ -53,7 +53,7 @@ async function entriesOf(directory: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {
-    throw new InputError('task.missing', `${directory}: it cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new InputError('task.missing', `${directory}: it cannot be read: ${getMessage(error)}`, { cause: error });
   }
 }
 
@@ -70,6 +70,6 @@ async function listed(directory: string): Promise<ListedTask> {
 export async function createTask(directory: string): Promise<Task> {
   const name = basename(resolve(directory));
   if (!isTaskId(name)) throw new InputError('task.name', `${directory}: the directory's name is the task's: ${TASK_ID_EXPECTED}`);
-  await writeTask(directory, newTask(name));
+  await writeTask(directory, createTaskFiles(name));
   return await showTask(directory);
 }

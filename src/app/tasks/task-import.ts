@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readRows } from '../../adapters/tasks/dataset-rows.ts';
 import { writeTask } from '../../adapters/tasks/task-writer.ts';
-import { sweTaskOf } from '../../agents/tasks/importing/swe-rows.ts';
+import { readSweTask } from '../../agents/tasks/importing/swe-rows.ts';
 import { showTask } from './task-catalogue.ts';
 
 export interface ImportTerms {
@@ -30,7 +30,7 @@ export async function* importTasks({ rows, out, only, limit = Infinity }: Import
     if (only !== undefined && !only.includes(id)) continue;
     if (taken === limit) return;
     taken += 1;
-    const imported = sweTaskOf(where, row);
+    const imported = readSweTask(where, row);
     if ('refusal' in imported) yield { name: imported.name, directory: null, refusal: imported.refusal };
     else {
       const directory = join(out, imported.task.name);

@@ -1,16 +1,16 @@
 import {
-  distributionFigures,
+  computeDistributionFigures,
   type DistributionFigures,
   type DistributionQuestion,
 } from '../../aggregation/results/distribution-figures.ts';
 import {
-  probabilityOfImprovement,
+  computeProbabilityOfImprovement,
   type ImprovementQuestion,
   type ProbabilityOfImprovement,
 } from '../../aggregation/resampling/probability-of-improvement.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { withTimeout } from '../../kernel/deadline.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import { Thread } from '../../kernel/thread.ts';
 import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
@@ -43,7 +43,7 @@ export class FiguresThread implements AsyncDisposable {
 
   /** @throws InfrastructureError `figures.failed` when the thread ends before it has answered. */
   readonly workOut = async (question: DistributionQuestion): Promise<DistributionFigures> => {
-    if (question.values.length <= FEW_VALUES) return distributionFigures(question);
+    if (question.values.length <= FEW_VALUES) return computeDistributionFigures(question);
     const result = await this.#ask({ kind: 'distribution', question }, [question.values.buffer, question.tasks.buffer]);
     if (result.kind !== 'distribution') throw failedError(problemOf(result));
     return result.figures;
@@ -53,7 +53,7 @@ export class FiguresThread implements AsyncDisposable {
   readonly workOutImprovement = async (question: ImprovementQuestion): Promise<ProbabilityOfImprovement | undefined> => {
     const { tasks, confidence, seed } = question;
     const values = tasks.reduce((sum, { candidate, baseline }) => sum + candidate.length + baseline.length, 0);
-    if (values <= FEW_PAIRED_VALUES) return probabilityOfImprovement(tasks, confidence, seed);
+    if (values <= FEW_PAIRED_VALUES) return computeProbabilityOfImprovement(tasks, confidence, seed);
     const buffers = tasks.flatMap(({ candidate, baseline }) => [candidate.buffer, baseline.buffer]);
     const result = await this.#ask({ kind: 'improvement', question }, buffers);
     if (result.kind !== 'improvement') throw failedError(problemOf(result));
@@ -89,7 +89,7 @@ export class FiguresThread implements AsyncDisposable {
   #begin(): Thread {
     const thread = new Thread(resolveBeside(import.meta.url, 'figures-worker'));
     thread.on('message', ({ id, result }: FiguresAnswer) => this.#waiting.get(id)?.resolve(result));
-    thread.on('error', (error) => this.#onEnded(thread, messageOf(error)));
+    thread.on('error', (error) => this.#onEnded(thread, getMessage(error)));
     thread.on('exit', () => this.#onEnded(thread, 'its thread has ended'));
     return thread;
   }

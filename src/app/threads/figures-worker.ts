@@ -1,15 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import {
-  distributionFigures,
+  computeDistributionFigures,
   type DistributionFigures,
   type DistributionQuestion,
 } from '../../aggregation/results/distribution-figures.ts';
 import {
-  probabilityOfImprovement,
+  computeProbabilityOfImprovement,
   type ImprovementQuestion,
   type ProbabilityOfImprovement,
 } from '../../aggregation/resampling/probability-of-improvement.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 
 /** The thread of `FiguresThread`: answers one question after the other. */
 
@@ -37,13 +37,13 @@ function resultOf(asked: FiguresQuestion): FiguresResult {
   try {
     switch (asked.kind) {
       case 'distribution':
-        return { kind: 'distribution', figures: distributionFigures(asked.question) };
+        return { kind: 'distribution', figures: computeDistributionFigures(asked.question) };
       case 'improvement': {
         const { tasks, confidence, seed } = asked.question;
-        return { kind: 'improvement', figures: probabilityOfImprovement(tasks, confidence, seed) };
+        return { kind: 'improvement', figures: computeProbabilityOfImprovement(tasks, confidence, seed) };
       }
     }
   } catch (error) {
-    return { kind: 'failed', problem: messageOf(error) };
+    return { kind: 'failed', problem: getMessage(error) };
   }
 }

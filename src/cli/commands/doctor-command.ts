@@ -3,7 +3,7 @@ import { doctorJson, doctorText, exitCodeOf, runDoctor } from '../../app/doctor/
 import type { HealthCheck } from '../../kernel/health-check.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { printable } from '../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 
 /** @param checksOf makes the checks for a configuration. */
 export function doctorCommand(checksOf: (configFile: string | undefined) => readonly HealthCheck[]): Command {
@@ -16,7 +16,7 @@ export function doctorCommand(checksOf: (configFile: string | undefined) => read
     .action(async (flags: { json?: true; config?: string }) => {
       using interrupt = interruption(process);
       const report = await runDoctor(checksOf(flags.config), interrupt.signal);
-      await print(process.stdout, flags.json ? doctorJson(report) : printable(doctorText(report)));
+      await print(process.stdout, flags.json ? doctorJson(report) : escapeUnprintable(doctorText(report)));
       process.exitCode = exitCodeOf(report);
     });
 }

@@ -1,6 +1,6 @@
 import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
 import { reportPage } from '../../faces/report/page.ts';
 
@@ -18,7 +18,7 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
   } catch (error) {
     throw new InputError(
       'report.unusable',
-      `${flag} ${path} cannot be written: ${messageOf(error)}; name a file in a directory that you may write to`,
+      `${flag} ${path} cannot be written: ${getMessage(error)}; name a file in a directory that you may write to`,
       {
         cause: error,
       },
@@ -36,7 +36,7 @@ async function write(what: string, target: string, document: ReportDocument): Pr
     await rm(partial, { force: true });
     throw new InfrastructureError(
       'report.write',
-      `${what} could not be written: ${messageOf(error)}; free space there or name another file`,
+      `${what} could not be written: ${getMessage(error)}; free space there or name another file`,
       {
         cause: error,
       },

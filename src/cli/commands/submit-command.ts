@@ -109,7 +109,7 @@ async function submitAll(
   const baseline = flags.baseline === undefined ? undefined : await bringCheckpoint(client, flags.baseline, signal);
   for (const given of flags.checkpoint) {
     const checkpoint = await bringCheckpoint(client, given, signal, flags.base);
-    const options: SubmitOptions = { run, version, cache, stop, baseline, idempotencyKey: keyOf(flags), signal };
+    const options: SubmitOptions = { run, version, cache, stop, baseline, idempotencyKey: selectKey(flags), signal };
     const { id } = await client.submit(checkpoint, sent, options);
     if (flags.watch !== true) await print(process.stdout, flags.json ? `${JSON.stringify({ id })}\n` : `${id}\n`);
     else {
@@ -119,7 +119,7 @@ async function submitAll(
   }
 }
 
-function keyOf({ key, checkpoint = [] }: SubmitFlags): string {
+function selectKey({ key, checkpoint = [] }: SubmitFlags): string {
   return key === undefined || checkpoint.length > 1 ? randomUUID() : key;
 }
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
 import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
 import { notice } from '../terminal/error-report.ts';
 import { lifetime } from '../flags/flag-values.ts';
@@ -107,7 +107,7 @@ function tokenId(text: string): TokenId {
   try {
     return parseTokenId(text);
   } catch (error) {
-    throw new InputError('token.id', `${messageOf(error)}; "muster token list" says which there are`, { cause: error });
+    throw new InputError('token.id', `${getMessage(error)}; "muster token list" says which there are`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
-import { printable } from '../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
@@ -29,7 +29,7 @@ export function verifyCommand(open: OpenCheckpoints): Command {
       using interrupt = interruption(process);
       const store = await open(flags.config);
       const found = await store.verify({ remove: flags.remove === true, signal: interrupt.signal });
-      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : printable(`${storeLines(found).join('\n')}\n`);
+      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${storeLines(found).join('\n')}\n`);
       await print(process.stdout, text);
       if (found.damaged.length > 0) process.exitCode = EXIT_CODES.infrastructure;
     });

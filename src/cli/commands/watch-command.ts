@@ -5,7 +5,7 @@ import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts'
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { printable } from '../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import type { StalePolicy } from '../../service/watching/watch-plan.ts';
 import type { WatchRecord } from '../../service/watching/watch-record.ts';
@@ -139,7 +139,7 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
 }
 
 function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
-  const title = printable(`${suite} · ${id}`);
+  const title = escapeUnprintable(`${suite} · ${id}`);
   if (isSummary(summary)) return summaryLines(summary, title);
   return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
 }

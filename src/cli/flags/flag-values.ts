@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { confidenceProblem } from '../../aggregation/intervals/confidence.ts';
+import { findConfidenceProblem } from '../../aggregation/intervals/confidence.ts';
 
 /** For a flag that may be given again. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -26,9 +26,9 @@ export function positiveNumber(text: string): number {
 
 export function probability(text: string): number {
   const value = Number(text);
-  if (confidenceProblem(value) === undefined) return value;
+  if (findConfidenceProblem(value) === undefined) return value;
   const meant = Number(text.replace(/%$/, '')) / 100;
-  const suggestion = confidenceProblem(meant) === undefined ? `; did you mean ${meant}?` : ', such as 0.95.';
+  const suggestion = findConfidenceProblem(meant) === undefined ? `; did you mean ${meant}?` : ', such as 0.95.';
   throw new InvalidArgumentError(`expected a number above 0.5 and below 1${suggestion}`);
 }
 

@@ -3,7 +3,7 @@ import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts'
 import type { BatchItem } from '../../faces/client/batch/batch.ts';
 import type { UploadProgress } from '../../faces/client/uploads.ts';
 import { formatBytes, formatCount, formatFigure } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { columns } from './columns.ts';
 import type { ProgressView } from '../progress/progress-display.ts';
 import { bar } from '../progress/progress-lines.ts';
@@ -22,23 +22,28 @@ const MOST_RUNNING = 8;
 export function batchView(name: string): ProgressView<BatchProgress> {
   return {
     lines: (progress) => [
-      `${styleText('bold', printableLine(name))}  ${countsText(progress.items)}`,
+      `${styleText('bold', escapeUnprintableLine(name))}  ${countsText(progress.items)}`,
       bar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
       ...runningLines(progress.items),
       ...(progress.upload ? [uploadText(progress.upload)] : []),
     ],
-    line: ({ items }) => `${printableLine(name)}: ${countsText(items)}`,
+    line: ({ items }) => `${escapeUnprintableLine(name)}: ${countsText(items)}`,
   };
 }
 
 /** What became of each, as a table, and what was wrong with those that have no answer. */
 export function batchLines(items: readonly BatchItem[]): readonly string[] {
-  const rows = items.map((item) => [printableLine(item.checkpoint), printableLine(item.suite), colourState(item), ...answerCells(item)]);
+  const rows = items.map((item) => [
+    escapeUnprintableLine(item.checkpoint),
+    escapeUnprintableLine(item.suite),
+    colourState(item),
+    ...answerCells(item),
+  ]);
   const problems = items.flatMap((item) => {
     const problem = problemOf(item);
     return problem === undefined
       ? []
-      : [`  ${styleText('yellow', '!')} ${printableLine(`${item.checkpoint} on ${item.suite}: ${problem.message}`)}`];
+      : [`  ${styleText('yellow', '!')} ${escapeUnprintableLine(`${item.checkpoint} on ${item.suite}: ${problem.message}`)}`];
   });
   return [...columns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
 }
@@ -114,12 +119,12 @@ function runningLines(items: readonly BatchItem[]): readonly string[] {
     item.kind === 'submitted' && item.evaluation.running ? [{ item, figures: item.evaluation.running }] : [],
   );
   const lines = running.slice(0, MOST_RUNNING).map(({ item, figures }) => {
-    const what = printableLine(`${item.checkpoint} on ${item.suite}`);
+    const what = escapeUnprintableLine(`${item.checkpoint} on ${item.suite}`);
     return `  ${what}: ${formatCount(figures.episodes)} episodes, ${answerText(figures)}`;
   });
   return running.length > MOST_RUNNING ? [...lines, styleText('dim', `  and ${running.length - MOST_RUNNING} more`)] : lines;
 }
 
 function uploadText({ phase, title, bytes, allBytes }: UploadProgress & { readonly title: string }): string {
-  return `  ${phase} ${printableLine(title)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}`;
+  return `  ${phase} ${escapeUnprintableLine(title)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}`;
 }

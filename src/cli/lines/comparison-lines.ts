@@ -2,8 +2,8 @@ import { styleText } from 'node:util';
 import type { Verdict } from '../../aggregation/comparison/comparison-statistics.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { formatCount, formatFigure } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
-import { errorLines, failedRows } from './failure-lines.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { errorLines, formatFailedRows } from './failure-lines.ts';
 import { runRows } from './summary-lines.ts';
 import { tableLines, warningLines, type Row } from './table-lines.ts';
 
@@ -17,14 +17,14 @@ export function comparisonLines(summary: ComparisonSummary, suite: string): stri
   const { official } = summary;
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
   return [
-    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
     ...official.candidates.flatMap((candidate, i) => candidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name)),
     ...tableLines([
       [
         'episodes',
         `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
       ],
-      ...failedRows('baseline failed', official.baselineFailures, official.pairs),
+      ...formatFailedRows('baseline failed', official.baselineFailures, official.pairs),
       ...runRows(summary.run),
       ['baseline', official.baseline.digest],
       ['suite', official.suite.digest],
@@ -38,7 +38,7 @@ function candidateLines(candidate: Candidate, { official }: ComparisonSummary, u
   const { verdict, decidedAt, warnings } = candidate;
   const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
   return [
-    `  ${verdictText(verdict)} ${styleText('bold', printableLine(uri))} ${styleText('dim', when)}`,
+    `  ${verdictText(verdict)} ${styleText('bold', escapeUnprintableLine(uri))} ${styleText('dim', when)}`,
     ...tableLines(candidateRows(candidate, official.margin)),
     ...warningLines(warnings),
   ];
@@ -85,7 +85,7 @@ function candidateRows(candidate: Candidate, margin: number): Row[] {
     rows.push(['smallest effect', `${figure(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
   if (candidate.unresolvedPairs > 0)
     rows.push(['lost pairs', `${formatCount(candidate.unresolvedPairs)}, an episode of each with its sandbox (they widen the interval)`]);
-  rows.push(...failedRows('failed episodes', candidate.failures, candidate.pairs), ['candidate', candidate.name]);
+  rows.push(...formatFailedRows('failed episodes', candidate.failures, candidate.pairs), ['candidate', candidate.name]);
   return rows;
 }
 

@@ -1,7 +1,7 @@
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { EvaluationItem, EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { formatAge, formatFigure } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { columns } from './columns.ts';
 
 const HEADINGS = ['id', 'checkpoint', 'suite', 'state', 'answer', 'age'] as const;
@@ -22,7 +22,7 @@ export function isAnsweredElsewhere({ state, kind, running }: EvaluationItem): b
 
 function cellsOf(item: Listed, now: Date): readonly string[] {
   const { id, suite, state, createdAt } = item;
-  return [id, checkpointOf(item), printableLine(suite), state, answerOf(item), formatAge(now.getTime() - Date.parse(createdAt))];
+  return [id, checkpointOf(item), escapeUnprintableLine(suite), state, answerOf(item), formatAge(now.getTime() - Date.parse(createdAt))];
 }
 
 function checkpointOf({ checkpoints, run, version }: EvaluationItem): string {
@@ -31,7 +31,7 @@ function checkpointOf({ checkpoints, run, version }: EvaluationItem): string {
   const label = run === null ? '' : ` (${run}${version === null ? '' : `@${version}`})`;
   const [first = '', ...more] = named;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
-  return printableLine(`${first}${others}${baseline === undefined ? '' : ` against ${lastOf(baseline.uri)}`}${label}`);
+  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${lastOf(baseline.uri)}`}${label}`);
 }
 
 /** What people know a checkpoint by: the end of its path, or as much of its digest as tells it from others. */

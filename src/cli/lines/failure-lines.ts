@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
-import { failedCount } from '../../aggregation/folding/failure-counts.ts';
+import { countFailed } from '../../aggregation/folding/failure-counts.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { formatCount } from '../../kernel/text/figures.ts';
-import { printable, printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintable, escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { Row } from './table-lines.ts';
 
 type RunError = NonNullable<Summary['run']['errors']>[number];
@@ -12,8 +12,8 @@ const MOST_ERRORS = 3;
 const MOST_LINES = 12;
 
 /** How many failed, of how many with a score, and why; nothing where nothing failed. */
-export function failedRows(name: string, failures: Summary['official']['failures'], resolved: number): Row[] {
-  const failed = failedCount(failures);
+export function formatFailedRows(name: string, failures: Summary['official']['failures'], resolved: number): Row[] {
+  const failed = countFailed(failures);
   if (failed === 0) return [];
   const causes = Object.entries(failures).filter(([, count]) => count > 0);
   const share = `${((100 * failed) / resolved).toFixed(1)} %`;
@@ -35,7 +35,7 @@ function linesOfError({ cause, episodes, firstIndex, detail }: RunError, isShown
   const kept = isShownElsewhere ? [] : rest.slice(0, MOST_LINES - 1);
   const cut = !isShownElsewhere && rest.length > kept.length ? ['…'] : [];
   return [
-    `  ${styleText('red', '✗')} ${cause} in ${where}${first === '' ? '' : `: ${printableLine(first)}`}`,
-    ...[...kept, ...cut].map((line) => styleText('dim', `      ${printable(line)}`)),
+    `  ${styleText('red', '✗')} ${cause} in ${where}${first === '' ? '' : `: ${escapeUnprintableLine(first)}`}`,
+    ...[...kept, ...cut].map((line) => styleText('dim', `      ${escapeUnprintable(line)}`)),
   ];
 }

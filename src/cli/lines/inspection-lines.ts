@@ -1,6 +1,6 @@
 import type { CheckpointInspection, InspectedFile } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
 import type { FileContents } from '../../policy-distribution/formats/file-contents.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 /** For people; names and metadata are an outsider's, and shown as such. */
 export function inspectionLines({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
@@ -16,7 +16,7 @@ const MOST_SHOWN = 400;
 
 function fileLines({ path, size, digest, contents }: InspectedFile): readonly string[] {
   return [
-    `${printableLine(path)} · ${number(size)} bytes${digest === undefined ? '' : ` · ${digest}`}`,
+    `${escapeUnprintableLine(path)} · ${number(size)} bytes${digest === undefined ? '' : ` · ${digest}`}`,
     ...contentLines(contents).map((line) => `  ${line}`),
   ];
 }
@@ -25,7 +25,7 @@ function contentLines(contents: FileContents): readonly string[] {
   switch (contents.format) {
     case 'safetensors': {
       const { tensors, metadata } = contents;
-      const rows = tensors.map(({ name, dtype, shape, bytes }) => [printableLine(name), dtype, shapeText(shape), number(bytes)]);
+      const rows = tensors.map(({ name, dtype, shape, bytes }) => [escapeUnprintableLine(name), dtype, shapeText(shape), number(bytes)]);
       const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
       return [`safetensors: ${number(tensors.length)} tensors, ${number(bytes)} bytes`, ...metadataLines(metadata), ...table(rows)];
     }
@@ -34,8 +34,9 @@ function contentLines(contents: FileContents): readonly string[] {
     case 'torch.save':
     case 'torchscript': {
       const { format, tensors, unknown, entries } = contents;
-      if (!tensors) return [`${format}: ${number(entries.length)} entries; its tensors are not told: ${printableLine(unknown ?? '')}`];
-      const rows = tensors.map(({ name, dtype, shape }) => [printableLine(name), dtype, shapeText(shape)]);
+      if (!tensors)
+        return [`${format}: ${number(entries.length)} entries; its tensors are not told: ${escapeUnprintableLine(unknown ?? '')}`];
+      const rows = tensors.map(({ name, dtype, shape }) => [escapeUnprintableLine(name), dtype, shapeText(shape)]);
       return [`${format}: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
     }
     case 'keras':
@@ -48,35 +49,37 @@ function contentLines(contents: FileContents): readonly string[] {
 }
 
 function kerasLines({ model, unknown, entries }: Extract<FileContents, { format: 'keras' }>): readonly string[] {
-  if (!model) return [`keras: its layers are not told: ${printableLine(unknown ?? '')}`, ...entryLines(entries)];
+  if (!model) return [`keras: its layers are not told: ${escapeUnprintableLine(unknown ?? '')}`, ...entryLines(entries)];
   const rows = model.layers.map(({ name, kind, inputShape }) => [
-    printableLine(name),
-    printableLine(kind),
+    escapeUnprintableLine(name),
+    escapeUnprintableLine(kind),
     inputShape ? anyShapeText(inputShape) : '',
   ]);
-  const head = `keras: ${printableLine(model.kind)}, ${number(model.layers.length)} layers, told by its configuration, which was not built`;
+  const head = `keras: ${escapeUnprintableLine(model.kind)}, ${number(model.layers.length)} layers, told by its configuration, which was not built`;
   return [head, ...table(rows), ...entryLines(entries)];
 }
 
 function entryLines(entries: readonly { readonly name: string; readonly size: number }[]): readonly string[] {
-  return table(entries.map(({ name, size }) => [printableLine(name), number(size)]));
+  return table(entries.map(({ name, size }) => [escapeUnprintableLine(name), number(size)]));
 }
 
 function onnxLines({ inputs, outputs, initializers, metadata }: Extract<FileContents, { format: 'onnx' }>): readonly string[] {
   const values = (what: string, all: typeof inputs): readonly string[] =>
-    all.map(({ name, dtype, shape }) => `${what} ${printableLine(name)}: ${dtype} ${printableLine(shapeText(shape))}`);
+    all.map(({ name, dtype, shape }) => `${what} ${escapeUnprintableLine(name)}: ${dtype} ${escapeUnprintableLine(shapeText(shape))}`);
   const bytes = initializers.reduce((sum, tensor) => sum + tensor.bytes, 0);
   return [
     `onnx: ${number(initializers.length)} tensors, ${number(bytes)} bytes`,
     ...values('input', inputs),
     ...values('output', outputs),
     ...metadataLines(metadata),
-    ...table(initializers.map((tensor) => [printableLine(tensor.name), tensor.dtype, shapeText(tensor.shape), number(tensor.bytes)])),
+    ...table(
+      initializers.map((tensor) => [escapeUnprintableLine(tensor.name), tensor.dtype, shapeText(tensor.shape), number(tensor.bytes)]),
+    ),
   ];
 }
 
 function metadataLines(metadata: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shorten(printableLine(text))}`);
+  return Object.entries(metadata).map(([name, text]) => `metadata ${escapeUnprintableLine(name)}: ${shorten(escapeUnprintableLine(text))}`);
 }
 
 function shapeText(shape: readonly (number | string)[]): string {

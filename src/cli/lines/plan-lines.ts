@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { EvaluationPlan, PlanForecast } from '../../orchestrator/planning/evaluation-plan.ts';
 import { formatCount, formatDuration, formatFigure } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { tableLines, warningLines, type Row } from './table-lines.ts';
 
 type Spread = PlanForecast['episodes'];
@@ -10,7 +10,7 @@ type Spread = PlanForecast['episodes'];
 export function planLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [
-    `${styleText('bold', printableLine(suite.name))} ${styleText('dim', '·')} ${stopText(forecast)}`,
+    `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${stopText(forecast)}`,
     ...tableLines([...forecastRows(plan), ...otherRows(plan), ...groundRows(plan)]),
     ...warningLines(warnings),
   ];
@@ -59,11 +59,11 @@ function groundRows({ returns, baseline, forecast: { simulation }, suite }: Eval
 function groundText({ from, observed }: NonNullable<EvaluationPlan['returns']>, file: string): string {
   switch (from) {
     case 'episodes':
-      return `drawn from the ${formatCount(observed ?? 0)} episodes beside ${printableLine(file)}`;
+      return `drawn from the ${formatCount(observed ?? 0)} episodes beside ${escapeUnprintableLine(file)}`;
     case 'histogram':
-      return `drawn from the histogram in ${printableLine(file)}`;
+      return `drawn from the histogram in ${escapeUnprintableLine(file)}`;
     case 'moments':
-      return `two values with the mean and variance in ${printableLine(file)}`;
+      return `two values with the mean and variance in ${escapeUnprintableLine(file)}`;
     case 'bounds':
       return 'the worst case, half of them on each bound';
   }

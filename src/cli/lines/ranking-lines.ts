@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
-import { ranking } from '../../aggregation/ranking.ts';
+import { rankContenders } from '../../aggregation/ranking.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { formatFigure } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { tableLines } from './table-lines.ts';
 
 /** Several evaluations in the order of their means, with the ranks that their intervals leave open; of one suite only: other means are of something else. */
@@ -12,7 +12,7 @@ export function rankingLines(summaries: readonly Summary[]): string[] {
     return [
       `${styleText('bold', 'not ranked')}  these are evaluations on ${suites.size} different suites (their digests differ), whose means cannot be ranked`,
     ];
-  const { confidence, places } = ranking(summaries.map(({ official }) => official));
+  const { confidence, places } = rankContenders(summaries.map(({ official }) => official));
   const percent = `${Number((100 * confidence).toPrecision(4))} %`;
   const widths = summaries.map(({ official: { interval } }) => (interval ? (interval.high - interval.low) / 2 : Infinity));
   const spread = Math.min(...widths);
@@ -24,7 +24,7 @@ export function rankingLines(summaries: readonly Summary[]): string[] {
     const ends = interval ? `  [${figure(interval.low)}, ${figure(interval.high)}]` : '';
     const ranks = best === worst ? `rank ${best}` : `rank ${best} to ${worst}`;
     const told = mean === null ? 'no mean' : styleText('bold', figure(mean));
-    return [[ranks, `${told}${ends}  ${printableLine(summary.checkpoint.uri)}`] as const];
+    return [[ranks, `${told}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
   });
   const risk =
     confidence > 0 ? `(with at least ${percent} all of these ranks are right)` : '(too many intervals to promise all ranks at once)';

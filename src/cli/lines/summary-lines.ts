@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 import type { Ending, Summary } from '../../orchestrator/results/summary.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
-import { errorLines, failedRows } from './failure-lines.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { errorLines, formatFailedRows } from './failure-lines.ts';
 import { figureRows } from './figure-rows.ts';
 import { tableLines, warningLines, type Row } from './table-lines.ts';
 
@@ -16,7 +16,7 @@ export function summaryLines(summary: Summary, title: string): string[] {
     ['suite', official.suite.digest],
   ];
   return [
-    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
     ...tableLines([...(summary.ended === 'failures' ? rowsWithoutAnswer(summary) : answerRows(summary)), ...runRows(run), ...names]),
     ...errorLines(run, summary.ended === 'failures'),
     ...warningLines([...official.warnings, ...summary.warnings]),
@@ -88,7 +88,7 @@ function promiseText(method: Interval['method'], percent: string): string {
 }
 
 function failureRows({ failures, resolved, unresolved }: Summary['official']): Row[] {
-  const rows = failedRows('failed episodes', failures, resolved);
+  const rows = formatFailedRows('failed episodes', failures, resolved);
   return unresolved === 0
     ? rows
     : [...rows, ['lost episodes', `${formatCount(unresolved)}, with their sandboxes, in every attempt (they widen the interval)`]];

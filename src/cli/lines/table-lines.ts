@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 /** A name and its text, side by side on the terminal. */
 export type Row = readonly [name: string, text: string];
@@ -11,5 +11,5 @@ export function tableLines(rows: readonly Row[]): string[] {
 }
 
 export function warningLines(warnings: readonly string[]): string[] {
-  return warnings.map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`);
+  return warnings.map((warning) => `  ${styleText('yellow', '!')} ${escapeUnprintableLine(warning)}`);
 }

@@ -1,7 +1,7 @@
 import type { ListedTask } from '../../app/tasks/task-catalogue.ts';
 import type { RootFileSystem, Task, TaskStep, Verifier } from '../../agents/tasks/task.ts';
 import { formatBytes, formatCount } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { columns } from './columns.ts';
 import { tableLines, warningLines, type Row } from './table-lines.ts';
 
@@ -11,7 +11,7 @@ export function taskLines(task: Task): readonly string[] {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const rows: readonly Row[] = [
     ['digest', digest],
-    ...(description === '' ? [] : [['about', printableLine(description)] as const]),
+    ...(description === '' ? [] : [['about', escapeUnprintableLine(description)] as const]),
     ['workspace', `${rootText(workspace.root)}, ${workspace.workdir}, network ${workspace.network.mode}`],
     ['limits', limitsText(limits)],
     ['files', `${formatCount(files.length)}, ${formatBytes(bytes)}`],
@@ -25,19 +25,19 @@ export function taskLines(task: Task): readonly string[] {
 function stepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, isOneOfSeveral: boolean): readonly string[] {
   const rows: readonly Row[] = [
     ...(isOneOfSeveral ? [['step', name] as const] : []),
-    ['artifacts', artifacts.map(({ source }) => printableLine(source)).join(', ')],
+    ['artifacts', artifacts.map(({ source }) => escapeUnprintableLine(source)).join(', ')],
     ['time', agent.timeoutSeconds === undefined ? 'no limit' : `${agent.timeoutSeconds} s`],
     ['judged by', judgedBy(verifier)],
   ];
-  return ['', ...tableLines(rows), '', ...instruction.split('\n').map((line) => `    ${printableLine(line)}`.trimEnd())];
+  return ['', ...tableLines(rows), '', ...instruction.split('\n').map((line) => `    ${escapeUnprintableLine(line)}`.trimEnd())];
 }
 
 /** One line for each task, or for the reason why a directory is none. */
 export function taskListLines(tasks: readonly ListedTask[]): readonly string[] {
   const rows = tasks.map(({ directory, task, problem }) =>
     task === null
-      ? [directory, 'cannot be read', printableLine(problem)]
-      : [directory, judgedBy(task.steps[0].verifier), printableLine(task.description)],
+      ? [directory, 'cannot be read', escapeUnprintableLine(problem)]
+      : [directory, judgedBy(task.steps[0].verifier), escapeUnprintableLine(task.description)],
   );
   return columns([['DIRECTORY', 'JUDGED BY', 'ABOUT'], ...rows]);
 }
@@ -60,7 +60,7 @@ function rootText(root: RootFileSystem): string {
     case 'host':
       return "this machine's root file system";
     case 'image':
-      return `image ${printableLine(root.image)}`;
+      return `image ${escapeUnprintableLine(root.image)}`;
     case 'dockerfile':
       return `built from ${root.path}`;
   }

@@ -3,7 +3,7 @@ import type { TuningProgress } from '../../orchestrator/tuning/tune.ts';
 import type { PlayDeclaration } from '../../orchestrator/suite/play.ts';
 import type { Tuning, TuningTrialResult } from '../../orchestrator/tuning/tuning.ts';
 import { formatCount, formatRate } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from '../progress/progress-display.ts';
 import { bar } from '../progress/progress-lines.ts';
 import { warningLines } from './table-lines.ts';
@@ -24,7 +24,7 @@ function underWay({ trial, trials, way }: TuningProgress): string {
 export function tuningLines(tuning: Tuning): string[] {
   const { suite, processors, fastest, trials, warnings } = tuning;
   return [
-    `${styleText('bold', printableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
+    `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
     ...tableLines(trials),
     ...refusalLines(trials),
     ...(fastest ? fastestLines(fastest) : ['  nothing could be measured']),
@@ -34,7 +34,7 @@ export function tuningLines(tuning: Tuning): string[] {
 
 /** Each once: what an environment lacks it lacks at every width. */
 function refusalLines(trials: readonly TuningTrialResult[]): string[] {
-  const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${printableLine(refusal)}`]));
+  const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${escapeUnprintableLine(refusal)}`]));
   return [...new Set(lines)];
 }
 

@@ -1,22 +1,22 @@
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { ALL_FAILED } from '../../orchestrator/run/run-failed-error.ts';
 import type { WatchEvent } from '../../service/watching/watch-event.ts';
 import type { Score, Standing } from '../../service/watching/watch-record.ts';
 
 /** One line for people. */
 export function watchEventLine(event: WatchEvent): string {
-  const name = printableLine(event.name);
+  const name = escapeUnprintableLine(event.name);
   switch (event.event) {
     case 'evaluated':
       return `${name}: ${figures(event.score)}, ${standingText(event.standing, event.best)}`;
     case 'skipped':
       return `${name}: skipped, a newer one is complete`;
     case 'cancelled':
-      return `${name}: given up, ${printableLine(event.by)} is complete`;
+      return `${name}: given up, ${escapeUnprintableLine(event.by)} is complete`;
     case 'refused':
-      return `${name}: ${event.code === ALL_FAILED.evaluation ? 'no answer' : 'cannot be played'}: ${printableLine(event.message)}`;
+      return `${name}: ${event.code === ALL_FAILED.evaluation ? 'no answer' : 'cannot be played'}: ${escapeUnprintableLine(event.message)}`;
     case 'troubled':
-      return `${name}: will be tried again: ${printableLine(event.message)}`;
+      return `${name}: will be tried again: ${escapeUnprintableLine(event.message)}`;
   }
 }
 
@@ -32,8 +32,8 @@ function standingText(standing: Standing, best: Score): string {
     case 'better':
       return 'the best so far';
     case 'worse':
-      return `worse than ${printableLine(best.name)}`;
+      return `worse than ${escapeUnprintableLine(best.name)}`;
     case 'undecided':
-      return `not told apart from the best, ${printableLine(best.name)}`;
+      return `not told apart from the best, ${escapeUnprintableLine(best.name)}`;
   }
 }

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 import { bar, label, poolText } from './progress-lines.ts';
 
@@ -19,16 +19,18 @@ export interface ComparisonTitle {
 export function comparisonView(title: ComparisonTitle): ProgressView<Shown> {
   return {
     lines: (progress) => [
-      `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${printableLine(title.baseline)}`,
+      `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${escapeUnprintableLine(title.baseline)}`,
       `${bar(share(progress))} ${countText(progress)}`,
-      ...progress.statistics.candidates.map((candidate, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`),
+      ...progress.statistics.candidates.map(
+        (candidate, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`,
+      ),
       `${label('sandboxes')} ${poolText(progress)}`,
     ],
     line: (progress) => {
       const candidates = progress.statistics.candidates.map(
-        (one, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
+        (one, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
       );
-      return `${title.suite} · against ${printableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${poolText(progress)}`;
+      return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${poolText(progress)}`;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 
 /** What the display says about an evaluation that runs. Pure: colours are added, or not, by `styleText`'s own rules. */
@@ -19,7 +19,7 @@ export function evaluationView(title: ProgressTitle): ProgressView<Progress> {
 /** Four lines for a terminal, each cut to its width by the caller. */
 export function progressLines(title: ProgressTitle, progress: Progress): string[] {
   return [
-    `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${printableLine(title.checkpoint)}`,
+    `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${escapeUnprintableLine(title.checkpoint)}`,
     `${bar(share(progress))} ${episodesText(progress)}`,
     `${label('mean')} ${meanText(progress)}`,
     `${label('sandboxes')} ${poolText(progress)}`,
@@ -28,7 +28,7 @@ export function progressLines(title: ProgressTitle, progress: Progress): string[
 
 /** One line for a log: the same facts without movement. */
 export function progressLine(title: ProgressTitle, progress: Progress): string {
-  return `${title.suite} · ${printableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${poolText(progress)}`;
+  return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${poolText(progress)}`;
 }
 
 function share({ statistics }: Pick<Progress, 'statistics'>): number {
@@ -69,7 +69,9 @@ export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>):
   const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
   if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);
   if (surplus > 0) parts.push(`${formatCount(surplus)} finished, waiting for earlier ones`);
-  for (const { kind, sandboxes, detail } of pool.obstacles ?? []) parts.push(`${formatCount(sandboxes)} ${kind}: ${printableLine(detail)}`);
-  if (pool.lastErrors.creation !== undefined && leased === 0) parts.push(`last failure: ${printableLine(pool.lastErrors.creation)}`);
+  for (const { kind, sandboxes, detail } of pool.obstacles ?? [])
+    parts.push(`${formatCount(sandboxes)} ${kind}: ${escapeUnprintableLine(detail)}`);
+  if (pool.lastErrors.creation !== undefined && leased === 0)
+    parts.push(`last failure: ${escapeUnprintableLine(pool.lastErrors.creation)}`);
   return parts.join(' · ');
 }

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { UploadProgress } from '../../faces/client/uploads.ts';
 import type { RunningFigures } from '../../service/orders/running-figures.ts';
 import { formatBytes, formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
-import { printableLine } from '../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 import { bar } from './progress-lines.ts';
 
@@ -16,13 +16,13 @@ export interface ShownUpload extends UploadProgress {
 export function uploadView(path: string): ProgressView<ShownUpload> {
   const line = ({ phase, bytes, allBytes, seconds }: ShownUpload): string => {
     const rate = seconds > 0 ? ` · ${formatBytes(bytes / seconds)}/s` : '';
-    return `${phase} ${printableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;
+    return `${phase} ${escapeUnprintableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;
   };
   return { lines: (upload) => [line(upload), bar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line };
 }
 
 export function figuresView(title: string): ProgressView<RunningFigures> {
-  const name = printableLine(title);
+  const name = escapeUnprintableLine(title);
   return {
     lines: (figures) => [styleText('bold', name), `${bar(share(figures))} ${episodesText(figures)}`, answerText(figures)],
     line: (figures) => `${name}: ${episodesText(figures)}; ${answerText(figures)}`,

@@ -1,13 +1,13 @@
-import { messageOf, MusterError } from '../../kernel/errors.ts';
-import { printable } from '../../kernel/text/printable.ts';
+import { getMessage, MusterError } from '../../kernel/errors.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 
 /** The text on stderr for an error: a defect with its stack, for the developer. */
 export function errorReport(error: unknown): string {
   if (error instanceof MusterError) return notice(error.message);
-  return notice(`a defect of Muster: ${error instanceof Error ? (error.stack ?? error.message) : messageOf(error)}`);
+  return notice(`a defect of Muster: ${error instanceof Error ? (error.stack ?? error.message) : getMessage(error)}`);
 }
 
 /** A message of Muster's, its further lines indented so that each is seen to belong to it. */
 export function notice(message: string): string {
-  return `muster: ${printable(message.trimEnd()).replaceAll('\n', '\n  ')}\n`;
+  return `muster: ${escapeUnprintable(message.trimEnd()).replaceAll('\n', '\n  ')}\n`;
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { sleep } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, messageOf, type MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage, type MusterError } from '../../kernel/errors.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { problemSchema } from '../http/problems/problem.ts';
 import { RefusedError, UnavailableError } from './client-errors.ts';
@@ -118,7 +118,7 @@ export class Calls {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw this.#strange(what, messageOf(error));
+      throw this.#strange(what, getMessage(error));
     }
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { InputError } from '../../kernel/errors.ts';
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { manifestText, sortByPath } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
@@ -54,7 +54,7 @@ function createLocalCheckpoint(path: string, kind: CheckpointListing['kind'], fi
       return { digest: first.digest, files: [first], manifest: undefined };
     case 'directory': {
       const manifest = Buffer.from(manifestText(files));
-      return { digest: digestOf(manifest), files: sortByPath(files), manifest };
+      return { digest: digestBytes(manifest), files: sortByPath(files), manifest };
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { abortError } from '../../kernel/abort.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { createAbortError } from '../../kernel/abort.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import { UnavailableError } from './client-errors.ts';
 
 /** Requests as they go out. On Node's own `http`, which waits for an answer as long as it is told to: a server reads large checkpoints first. */
@@ -50,7 +50,7 @@ export async function* chunksOf(answer: IncomingMessage, url: string, signal: Ab
 }
 
 function unreachableError(url: string, error: unknown, signal: AbortSignal): Error {
-  if (signal.aborted) return abortError(signal);
+  if (signal.aborted) return createAbortError(signal);
   const { origin } = new URL(url);
   return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${reasonOf(error)}; is "muster serve" running there?`, {
     cause: error,
@@ -59,6 +59,6 @@ function unreachableError(url: string, error: unknown, signal: AbortSignal): Err
 
 /** When a name has several addresses, each has failed in a way of its own. */
 function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(messageOf).join(', ');
-  return messageOf(error);
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(getMessage).join(', ');
+  return getMessage(error);
 }

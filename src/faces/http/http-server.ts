@@ -1,6 +1,6 @@
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
@@ -105,7 +105,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 function handleErrors(app: FastifyInstance, log: Log): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const document = problemOf(error);
-    const fields = { request: request.id, call: routeOf(request), error: messageOf(error) };
+    const fields = { request: request.id, call: routeOf(request), error: getMessage(error) };
     if (document.status === 500) log.warn({ ...fields, stack: error.stack }, 'a defect of Muster');
     else if (document.status > 500) log.warn(fields, 'a request could not be served');
     return reply

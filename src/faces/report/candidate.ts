@@ -1,6 +1,6 @@
 import type { CandidateStatistics } from '../../aggregation/comparison/comparison-statistics.ts';
 import { differenceChart } from './charts/difference-chart.ts';
-import { failedText } from './failures.ts';
+import { formatFailed } from './failures.ts';
 import { evidenceChart } from './charts/evidence-chart.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
@@ -92,7 +92,7 @@ function pairRows({ pairs, unresolvedPairs, discordant, decidedAt, failures }: C
     },
     {
       name: 'Failed',
-      value: failedText(failures, `${source}.failures`),
+      value: formatFailed(failures, `${source}.failures`),
       note: 'episodes of the candidate, each with the score that the suite declares',
     },
   ];

@@ -3,7 +3,7 @@ import type { ComparisonSummary } from '../../orchestrator/results/comparison-su
 import { candidateSection, type NamedCandidate, verdictCard } from './candidate.ts';
 import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
 import type { Scale } from './charts/plot.ts';
-import { errorList, failedText } from './failures.ts';
+import { errorList, formatFailed } from './failures.ts';
 import { runSection } from './run-section.ts';
 import { checkpointLine, checkpointNames } from './text/checkpoint-name.ts';
 import { markup, type Markup } from './text/markup.ts';
@@ -69,7 +69,7 @@ function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: 
     },
     {
       name: 'Baseline failed',
-      value: failedText(official.baselineFailures, 'official.baselineFailures'),
+      value: formatFailed(official.baselineFailures, 'official.baselineFailures'),
       note: 'episodes, each with the score that the suite declares',
     },
     ...candidates.map(({ name, statistics }) => ({

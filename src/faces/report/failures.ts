@@ -21,7 +21,7 @@ ${unresolvedNote(official, source)}</section>`;
 }
 
 /** How many by which cause, for a cell of a table. */
-export function failedText(failures: Official['failures'], source: string): Content {
+export function formatFailed(failures: Official['failures'], source: string): Content {
   const causes = FAILURE_CAUSES.filter((cause) => failures[cause] > 0);
   if (causes.length === 0) return 'none';
   return causes.map((cause, i) => markup`${i === 0 ? undefined : ' · '}${count(failures[cause], `${source}.${cause}`)} ${cause}`);

@@ -1,5 +1,5 @@
 /** `; did you mean "max"?` when one of the names is near enough to be a slip of the hand, otherwise nothing. */
-export function didYouMean(given: string, names: readonly string[]): string {
+export function suggestNames(given: string, names: readonly string[]): string {
   const meant = findNearest(given, names);
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }

@@ -1,5 +1,5 @@
 import { InputError } from '../errors.ts';
-import { didYouMean } from './did-you-mean.ts';
+import { suggestNames } from './did-you-mean.ts';
 
 /** The keys of an object that programs give. */
 export type Keys<T> = Readonly<Record<keyof T, true>>;
@@ -18,7 +18,7 @@ export function assertKnownKeys(what: string, given: unknown, known: object, els
     if (Object.hasOwn(known, key)) continue;
     const remedy = Object.hasOwn(elsewhere, key)
       ? '; it belongs into the other argument of the call'
-      : didYouMean(key, names) || `; expected one of ${names.join(', ')}`;
+      : suggestNames(key, names) || `; expected one of ${names.join(', ')}`;
     throw new InputError('library.input', `${what}: ${key}: unknown key${remedy}`);
   }
 }

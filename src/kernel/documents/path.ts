@@ -2,12 +2,12 @@
 export type SettingPath = readonly (string | number)[];
 
 /** As people write it: `templates.local.mounts[0].source`. */
-export function pathText(path: SettingPath): string {
+export function formatPath(path: SettingPath): string {
   return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
 }
 
 /** What stands at the path; undefined when there is nothing, or when the path leads through something else than mappings and lists. */
-export function valueAt(value: unknown, path: SettingPath): unknown {
+export function getValueAt(value: unknown, path: SettingPath): unknown {
   let current = value;
   for (const part of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { didYouMean } from './did-you-mean.ts';
+import { suggestNames } from './did-you-mean.ts';
 import type { KnownSettings } from './known-settings.ts';
-import { pathText, valueAt, type SettingPath } from './path.ts';
+import { formatPath, getValueAt, type SettingPath } from './path.ts';
 
 /** Something wrong with what a person wrote, and where in it. */
 export interface Problem {
@@ -21,13 +21,13 @@ const MOST_PROBLEMS = 50;
 const SECRET = /secret$/i;
 
 /** The first of them. */
-export function problemsOf(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
+export function listProblems(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
   return [...problemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
 }
 
 /** One line: `muster.yaml:12: pool.max: expected …`. */
-export function problemLine(where: string, { path, text }: Problem): string {
-  return path.length === 0 ? `${where}: ${text}` : `${where}: ${pathText(path)}: ${text}`;
+export function formatProblemLine(where: string, { path, text }: Problem): string {
+  return path.length === 0 ? `${where}: ${text}` : `${where}: ${formatPath(path)}: ${text}`;
 }
 
 type Issues = readonly z.core.$ZodIssue[];
@@ -46,7 +46,7 @@ function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownS
     for (const key of issue.keys) yield unknownKey(path, key, known);
     return;
   }
-  const found = valueAt(value, path);
+  const found = getValueAt(value, path);
   const message = stripPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
@@ -68,7 +68,7 @@ function closestForm(forms: readonly Issues[]): Issues | undefined {
 
 function unknownKey(path: SettingPath, key: string, known: KnownSettings): Problem {
   const names = known.keysAt(path);
-  const suggestion = didYouMean(key, names) || belowWhich(path, key, known);
+  const suggestion = suggestNames(key, names) || belowWhich(path, key, known);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
   const expected = `one of ${[...new Set(names)].join(', ')}`;
   return {

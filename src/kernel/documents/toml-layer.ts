@@ -12,7 +12,7 @@ const MOST_DEPTH = 64;
  * @param name how messages call the file.
  * @throws InputError `code` when the text is no TOML, with the line; also for a key that stands twice.
  */
-export function tomlLayer(name: string, text: string, code: string): Layer {
+export function parseTomlLayer(name: string, text: string, code: string): Layer {
   if (text.length > MOST_CHARACTERS)
     throw new InputError(code, `${name}: the text has ${text.length} characters; at most ${MOST_CHARACTERS} are read`);
   try {

@@ -36,7 +36,7 @@ const ITEMS_OF_THE_DOCUMENT = 4;
  *
  * @param lines gets the text's lines. @throws YamlProblem
  */
-export function yamlDocument(text: string, lines: LineCounter): Document.Parsed {
+export function parseYamlDocument(text: string, lines: LineCounter): Document.Parsed {
   const { characters, tokens: mostTokens, depth } = YAML_BOUNDS;
   if (text.length > characters) throw new YamlProblem(1, `the text has ${text.length} characters; at most ${characters} are read`);
   lines.addNewLine(0);
@@ -50,7 +50,7 @@ export function yamlDocument(text: string, lines: LineCounter): Document.Parsed 
     tokens += 1;
     if (tokens > mostTokens) throw new YamlProblem(lineOf(parser.offset), `more than ${mostTokens} tokens; split the file`);
     parts.push(...parser.next(lexeme));
-    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw tooDeepProblem(lineOf(parser.offset));
+    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw createTooDeepProblem(lineOf(parser.offset));
   }
   parts.push(...parser.end());
   const [document, second] = composer.compose(parts, true, text.length);
@@ -61,6 +61,6 @@ export function yamlDocument(text: string, lines: LineCounter): Document.Parsed 
   return document;
 }
 
-export function tooDeepProblem(line: number): YamlProblem {
+export function createTooDeepProblem(line: number): YamlProblem {
   return new YamlProblem(line, `more than ${YAML_BOUNDS.depth} lists and mappings stand in one another`);
 }

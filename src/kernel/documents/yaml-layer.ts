@@ -2,8 +2,8 @@ import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Document } fr
 import { InputError } from '../errors.ts';
 import type { Layer } from './layer.ts';
 import type { SettingPath } from './path.ts';
-import { yamlDocument, YamlProblem } from './yaml-document.ts';
-import { valuesOf } from './yaml-values.ts';
+import { parseYamlDocument, YamlProblem } from './yaml-document.ts';
+import { readValues } from './yaml-values.ts';
 
 /**
  * A YAML (or JSON) text whose every value knows its line.
@@ -11,12 +11,12 @@ import { valuesOf } from './yaml-values.ts';
  * @param name how messages call the file.
  * @throws InputError `code` when the text is no YAML mapping.
  */
-export function yamlLayer(name: string, text: string, code: string): Layer {
+export function parseYamlLayer(name: string, text: string, code: string): Layer {
   const lines = new LineCounter();
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   try {
-    const document = yamlDocument(text, lines);
-    const value = mappingOf(valuesOf(document, lineAt));
+    const document = parseYamlDocument(text, lines);
+    const value = mappingOf(readValues(document, lineAt));
     return { value, findOrigin: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
   } catch (error) {
     if (!(error instanceof YamlProblem)) throw error;

@@ -1,5 +1,5 @@
 import { isAlias, isCollection, isMap, isNode, isPair, isScalar, type Document } from 'yaml';
-import { tooDeepProblem, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
+import { createTooDeepProblem, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
 
 /** How much a node comes to once every alias is replaced by what it stands for. */
 interface Extent {
@@ -15,7 +15,7 @@ const ONE: Extent = { values: 1, depth: 0 };
  *
  * @param lineAt of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
  */
-export function valuesOf(document: Document.Parsed, lineAt: (offset: number) => number): unknown {
+export function readValues(document: Document.Parsed, lineAt: (offset: number) => number): unknown {
   new Measure(lineAt).node(document.contents);
   // Measured above; the library's own bound counts differently.
   return document.toJS({ maxAliasCount: -1 });
@@ -62,7 +62,7 @@ class Measure {
       if (values > YAML_BOUNDS.values)
         throw new YamlProblem(this.#line, `with its aliases followed the text has more than ${YAML_BOUNDS.values} values`);
     }
-    if (depth + 1 > YAML_BOUNDS.depth) throw tooDeepProblem(line);
+    if (depth + 1 > YAML_BOUNDS.depth) throw createTooDeepProblem(line);
     return { values, depth: depth + 1 };
   }
 

@@ -5,11 +5,11 @@
 const UNPRINTABLE = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
 
 /** The text with its lines kept. */
-export function printable(text: string): string {
+export function escapeUnprintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** The text on one line. */
-export function printableLine(text: string): string {
-  return printable(text.trim().replaceAll(/\s*\n\s*/g, ' '));
+export function escapeUnprintableLine(text: string): string {
+  return escapeUnprintable(text.trim().replaceAll(/\s*\n\s*/g, ' '));
 }

@@ -1,4 +1,4 @@
-import { errorKey } from '../../kernel/error-key.ts';
+import { buildErrorKey } from '../../kernel/error-key.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
 import type { Failed } from '../../kernel/outcome.ts';
 
@@ -57,7 +57,7 @@ export class FailureLog {
   }
 
   #shareError(index: EpisodeIndex, failed: Failed): SharedError {
-    const key = errorKey(failed);
+    const key = buildErrorKey(failed);
     const known = this.#errors.get(key);
     if (!known) {
       const error = { cause: failed.cause, index, detail: shorten(failed.detail) };

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
@@ -35,7 +35,7 @@ export class RepeatedPlays {
 function essence(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'completed':
-      return canonicalJson(outcome);
+      return formatCanonicalJson(outcome);
     case 'failed':
       return outcome.cause;
     case 'lost':

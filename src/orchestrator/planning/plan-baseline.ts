@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { judge, scoreOf } from '../../aggregation/folding/scoring.ts';
-import { histogramReturns, matchedReturns, resampledReturns, type SimulatedReturns } from '../../aggregation/forecast/simulated-returns.ts';
+import {
+  createHistogramReturns,
+  matchReturns,
+  resampleReturns,
+  type SimulatedReturns,
+} from '../../aggregation/forecast/simulated-returns.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { readRecordedOutcomes, type RecordedFiles } from '../results/recorded-baseline.ts';
 import { assertPlayedOn, parseRecord, recordedSummarySchema } from '../results/recorded-summary.ts';
@@ -68,8 +73,8 @@ export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDef
 
 function simulateSummaryReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {
   const { histogram } = official;
-  if (histogram) return { from: 'histogram', returns: histogramReturns(histogram.edges, histogram.counts, official) };
-  return { from: 'moments', returns: matchedReturns({ ...official, count: official.resolved }) };
+  if (histogram) return { from: 'histogram', returns: createHistogramReturns(histogram.edges, histogram.counts, official) };
+  return { from: 'moments', returns: matchReturns({ ...official, count: official.resolved }) };
 }
 
 /** Lost episodes have no score; a plan supposes that none will be lost. */
@@ -92,7 +97,7 @@ async function episodeReturns(
     );
   }
   const unseenTasks = tasks.filter(({ scores }) => scores.length === 0).map(({ name }) => name);
-  return { from: 'episodes', returns: resampledReturns(tasks), unseenTasks };
+  return { from: 'episodes', returns: resampleReturns(tasks), unseenTasks };
 }
 
 async function* first<Item>(items: AsyncIterable<Item>, most: number): AsyncIterable<Item> {

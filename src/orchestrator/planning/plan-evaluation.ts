@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { certainty } from '../../aggregation/results/certainty.ts';
+import { computeCertainty } from '../../aggregation/results/certainty.ts';
 import { normalQuantile } from '../../aggregation/intervals/distribution-quantiles.ts';
 import { EpisodeSimulation, type Spread } from '../../aggregation/forecast/episode-forecast.ts';
-import { halfWidthProblem, leastEpisodes } from '../../aggregation/stopping/reach.ts';
-import { twoValuedReturns, type SimulatedReturns } from '../../aggregation/forecast/simulated-returns.ts';
+import { findHalfWidthProblem, computeLeastEpisodes } from '../../aggregation/stopping/reach.ts';
+import { createTwoValuedReturns, type SimulatedReturns } from '../../aggregation/forecast/simulated-returns.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { EvaluationPlan, PlanForecast } from './evaluation-plan.ts';
 import type { PlanBaseline } from './plan-baseline.ts';
@@ -43,7 +43,7 @@ export async function planEvaluation(request: PlanRequest, signal: AbortSignal):
     sandboxes,
     episodeSeconds: baseline?.episodeSeconds ?? null,
     costPerSandboxHour: costPerSandboxHour ?? null,
-    leastEpisodes: leastEpisodes(suite.stop, suite.bounds),
+    leastEpisodes: computeLeastEpisodes(suite.stop, suite.bounds),
     forecast,
     others,
     knownVarianceEpisodes: returns ? knownVarianceEpisodes(suite.stop, returns) : null,
@@ -54,7 +54,7 @@ export async function planEvaluation(request: PlanRequest, signal: AbortSignal):
 /** The baseline's, or the worst that the bounds allow: returns on both of them, as often as not, vary more than any others. */
 function distributionOf({ suite, baseline }: PlanRequest): Distribution | undefined {
   if (baseline) return baseline;
-  if (suite.bounds) return { from: 'bounds', returns: twoValuedReturns(suite.bounds.low, suite.bounds.high, 0.5) };
+  if (suite.bounds) return { from: 'bounds', returns: createTwoValuedReturns(suite.bounds.low, suite.bounds.high, 0.5) };
   if (suite.stop.rule === 'fixed') return undefined;
   throw new InputError(
     'plan.baseline-missing',
@@ -102,14 +102,14 @@ function forecastFixed(
 /** The rules that could aim at the same half-width, with their defaults. */
 function otherStops({ stop: { rule, confidence }, bounds }: SuiteDefinition, halfWidth: number | null): StopDeclaration[] {
   if (halfWidth === null || halfWidth === 0) return [];
-  const isWithinReach = bounds !== undefined && halfWidthProblem(halfWidth, bounds) === undefined;
+  const isWithinReach = bounds !== undefined && findHalfWidthProblem(halfWidth, bounds) === undefined;
   const rules = isWithinReach ? (['certified', 'approximate', 'asymptotic'] as const) : (['asymptotic'] as const);
   return rules.filter((other) => other !== rule).map((other) => stoppingSchema.parse({ rule: other, halfWidth, confidence }));
 }
 
 function knownVarianceEpisodes(stop: StopDeclaration, { variance }: SimulatedReturns): number | null {
   if (stop.rule === 'fixed') return null;
-  return certainty(0, Math.sqrt(variance), stop.halfWidth, stop.confidence)?.knownVarianceEpisodes ?? null;
+  return computeCertainty(0, Math.sqrt(variance), stop.halfWidth, stop.confidence)?.knownVarianceEpisodes ?? null;
 }
 
 function costs(

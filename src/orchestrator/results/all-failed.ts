@@ -1,4 +1,4 @@
-import { failedCount, type Failures } from '../../aggregation/folding/failure-counts.ts';
+import { countFailed, type Failures } from '../../aggregation/folding/failure-counts.ts';
 import type { LoggedErrors } from '../arm/failure-log.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import type { Ending } from './summary.ts';
@@ -13,7 +13,7 @@ export interface FailedEpisodes {
 /** Whether there is no answer, because all episodes failed and the suite does not say that this is one. */
 export function isAllFailed({ failures }: Pick<SuiteDefinition, 'failures'>, ending: Ending, episodes: FailedEpisodes): boolean {
   if (failures === 'scored' || ending === 'interrupted' || ending === 'failed') return false;
-  return episodes.resolved > 0 && failedCount(episodes.failures) === episodes.resolved;
+  return episodes.resolved > 0 && countFailed(episodes.failures) === episodes.resolved;
 }
 
 /** How many failed, and with which error, in full. @param whose as people say it: `episodes`, `episodes of NAME`. */
@@ -33,7 +33,7 @@ export function failureWarnings(
   { failures, resolved }: FailedEpisodes,
   whose: string,
 ): string[] {
-  const failed = failedCount(failures);
+  const failed = countFailed(failures);
   if (failed === 0) return [];
   const warnings: string[] = [];
   if (failed > MANY_FAILED * resolved)

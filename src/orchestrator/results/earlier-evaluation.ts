@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import { type Summary, summarySchema } from './summary.ts';
 
 /** What decides which episodes an evaluation plays and what becomes of them, as `config.json` keeps it. */
@@ -112,5 +112,5 @@ function moduleDifferences(earlier: readonly KeptModule[] = [], asked: readonly 
 }
 
 function isSame(earlier: unknown, asked: unknown): boolean {
-  return canonicalJson([earlier ?? null]) === canonicalJson([asked ?? null]);
+  return formatCanonicalJson([earlier ?? null]) === formatCanonicalJson([asked ?? null]);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
-import { problemLine, problemsOf } from '../../kernel/documents/problems.ts';
+import { formatProblemLine, listProblems } from '../../kernel/documents/problems.ts';
 import { allocationSchema } from '../suite/suite.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import { digestSchema } from './summary.ts';
@@ -36,7 +36,7 @@ export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, whe
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));
-  const problems = problemsOf(parsed.error, value, known).map((problem) => problemLine(where, problem));
+  const problems = listProblems(parsed.error, value, known).map((problem) => formatProblemLine(where, problem));
   throw new InputError(code, `${problems.join('\n')}\n${remedy}`);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ranking } from '../../aggregation/ranking.ts';
+import { rankContenders } from '../../aggregation/ranking.ts';
 import { digestSchema, summarySchema, type Summary } from './summary.ts';
 
 /** What `muster eval --json` prints for several checkpoints. */
@@ -27,7 +27,7 @@ export const summariesSchema = z
 export type Summaries = z.infer<typeof summariesSchema>;
 
 export function summariesOf(summaries: readonly Summary[]): Summaries {
-  const { confidence, places } = ranking(summaries.map(({ official }) => official));
+  const { confidence, places } = rankContenders(summaries.map(({ official }) => official));
   return {
     schema: 'muster.summaries/1',
     ranking: {

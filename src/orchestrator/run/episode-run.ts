@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
-import { abortError, raceWithAbort } from '../../kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { createAbortError, raceWithAbort } from '../../kernel/abort.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { PoolTotals } from '../../pool/members/pool-state.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { Arm } from '../arm/arm.ts';
@@ -84,7 +84,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#caller?.addEventListener('abort', onAbort, { once: true });
     if (this.#after) await this.#prepare(this.#after);
     // Of what has not begun there is nothing to tell.
-    if (this.#caller?.aborted && this.#after) this.#fail(abortError(this.#caller));
+    if (this.#caller?.aborted && this.#after) this.#fail(createAbortError(this.#caller));
     using _budget = this.#watchBudget();
     using _progress = this.#progress.start();
     await this.#recall().catch((error: unknown) => this.#fail(toError(error)));
@@ -277,5 +277,5 @@ export class EpisodeRun<Running extends RunningFigures> {
 }
 
 function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+  return thrown instanceof Error ? thrown : new Error(getMessage(thrown));
 }

@@ -1,4 +1,4 @@
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 
 /** A runner has refused a checkpoint: it is broken, or does not fit the suite. */
@@ -21,5 +21,5 @@ interface Named {
 export function nameCheckpoint(error: Error, given: readonly Named[]): Error {
   if (!(error instanceof RefusedCheckpointError)) return error;
   const named = given.find(({ checkpoint }) => checkpoint.digest === error.digest);
-  return named ? new InputError(error.code, `${named.uri}: ${messageOf(error)}`, { cause: error }) : error;
+  return named ? new InputError(error.code, `${named.uri}: ${getMessage(error)}`, { cause: error }) : error;
 }

@@ -1,7 +1,7 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort } from '../../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Distributor, Inbox } from '../../policy-distribution/delivery/distributor.ts';
 import type { Exposure } from '../../pool/ports/exposure.ts';
@@ -114,7 +114,7 @@ export class Shift {
   async #onFailedLoad(error: unknown): Promise<unknown> {
     if (this.#duty.over.aborted) return error;
     if (this.#session.isClosed || error instanceof LeaseLostError) return this.#explainLoss();
-    this.#lease.discard(messageOf(error));
+    this.#lease.discard(getMessage(error));
     const { wasLoaded, checkpoint } = this.#duty.arm;
     if (!(error instanceof InputError)) return error;
     if (!wasLoaded) return error.code === 'checkpoint.refused' ? new RefusedCheckpointError(checkpoint.digest, error) : error;

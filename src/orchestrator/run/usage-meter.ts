@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Sandbox, SandboxCapabilities } from '../../pool/ports/sandbox.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
@@ -45,7 +45,7 @@ export class UsageMeter {
       const usage = await this.#sandbox.capabilities?.usage?.();
       if (usage && Object.keys(usage).length > 0) this.#latest = usage;
     } catch (error) {
-      log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');
+      log.warn({ sandbox: this.#sandbox.id, reason: getMessage(error) }, 'what a sandbox has used cannot be found out');
     }
     return this.#latest;
   }

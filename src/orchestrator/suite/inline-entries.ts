@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
-import { problemLine, type Problem } from '../../kernel/documents/problems.ts';
+import { formatProblemLine, type Problem } from '../../kernel/documents/problems.ts';
 import { isKnownWrapper } from './known-entries.ts';
 import type { ParsedSuite } from './suite.ts';
 
@@ -31,7 +31,7 @@ export function assertInlineEntries(suite: Pick<ParsedSuite, 'environment' | 'ta
   ];
   if (refused.length === 0) return;
   const remedy = 'have the operator name the suite in server.suites, or the module in server.inlineModules';
-  const lines = refused.map((found) => problemLine('suite', { ...found, isAbsence: false }));
+  const lines = refused.map((found) => formatProblemLine('suite', { ...found, isAbsence: false }));
   throw new InputError('suite.entry', `${lines.join('\n')}\n${remedy}`);
 }
 

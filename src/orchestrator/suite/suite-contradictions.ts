@@ -1,4 +1,4 @@
-import { halfWidthProblem, leastEpisodes } from '../../aggregation/stopping/reach.ts';
+import { findHalfWidthProblem, computeLeastEpisodes } from '../../aggregation/stopping/reach.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
 import { agentContradictions, taskSourceOf } from './agent-tasks.ts';
@@ -72,9 +72,9 @@ function stopProblems(suite: WrittenSuite): readonly Problem[] {
 
 function boundedStopProblems({ budget }: WrittenSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
   const bounds = { low, high };
-  const tooWide = halfWidthProblem(stop.halfWidth, bounds);
+  const tooWide = findHalfWidthProblem(stop.halfWidth, bounds);
   if (tooWide !== undefined) return [problem(['stop', 'halfWidth'], tooWide)];
-  const least = leastEpisodes(stop, bounds);
+  const least = computeLeastEpisodes(stop, bounds);
   if (budget.episodes === undefined || budget.episodes >= least) return [];
   const text = `expected at least ${least}: the rule "${stop.rule}" needs so many for a half-width of ${stop.halfWidth} even if all returns are the same, got ${budget.episodes}; allow more episodes, or ask for a wider half-width`;
   return [problem(['budget', 'episodes'], text)];
@@ -86,7 +86,7 @@ function boundsMissing(rule: BoundedStop['rule']): Problem {
 }
 
 function asymptoticProblems({ stop, budget: { episodes } }: WrittenSuite): Problem[] {
-  const least = leastEpisodes(stop, undefined);
+  const least = computeLeastEpisodes(stop, undefined);
   const path = ['budget', 'episodes'];
   if (episodes === undefined) {
     const text =

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Bounds } from '../../aggregation/intervals/bounds.ts';
 import type { FailurePolicy } from '../../aggregation/folding/scoring.ts';
-import { drawnTask } from '../../aggregation/allocation/sampling-design.ts';
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { drawTask } from '../../aggregation/allocation/sampling-design.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { parseEpisodeIndex, type Digest } from '../../kernel/ids.ts';
 import { seedStreams } from '../../kernel/seeds.ts';
@@ -12,8 +12,8 @@ import type { PlayDeclaration } from './play.ts';
 import { suiteContradictions } from './suite-contradictions.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
-import { isMapping, valueAt } from '../../kernel/documents/path.ts';
-import { problemLine, problemsOf, type Problem } from '../../kernel/documents/problems.ts';
+import { isMapping, getValueAt } from '../../kernel/documents/path.ts';
+import { formatProblemLine, listProblems, type Problem } from '../../kernel/documents/problems.ts';
 import { withKnownRewards, withTasks } from './agent-tasks.ts';
 import { suiteSchema, type allocationSchema, type ListedTask, type ParsedSuite, type stoppingSchema, type WrittenSuite } from './suite.ts';
 
@@ -64,7 +64,7 @@ export type StopOverride = z.input<typeof stoppingSchema>;
 
 export function overrideStop(layer: Layer, stop: StopOverride): Layer {
   if (!isMapping(layer.value)) return layer;
-  const confidence = valueAt(layer.value, ['stop', 'confidence']);
+  const confidence = getValueAt(layer.value, ['stop', 'confidence']);
   const kept = confidence === undefined ? {} : { confidence };
   return {
     value: { ...layer.value, stop: { ...kept, ...stop } },
@@ -82,7 +82,7 @@ export interface SuiteChanges {
 
 export function overrideSettings(layer: Layer, { seed, actions, confidence }: SuiteChanges): Layer {
   if (!isMapping(layer.value)) return layer;
-  const stop = valueAt(layer.value, ['stop']);
+  const stop = getValueAt(layer.value, ['stop']);
   const asked = new Map<string, unknown>([
     ['seed', seed],
     ['actions', actions],
@@ -105,7 +105,7 @@ export function overrideSettings(layer: Layer, { seed, actions, confidence }: Su
  */
 export function parseWrittenSuite(layer: Layer): WrittenSuite {
   const parsed = suiteSchema.safeParse(layer.value);
-  if (!parsed.success) throw invalid(layer, problemsOf(parsed.error, layer.value, KNOWN));
+  if (!parsed.success) throw invalid(layer, listProblems(parsed.error, layer.value, KNOWN));
   return assertSound(layer, withKnownRewards(parsed.data));
 }
 
@@ -135,7 +135,7 @@ function assertSound<Suite extends WrittenSuite>(layer: Layer, suite: Suite): Su
 }
 
 function invalid(layer: Layer, problems: readonly Problem[]): InputError {
-  return new InputError('suite.invalid', problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
+  return new InputError('suite.invalid', problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 /** @param filesDigest of the suite's own modules, if it ships any. */
@@ -182,7 +182,7 @@ type Decisive = Pick<
 function decisiveDigest({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
   const named = play.mode === 'single' ? undefined : play;
   const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
-  return digestOf(canonicalJson(all));
+  return digestBytes(formatCanonicalJson(all));
 }
 
 /** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */
@@ -210,5 +210,5 @@ function drawByWeight(tasks: readonly SuiteTask[]): DrawTask {
   const total = tasks.reduce((sum, task) => sum + task.weight, 0);
   let sum = 0;
   const byWeight = { upTo: tasks.map((task) => (sum += task.weight) / total) };
-  return (_, draw) => drawnTask(byWeight, draw);
+  return (_, draw) => drawTask(byWeight, draw);
 }

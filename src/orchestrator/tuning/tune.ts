@@ -1,5 +1,5 @@
 import { Deadline } from '../../kernel/deadline.ts';
-import { abortError } from '../../kernel/abort.ts';
+import { createAbortError } from '../../kernel/abort.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { EpisodeRun } from '../run/episode-run.ts';
@@ -109,7 +109,7 @@ async function tryWay(context: EvaluateContext, request: TuningRequest, { way, s
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
   using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlowError, AbortSignal.any([signal, trial.over]));
   const { failure, facts } = await new EpisodeRun(trialContext, trial, { signal: deadline.signal }).play();
-  if (signal.aborted) throw abortError(signal);
+  if (signal.aborted) throw createAbortError(signal);
   if (failure && !(failure instanceof InputError && way.play.mode !== 'single')) throw failure;
   const estimate = facts.episodeSeconds && facts.episodeSeconds.mean > 0 ? way.sandboxes / facts.episodeSeconds.mean : null;
   const isTelling = !failure && trial.failed <= MOST_FAILED * trial.outcomes;

@@ -1,4 +1,4 @@
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Fetching, FetchWay, LinkedFile } from '../../kernel/fetching.ts';
 import { silentLog, type Log } from '../../kernel/log.ts';
 import { digestHex } from '../checkpoint.ts';
@@ -89,7 +89,7 @@ export class Distributor {
         const [next] = ways;
         if (signal.aborted || next === undefined || !isFetchFailure(error)) throw error;
         log.warn(
-          { checkpoint: stored.digest, way: WAY_NAMES[way], next: WAY_NAMES[next], error: messageOf(error) },
+          { checkpoint: stored.digest, way: WAY_NAMES[way], next: WAY_NAMES[next], error: getMessage(error) },
           'a checkpoint is brought in another way',
         );
       }

@@ -1,5 +1,5 @@
 import { JsonProblem, parseText } from '../../kernel/json-bounds.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import { BLOCK_BYTES } from './delta-block.ts';
 import { BLOCK_KINDS, indexSchema, MalformedDelta, INDEX_BOUNDS, type DeltaIndex } from './delta-format.ts';
 import { readJsonText } from '../formats/json-in-file.ts';
@@ -26,7 +26,7 @@ function parseIndex(text: string): DeltaIndex {
   try {
     return indexSchema.parse(parseText(text));
   } catch (error) {
-    throw new MalformedDelta(`its index makes no sense: ${messageOf(error).slice(0, 500)}`, { cause: error });
+    throw new MalformedDelta(`its index makes no sense: ${getMessage(error).slice(0, 500)}`, { cause: error });
   }
 }
 

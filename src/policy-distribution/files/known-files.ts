@@ -15,15 +15,15 @@ export class KnownFiles {
 
   /** Undefined when it has to be read. */
   digestOf(file: ListedFile): Digest | undefined {
-    return file.isSettled === true ? this.#digests.get(keyOf(file)) : undefined;
+    return file.isSettled === true ? this.#digests.get(selectKey(file)) : undefined;
   }
 
   remember(file: ListedFile, digest: Digest): void {
-    if (file.isSettled === true) this.#digests.set(keyOf(file), digest);
+    if (file.isSettled === true) this.#digests.set(selectKey(file), digest);
   }
 }
 
 /** Its path is part of it: what a file is inspected as follows from its name. */
-function keyOf({ path, address, revision }: ListedFile): string {
+function selectKey({ path, address, revision }: ListedFile): string {
   return JSON.stringify([path, address, revision]);
 }

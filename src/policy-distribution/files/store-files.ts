@@ -1,6 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { isDiskFull } from '../../kernel/disk-full.ts';
-import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
 /** Files of the store on disk, and what their failures are called. */
@@ -17,7 +17,7 @@ export async function translateErrors<Value>(path: string, operation: () => Prom
       });
     }
     const remedy = 'set stateDir to a directory that this user may write';
-    throw new InfrastructureError('store.unusable', `store: ${path}: ${messageOf(error)}; ${remedy}`, { cause: error });
+    throw new InfrastructureError('store.unusable', `store: ${path}: ${getMessage(error)}; ${remedy}`, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import { inflateRawSync } from 'node:zlib';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReadAt } from './read-at.ts';
 
 /**
@@ -64,7 +64,7 @@ export async function readZipEntry(file: string, entry: LocatedEntry, readAt: Re
   try {
     return inflateRawSync(bytes, { maxOutputLength: Math.max(1, size) });
   } catch (error) {
-    throw refusalError(file, `its entry ${name} cannot be unpacked (${messageOf(error)})`, `${size} bytes`);
+    throw refusalError(file, `its entry ${name} cannot be unpacked (${getMessage(error)})`, `${size} bytes`);
   }
 }
 

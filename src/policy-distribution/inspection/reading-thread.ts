@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { ThreadData } from '../../kernel/thread.ts';
 import { MalformedDelta } from '../delta/delta-format.ts';
 import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
@@ -30,7 +30,7 @@ async function read({ kind, order }: ThreadOrder<ReadingKind>): Promise<void> {
   } catch (error) {
     if (error instanceof InputError) say({ says: 'refused', code: error.code, message: error.message });
     else if (error instanceof MalformedDelta) say({ says: 'malformed', problem: error.message });
-    else say({ says: 'failed', message: messageOf(error) });
+    else say({ says: 'failed', message: getMessage(error) });
   }
 }
 

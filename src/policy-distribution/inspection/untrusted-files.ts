@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { systemClock, type Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
 import { MalformedDelta } from '../delta/delta-format.ts';
 import { readHere, type Answer, type Order, type ReadingKind } from './readings.ts';
@@ -72,7 +72,7 @@ export class UntrustedFiles {
           return reject(new Error(reply.message));
       }
     });
-    thread.on('error', (error) => reject(isOutOfMemory(error) ? outOfMemoryError(file) : failedError(file, messageOf(error))));
+    thread.on('error', (error) => reject(isOutOfMemory(error) ? outOfMemoryError(file) : failedError(file, getMessage(error))));
     thread.on('exit', () => reject(failedError(file, 'its thread has ended')));
     try {
       return await promise;

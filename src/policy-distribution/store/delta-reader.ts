@@ -1,5 +1,5 @@
 import { crc32, zstdDecompressSync } from 'node:zlib';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import { Block, BLOCK_BYTES, type Stretches } from '../delta/delta-block.ts';
 import { BLOCK_KINDS, MAGIC, MalformedDelta, INDEX_BOUNDS, TAIL_BYTES, type DeltaIndex, type DeltaSegment } from '../delta/delta-format.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
@@ -154,6 +154,6 @@ function decompress(packed: Uint8Array, maxBytes: number): Buffer {
   try {
     return zstdDecompressSync(packed, { maxOutputLength: Math.max(1, maxBytes) });
   } catch (error) {
-    throw new MalformedDelta(`a part of it cannot be decompressed: ${messageOf(error)}`, { cause: error });
+    throw new MalformedDelta(`a part of it cannot be decompressed: ${getMessage(error)}`, { cause: error });
   }
 }

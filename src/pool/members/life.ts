@@ -1,7 +1,7 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort, withTimeout } from '../../kernel/deadline.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 import { backoffMs } from '../planning/backoff.ts';
 import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../ports/sandbox.ts';
@@ -136,7 +136,7 @@ async function tearDown(sandbox: Sandbox, clock: Clock): Promise<InfrastructureE
 function notDestroyedError(sandbox: Sandbox, cause: unknown): InfrastructureError {
   return new InfrastructureError(
     'sandbox.not-destroyed',
-    `sandbox ${sandbox.id} could not be destroyed in ${ATTEMPTS} attempts, the last one: ${messageOf(cause)}. The next start of Muster sweeps it away`,
+    `sandbox ${sandbox.id} could not be destroyed in ${ATTEMPTS} attempts, the last one: ${getMessage(cause)}. The next start of Muster sweeps it away`,
     { cause },
   );
 }

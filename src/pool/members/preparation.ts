@@ -1,6 +1,6 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import type { SandboxProvider } from '../ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../ports/template.ts';
@@ -36,6 +36,6 @@ export async function prepare(
     return { isolation, swept: swept.length, sweepError: undefined };
   } catch (error) {
     signal.throwIfAborted();
-    return { isolation, swept: undefined, sweepError: messageOf(error) };
+    return { isolation, swept: undefined, sweepError: getMessage(error) };
   }
 }

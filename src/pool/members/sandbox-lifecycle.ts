@@ -1,5 +1,5 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 import type { CreationHistory } from '../planning/creation-history.ts';
 import type { LeaseLoss } from '../ports/lease.ts';
@@ -105,7 +105,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     try {
       await raceWithAbort(member.warm.occupant.ping(signal), signal);
     } catch (error) {
-      if (member.state === pinged) this.onDied(member, `its heartbeat failed: ${messageOf(error)}`);
+      if (member.state === pinged) this.onDied(member, `its heartbeat failed: ${getMessage(error)}`);
     }
     if (member.state === pinged) this.#members.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
   }
@@ -118,7 +118,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     try {
       await member.warm.sandbox.capabilities?.rest?.();
     } catch (error) {
-      this.onDied(member, `it could not be laid to rest: ${messageOf(error)}`);
+      this.onDied(member, `it could not be laid to rest: ${getMessage(error)}`);
     }
   }
 
@@ -146,7 +146,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
       this.#totals.failed++;
       this.creation.onFailed(member.since, error, now);
     }
-    this.condemn(member, messageOf(error), { kind: 'sandbox-died', detail: messageOf(error) });
+    this.condemn(member, getMessage(error), { kind: 'sandbox-died', detail: getMessage(error) });
   }
 
   /** Entered in the books first, then told to its holder, then done. Nothing happens when it is ending already. */

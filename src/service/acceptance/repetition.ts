@@ -39,7 +39,7 @@ export async function acceptRepeated(
 }
 
 /** The answer for another caller with the same question; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
-export function answeredQuestion(
+export function getAnsweredQuestion(
   player: Pick<Player, 'question'>,
   order: EvaluationOrder,
   principal: string,

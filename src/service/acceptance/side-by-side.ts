@@ -1,5 +1,5 @@
 /** Both at a time; when the first fails, the second is aborted: it may be bringing gigabytes that are not needed any more. */
-export async function sideBySide<First, Second>(
+export async function runSideBySide<First, Second>(
   first: () => Promise<First>,
   second: (signal: AbortSignal) => Promise<Second>,
   signal: AbortSignal,

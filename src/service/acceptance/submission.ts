@@ -2,9 +2,9 @@ import { STATISTICS_VERSION } from '../../aggregation/statistics-version.ts';
 import type { NewEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../../kernel/ids.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
-import { checkpointsOf, type EvaluationOrder, type OrderedContent } from '../orders/evaluation-order.ts';
+import { listCheckpoints, type EvaluationOrder, type OrderedContent } from '../orders/evaluation-order.ts';
 import type { CheckpointReference, Library, SuiteReference } from '../orders/library.ts';
-import { sideBySide } from './side-by-side.ts';
+import { runSideBySide } from './side-by-side.ts';
 
 /** What a caller asks for, as it was asked. */
 export interface Submission {
@@ -50,7 +50,7 @@ export async function createOrder(
   signal: AbortSignal,
 ): Promise<OrderedEvaluation> {
   const { question, labels, priority } = submission;
-  const [suite, asked] = await sideBySide(
+  const [suite, asked] = await runSideBySide(
     () => library.suite(submission.suite, submission.stop, signal),
     (either) => resolveQuestion(question, (reference) => library.checkpoint(reference, principal, either)),
     signal,
@@ -67,7 +67,7 @@ export async function createOrder(
     ...asked,
   };
   // Checked now, while the caller can still choose another template.
-  library.assertPlayable(suite.written.template, checkpointsOf(request));
+  library.assertPlayable(suite.written.template, listCheckpoints(request));
   const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
 }
@@ -92,9 +92,9 @@ async function resolveQuestion(question: Submission['question'], bring: Bring): 
 }
 
 /** Checkpoints of the order that the caller named by where they are: the server read them there, and so the caller may have them. */
-export function namedByUri(question: Submission['question'], order: EvaluationOrder): readonly OrderedContent[] {
+export function listContentNamedByUri(question: Submission['question'], order: EvaluationOrder): readonly OrderedContent[] {
   const references = question.kind === 'evaluation' ? [question.checkpoint] : [question.baseline, ...question.candidates];
-  return checkpointsOf(order).filter((_, i) => {
+  return listCheckpoints(order).filter((_, i) => {
     const reference = references[i];
     return reference !== undefined && 'uri' in reference;
   });

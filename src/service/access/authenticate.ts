@@ -1,6 +1,6 @@
 import type { Tokens } from '../../evaluation-store/tokens.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import { isSecretOf, readBearerToken } from './bearer-token.ts';
 import type { Caller } from './caller.ts';
 
@@ -12,7 +12,7 @@ export type RefusedToken = 'missing' | 'malformed' | 'unknown' | 'expired' | 're
 
 const SCHEME = /^bearer +(?<token>\S+) *$/i;
 /** Compared with when there is no such token, so that it takes as long. */
-const NOBODYS = digestOf('');
+const NOBODYS = digestBytes('');
 
 /**
  * Looks the token up each time: one that was revoked is refused from that moment on, by every Muster on the store.
@@ -36,7 +36,7 @@ function refuse(why: RefusedToken): Authentication {
 }
 
 /** What a refused caller is to do. */
-export function remedyOf(why: RefusedToken): string {
+export function describeRemedy(why: RefusedToken): string {
   switch (why) {
     case 'missing':
       return 'a token is needed: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';

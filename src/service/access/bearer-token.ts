@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import { parseTokenId, type Digest, type TokenId } from '../../kernel/ids.ts';
 
 /**
@@ -21,7 +21,7 @@ const SECRET_BYTES = 32;
 export function mintBearerToken(): BearerToken {
   const id = parseTokenId(randomBytes(ID_BYTES).toString('hex'));
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  return { id, secretDigest: digestOf(secret), text: `muster_${id}_${secret}` };
+  return { id, secretDigest: digestBytes(secret), text: `muster_${id}_${secret}` };
 }
 
 export interface PresentedToken {
@@ -37,5 +37,5 @@ export function readBearerToken(text: string): PresentedToken | undefined {
 
 /** Takes as long for a near miss as for a far one. */
 export function isSecretOf(secret: string, digest: Digest): boolean {
-  return timingSafeEqual(Buffer.from(digestOf(secret)), Buffer.from(digest));
+  return timingSafeEqual(Buffer.from(digestBytes(secret)), Buffer.from(digest));
 }

@@ -1,4 +1,4 @@
-import { digestOf } from '../../kernel/canonical-json.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
 import type { Digest } from '../../kernel/ids.ts';
 
 const MOST = 10_000;
@@ -12,11 +12,11 @@ export class KnownTokens {
 
   /** @param authorization the header's value. */
   has(authorization: string): boolean {
-    return this.#digests.has(digestOf(authorization));
+    return this.#digests.has(digestBytes(authorization));
   }
 
   remember(authorization: string): void {
-    const digest = digestOf(authorization);
+    const digest = digestBytes(authorization);
     // The one that was shown longest ago goes.
     this.#digests.delete(digest);
     this.#digests.add(digest);
@@ -25,6 +25,6 @@ export class KnownTokens {
   }
 
   forget(authorization: string): void {
-    this.#digests.delete(digestOf(authorization));
+    this.#digests.delete(digestBytes(authorization));
   }
 }

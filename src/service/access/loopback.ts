@@ -29,7 +29,7 @@ export interface RequestOrigin {
  *
  * @returns what is wrong, for people; undefined when nothing is.
  */
-export function strangeOrigin({ remoteAddress, host, origin, forwarded }: RequestOrigin): string | undefined {
+export function findStrangeOrigin({ remoteAddress, host, origin, forwarded }: RequestOrigin): string | undefined {
   if (remoteAddress === undefined || !isLoopback(remoteAddress)) return 'it comes from another machine';
   if (forwarded !== undefined) return 'a proxy forwarded it';
   if (host === undefined || !isLoopback(URL.parse(`http://${host}`)?.hostname ?? '')) return `its Host is ${host ?? 'missing'}`;

@@ -92,7 +92,7 @@ export type Permission =
  * @param caller undefined when the caller is unknown.
  * @param owner principal whose thing it is; others' unless it is said.
  */
-export function permission(call: Call, caller: Caller | undefined, owner?: string): Permission {
+export function decidePermission(call: Call, caller: Caller | undefined, owner?: string): Permission {
   const need: Need = NEEDS[call];
   if (need === 'anyone') return { kind: 'allowed' };
   if (!caller) return { kind: 'unauthenticated' };

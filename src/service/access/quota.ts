@@ -93,7 +93,7 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
 }
 
 /** How many of `wanted` more episodes a principal may have played at the same time, with `playing` under way. */
-export function episodesAllowed(
+export function countAllowedEpisodes(
   { concurrentEpisodes = Infinity }: Pick<Quota, 'concurrentEpisodes'>,
   playing: number,
   wanted: number,
@@ -102,21 +102,21 @@ export function episodesAllowed(
 }
 
 /** Midnight UTC before a time: episodes of the day are counted from it. */
-export function dayOf(now: Date): Date {
+export function startOfDay(now: Date): Date {
   const day = structuredClone(now);
   day.setUTCHours(0, 0, 0, 0);
   return day;
 }
 
 function secondsOfDayLeft(now: Date): number {
-  return Math.ceil((dayOf(now).getTime() + DAY_MS - now.getTime()) / 1000);
+  return Math.ceil((startOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
 }
 
 /** As a configuration has it. */
 export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
 
 /** Of a principal: its own, or that of all who have none. */
-export function quotaOf(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
+export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
   const written = Object.hasOwn(quotas, principal) ? quotas[principal] : quotas['default'];
   return {
     concurrentEpisodes: toBound(written?.concurrentEpisodes),

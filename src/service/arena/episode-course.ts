@@ -1,6 +1,6 @@
 import type { Observation } from '../../agents/actions/observation.ts';
 import type { EndCause, EpisodeState, Spent } from '../../agents/arena/episode-state.ts';
-import { newEpisode } from '../../agents/arena/plan-episode.ts';
+import { createEpisodeState } from '../../agents/arena/plan-episode.ts';
 import type { StepDelta } from '../../agents/arena/step-files.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
 
@@ -13,7 +13,7 @@ export interface Acted {
   readonly isSubmission: boolean;
 }
 
-export function acted(
+export function toActed(
   observation: Observation,
   delta: StepDelta | undefined,
   notice: string | null,
@@ -29,7 +29,7 @@ export function takesSteps({ phase }: EpisodeState): boolean {
 }
 
 /** Undefined when one of them was not kept. */
-export function deltasOf(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
+export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
   const kept = steps.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
   return kept.length === steps.length ? kept : undefined;
 }
@@ -37,7 +37,7 @@ export function deltasOf(steps: readonly StoredStep[]): readonly StepDelta[] | u
 /** The state that follows from what is stored. What was under way is to be done again. */
 export function stateOf(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
   const answered = steps.map(({ digest }) => digest);
-  const base = { ...newEpisode(episode.touchedAt.getTime()), answered, spent: episode.spent };
+  const base = { ...createEpisodeState(episode.touchedAt.getTime()), answered, spent: episode.spent };
   const cause: EndCause = episode.endedBy ?? 'submit';
   if (episode.closed !== undefined) return { ...base, phase: { kind: 'closed', cause, outcome: episode.closed.outcome } };
   if (episode.endedBy !== undefined) return { ...base, phase: { kind: 'submitted', cause: episode.endedBy } };

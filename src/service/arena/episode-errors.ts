@@ -18,10 +18,10 @@ export class StepNumberError extends InputError {
 /** `episode.over`: it takes no more steps. `episode.open`: it has no reward yet. */
 export class EpisodeStateError extends InputError {}
 
-export function unknownEpisode(id: string): InputError {
+export function createUnknownEpisodeError(id: string): InputError {
   return new InputError('episode.not-found', `there is no episode ${id}`);
 }
 
-export function episodeOver(id: AgentEpisodeId): EpisodeStateError {
+export function createEpisodeOverError(id: AgentEpisodeId): EpisodeStateError {
   return new EpisodeStateError('episode.over', `episode ${id} takes no more steps; its reward is at /v1/episodes/${id}/reward`);
 }

@@ -6,14 +6,14 @@ import { DEFAULT_TERMS } from '../../agents/arena/reward.ts';
 import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
-import { InputError, messageOf } from '../../kernel/errors.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Caller } from '../access/caller.ts';
 import { QuotaError } from '../access/quota-error.ts';
 import { Listener } from '../playing/news.ts';
 import { Chore } from '../upkeep/chore.ts';
-import { EpisodeStateError, unknownEpisode } from './episode-errors.ts';
+import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
 import type { PlayableTask } from './episode-workspace.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
 
@@ -112,7 +112,7 @@ export class EpisodeService {
   async step(id: string, caller: Caller, number: number | undefined, body: unknown): Promise<string> {
     const { id: known, closed } = await this.find(id, caller);
     const episode = closed === undefined ? this.#episode(known) : this.#made(known);
-    const { text, isOver } = await episode.step(number, digestOf(canonicalJson(body)), body);
+    const { text, isOver } = await episode.step(number, digestBytes(formatCanonicalJson(body)), body);
     if (isOver) this.#finish(known);
     return text;
   }
@@ -120,7 +120,8 @@ export class EpisodeService {
   /** @throws InputError `episode.not-found` when there is none, or it is another's and the caller no operator. */
   async find(id: string, { principal, role }: Caller): Promise<StoredAgentEpisode> {
     const episode = isAgentEpisodeId(id) ? await this.#options.trajectories.find(id) : undefined;
-    if (episode === undefined || (episode.principal !== principal && role !== 'operator')) throw unknownEpisode(id.slice(0, 100));
+    if (episode === undefined || (episode.principal !== principal && role !== 'operator'))
+      throw createUnknownEpisodeError(id.slice(0, 100));
     return episode;
   }
 
@@ -216,7 +217,7 @@ export class EpisodeService {
         () => void this.#open.delete(id),
         (error: unknown) => {
           if (!this.#closing.signal.aborted)
-            this.#options.log.warn({ episode: id, error: messageOf(error) }, 'an episode could not be graded');
+            this.#options.log.warn({ episode: id, error: getMessage(error) }, 'an episode could not be graded');
         },
       )
       .finally(() => {
@@ -236,7 +237,7 @@ export class EpisodeService {
         else if (clock.date().getTime() - touchedAt.getTime() >= limits.idleSeconds * 1000) await this.#endIdle(id);
       }
     } catch (error) {
-      this.#options.log.warn({ error: messageOf(error) }, 'episodes could not be looked after');
+      this.#options.log.warn({ error: getMessage(error) }, 'episodes could not be looked after');
     }
   }
 

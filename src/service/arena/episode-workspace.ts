@@ -1,14 +1,14 @@
 import { ActionExecutor, SHOWN_TO_AGENTS, type Performed } from '../../agents/actions/action-executor.ts';
 import type { Action } from '../../agents/actions/action.ts';
-import { keptDelta, restoredEntries, type FileContents, type StepDelta } from '../../agents/arena/step-files.ts';
+import { keepDelta, restoreEntries, type FileContents, type StepDelta } from '../../agents/arena/step-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { exportSubmission } from '../../agents/grading/export-submission.ts';
-import { gradingPlace, workdirFiles } from '../../agents/grading/grading-place.ts';
+import { describeGradingPlace, listWorkdirFiles } from '../../agents/grading/grading-place.ts';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { Task, TaskStep } from '../../agents/tasks/task.ts';
-import { changesOf, markWorkspace, restoreWorkspace, type KeptEntry } from '../../agents/workspace/workspace-snapshots.ts';
+import { readChanges, markWorkspace, restoreWorkspace, type KeptEntry } from '../../agents/workspace/workspace-snapshots.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 export interface PlayableTask {
@@ -51,11 +51,11 @@ export class EpisodeWorkspace implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<EpisodeWorkspace> {
     const { task, content } = open;
-    const place = gradingPlace(task, task.steps[0], []);
+    const place = describeGradingPlace(task, task.steps[0], []);
     const sandboxes = sandboxesOf(open);
-    const files = await workdirFiles(task, content, sandboxes, signal);
+    const files = await listWorkdirFiles(task, content, sandboxes, signal);
     const brought = files.map((file): KeptEntry => ({ kind: 'file', path: file.path, content: file.content, executable: file.executable }));
-    const entries = deltas.length === 0 ? brought : await restoredEntries(brought, deltas, contents);
+    const entries = deltas.length === 0 ? brought : await restoreEntries(brought, deltas, contents);
     await using opening = new AsyncDisposableStack();
     const sandbox = opening.use(await sandboxes.open(place, signal));
     const either = AbortSignal.any([signal, sandbox.signal]);
@@ -80,8 +80,8 @@ export class EpisodeWorkspace implements AsyncDisposable {
 
   /** What has changed since the last time; undefined where that cannot be kept. */
   async delta(signal: AbortSignal): Promise<StepDelta | undefined> {
-    const changes = await changesOf(this.#sandbox.session, this.#kept, this.#either(signal));
-    return changes.kind === 'refused' ? undefined : await keptDelta(changes.result, this.#contents);
+    const changes = await readChanges(this.#sandbox.session, this.#kept, this.#either(signal));
+    return changes.kind === 'refused' ? undefined : await keepDelta(changes.result, this.#contents);
   }
 
   /** Ends everything that runs in it. */

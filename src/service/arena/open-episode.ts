@@ -1,10 +1,10 @@
-import { misfitObservation } from '../../agents/actions/action-executor.ts';
+import { describeMisfit } from '../../agents/actions/action-executor.ts';
 import { readAction } from '../../agents/actions/action.ts';
-import { observed } from '../../agents/actions/observation-text.ts';
+import { toObservation } from '../../agents/actions/observation-text.ts';
 import type { StepAnswer } from '../../agents/arena/episode-answers.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeState } from '../../agents/arena/episode-state.ts';
-import { gradedEpisode, ungradedEpisode } from '../../agents/arena/graded-episode.ts';
+import { endGraded, endUngraded } from '../../agents/arena/graded-episode.ts';
 import type { LiveEpisodes } from '../../agents/arena/live-episodes.ts';
 import { planEpisode } from '../../agents/arena/plan-episode.ts';
 import { HoldLostError, type Hold, type StoredAgentEpisode, type StoredStep, type Trajectories } from '../../agents/arena/trajectories.ts';
@@ -13,8 +13,8 @@ import type { Verdict } from '../../agents/verification/verdict.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
-import { acted, deltasOf, stateOf, takesSteps, type Acted } from './episode-course.ts';
-import { episodeOver, StepNumberError, unknownEpisode } from './episode-errors.ts';
+import { toActed, listDeltas, stateOf, takesSteps, type Acted } from './episode-course.ts';
+import { createEpisodeOverError, StepNumberError, createUnknownEpisodeError } from './episode-errors.ts';
 import { EpisodeWorkspace, type PlayableTask, type WorkspaceParts } from './episode-workspace.ts';
 
 export interface OpenEpisodeParts extends WorkspaceParts {
@@ -65,7 +65,7 @@ export class OpenEpisode {
         case 'repeat':
           return { text: await this.#storedAnswer(action.number), isOver: false };
         case 'refuse':
-          if (action.reason === 'over') throw episodeOver(this.#id);
+          if (action.reason === 'over') throw createEpisodeOverError(this.#id);
           throw new StepNumberError(action.reason, number ?? action.expected, action.expected);
         case 'open':
           await this.#ready(held);
@@ -108,7 +108,7 @@ export class OpenEpisode {
     await this.#inTurn(async (held) => {
       if (held.state.phase.kind !== 'submitted') return;
       const { cause } = held.state.phase;
-      const ending = gradedEpisode(held.episode, await this.#steps(), verdict, cause);
+      const ending = endGraded(held.episode, await this.#steps(), verdict, cause);
       await this.#parts.trajectories.close(held.hold, cause, ending);
       held.state = planEpisode(
         this.#plan(held, { kind: 'grade' }).state,
@@ -152,7 +152,7 @@ export class OpenEpisode {
     const { trajectories, live, closing } = this.#parts;
     closing.throwIfAborted();
     const episode = await trajectories.find(this.#id);
-    if (episode === undefined) throw unknownEpisode(this.#id);
+    if (episode === undefined) throw createUnknownEpisodeError(this.#id);
     const hold = episode.closed === undefined ? await this.#renewed() : { episode: this.#id, fence: 0 };
     const held: HeldEpisode = { episode, hold, state: await this.#state(episode, hold) };
     try {
@@ -244,8 +244,9 @@ export class OpenEpisode {
   async #acted(held: HeldEpisode, seconds: number, body: unknown): Promise<Acted> {
     const { clock, closing } = this.#parts;
     const read = readAction(body, held.episode.actions);
-    if (read.kind === 'misfit') return acted(misfitObservation(read.misfit), { changed: [], removed: [] }, null, 0, 0);
-    if (read.action.action === 'submit') return acted(observed({ kind: 'submitted' }), { changed: [], removed: [] }, null, 0, 0, true);
+    if (read.kind === 'misfit') return toActed(describeMisfit(read.misfit), { changed: [], removed: [] }, null, 0, 0);
+    if (read.action.action === 'submit')
+      return toActed(toObservation({ kind: 'submitted' }), { changed: [], removed: [] }, null, 0, 0, true);
     for (let attempt = 1; ; attempt += 1) {
       const workspace = await this.#opened(held);
       const notice = this.#isReplaced ? PROCESSES_GONE : null;
@@ -255,7 +256,7 @@ export class OpenEpisode {
         const elapsed = Math.ceil(clock.now() - began) / 1000;
         const delta = workspace.isLost ? { changed: [], removed: [] } : await workspace.delta(closing);
         this.#isReplaced = false;
-        return acted(observation, delta, notice, elapsed, bytesWritten);
+        return toActed(observation, delta, notice, elapsed, bytesWritten);
       } catch (error) {
         await this.#leave();
         if (closing.aborted || attempt === ATTEMPTS || !(error instanceof InfrastructureError)) throw error;
@@ -267,11 +268,11 @@ export class OpenEpisode {
   async #opened(held: HeldEpisode): Promise<EpisodeWorkspace> {
     if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
     await this.#leave();
-    const deltas = deltasOf(await this.#steps());
+    const deltas = listDeltas(await this.#steps());
     const task = await this.#task(held.episode);
     if (deltas === undefined || task === undefined) {
       await this.#closeBy(held, 'unrestorable', 'its workspace is lost, and its files were not kept, or its task has changed');
-      throw episodeOver(this.#id);
+      throw createEpisodeOverError(this.#id);
     }
     this.#workspace = await EpisodeWorkspace.open(task, deltas, this.#parts, this.#parts.closing);
     this.#isReplaced = deltas.length > 0;
@@ -282,7 +283,7 @@ export class OpenEpisode {
     const { closing } = this.#parts;
     if (this.#workspace?.isLost !== false) {
       await this.#leave();
-      const deltas = deltasOf(await this.#steps());
+      const deltas = listDeltas(await this.#steps());
       if (deltas === undefined) return undefined;
       this.#workspace = await EpisodeWorkspace.open(task, deltas, this.#parts, closing);
     }
@@ -301,7 +302,7 @@ export class OpenEpisode {
     await this.#parts.trajectories.close(
       held.hold,
       cause,
-      ungradedEpisode(held.episode, outcome === 'failed' ? 'failed' : 'void', cause, problem),
+      endUngraded(held.episode, outcome === 'failed' ? 'failed' : 'void', cause, problem),
     );
     held.state = state;
     await this.#leave();

@@ -1,12 +1,12 @@
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 import { Chore } from '../upkeep/chore.ts';
-import { contentsOf, orderSchema } from '../orders/evaluation-order.ts';
+import { listContents, orderSchema } from '../orders/evaluation-order.ts';
 
 export interface CheckpointKeeperOptions {
   readonly store: Pick<EvaluationStore, 'evaluations' | 'usage'>;
@@ -56,7 +56,7 @@ export class CheckpointKeeper {
         log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');
     } catch (error) {
       if (closing.aborted) return;
-      log.warn({ error: messageOf(error) }, 'no room could be made for checkpoints');
+      log.warn({ error: getMessage(error) }, 'no room could be made for checkpoints');
     }
   }
 
@@ -68,7 +68,7 @@ export class CheckpointKeeper {
       const page = await this.#options.store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });
       for (const { request } of page.items) {
         const order = orderSchema.safeParse(request).data;
-        for (const { digest } of order ? contentsOf(order) : []) needed.add(digest);
+        for (const { digest } of order ? listContents(order) : []) needed.add(digest);
       }
       after = page.next;
     } while (after !== undefined);

@@ -2,7 +2,7 @@ import type { Caller } from '../access/caller.ts';
 import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../../kernel/ids.ts';
 import type { CheckpointUse } from './checkpoint-use.ts';
-import { checkpointsOf, orderSchema } from '../orders/evaluation-order.ts';
+import { listCheckpoints, orderSchema } from '../orders/evaluation-order.ts';
 
 type Looked = Pick<StoredEvaluation, 'id' | 'principal' | 'request'>;
 
@@ -11,7 +11,7 @@ type Looked = Pick<StoredEvaluation, 'id' | 'principal' | 'request'>;
  * can print the checkpoint that it plays. So its text is for the principal who asked, for those who may use all of the checkpoints anyway, and
  * for operators.
  */
-export async function readableTo(
+export async function findReadable(
   caller: Caller,
   evaluations: readonly Looked[],
   use: Pick<CheckpointUse, 'usable'>,
@@ -22,7 +22,7 @@ export async function readableTo(
   const asked = evaluations.flatMap(({ id, request }) => {
     // What another version of Muster has accepted names checkpoints that cannot be told.
     const order = readable.has(id) ? undefined : orderSchema.safeParse(request).data;
-    return order ? [{ id, checkpoints: checkpointsOf(order) }] : [];
+    return order ? [{ id, checkpoints: listCheckpoints(order) }] : [];
   });
   if (asked.length === 0) return readable;
   const digests = asked.flatMap(({ checkpoints }) => checkpoints.map(({ digest }) => digest));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { STATISTICS_VERSION } from '../../aggregation/statistics-version.ts';
 import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
-import { pathText } from '../../kernel/documents/path.ts';
+import { formatPath } from '../../kernel/documents/path.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
 
@@ -62,12 +62,12 @@ export type EvaluationOrder = z.infer<typeof orderSchema>;
 export type OrderedContent = z.infer<typeof contentSchema>;
 
 /** All that has to be there for it to be played. */
-export function contentsOf(order: EvaluationOrder): readonly OrderedContent[] {
-  return order.suiteFiles ? [...checkpointsOf(order), order.suiteFiles] : checkpointsOf(order);
+export function listContents(order: EvaluationOrder): readonly OrderedContent[] {
+  return order.suiteFiles ? [...listCheckpoints(order), order.suiteFiles] : listCheckpoints(order);
 }
 
 /** What the caller named: the checkpoint, or the baseline and the candidates. */
-export function checkpointsOf(order: EvaluationOrder): readonly OrderedContent[] {
+export function listCheckpoints(order: EvaluationOrder): readonly OrderedContent[] {
   switch (order.kind) {
     case 'evaluation':
       return [order.checkpoint];
@@ -77,7 +77,7 @@ export function checkpointsOf(order: EvaluationOrder): readonly OrderedContent[]
 }
 
 /** To be played, or to go on. @throws InfrastructureError `store.order` when this Muster does not know it, or would make other figures of it. */
-export function playableOrderOf(stored: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
+export function parsePlayableOrder(stored: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
   const order = orderOf(stored);
   if (order.statistics === STATISTICS_VERSION) return order;
   throw new InfrastructureError(
@@ -98,7 +98,7 @@ export function orderOf({ id, request }: Pick<StoredEvaluation, 'id' | 'request'
 
 /** Of a document that a program wrote: which fields are not what was expected. */
 function problemsInOneLine(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) => `${pathText(path.map(asKey))}: ${message}`).join('; ');
+  return error.issues.map(({ path, message }) => `${formatPath(path.map(asKey))}: ${message}`).join('; ');
 }
 
 function asKey(part: PropertyKey): string | number {

@@ -1,8 +1,8 @@
 import type { Question } from '../../evaluation-store/answer-cache.ts';
 import { partitionOf } from '../../evaluation-store/cache-key.ts';
-import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { contentsOf, type EvaluationOrder } from './evaluation-order.ts';
+import { listContents, type EvaluationOrder } from './evaluation-order.ts';
 
 /** What decides an answer beside what was ordered. */
 export interface QuestionContext {
@@ -16,11 +16,21 @@ export interface QuestionContext {
 }
 
 /** Where checkpoints come from, and by when the answer is wanted, has no part in it; who asks has one where code runs. */
-export function questionOf(order: EvaluationOrder, { template, version, runs, principal }: QuestionContext): Question {
+export function buildQuestion(order: EvaluationOrder, { template, version, runs, principal }: QuestionContext): Question {
   const { kind, suite, suiteDigest, statistics } = order;
-  const contents = contentsOf(order).map(({ digest }) => digest);
+  const contents = listContents(order).map(({ digest }) => digest);
   const terms = order.kind === 'comparison' ? order.terms : undefined;
-  return digestOf(
-    canonicalJson({ kind, suite, suiteDigest, contents, terms, statistics, template, version, partition: partitionOf(runs, principal) }),
+  return digestBytes(
+    formatCanonicalJson({
+      kind,
+      suite,
+      suiteDigest,
+      contents,
+      terms,
+      statistics,
+      template,
+      version,
+      partition: partitionOf(runs, principal),
+    }),
   );
 }

@@ -39,7 +39,7 @@ const comparisonFiguresSchema = z.strictObject({
 export const runningFiguresSchema = z.discriminatedUnion('kind', [evaluationFiguresSchema, comparisonFiguresSchema]);
 export type RunningFigures = z.infer<typeof runningFiguresSchema>;
 
-export function evaluationFigures(progress: Progress): RunningFigures {
+export function toEvaluationFigures(progress: Progress): RunningFigures {
   const { episodes, mean, halfWidth, target } = progress.statistics;
   return {
     kind: 'evaluation',
@@ -51,7 +51,7 @@ export function evaluationFigures(progress: Progress): RunningFigures {
   };
 }
 
-export function comparisonFigures(progress: Progress<RunningComparison>): RunningFigures {
+export function toComparisonFigures(progress: Progress<RunningComparison>): RunningFigures {
   const { episodes, pairs, candidates } = progress.statistics;
   return {
     kind: 'comparison',

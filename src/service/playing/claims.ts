@@ -22,7 +22,7 @@ const MOST_OVER = 2;
  * same (a principal that plays nothing has nothing as urgent): a batch of thousands keeps neither another caller waiting nor its own
  * caller's urgent evaluation. Sandboxes are shared out between all that have begun, so this costs memory alone.
  */
-export function claimsToMake({ slots, active, claimable }: ClaimsState): readonly EvaluationId[] {
+export function planClaims({ slots, active, claimable }: ClaimsState): readonly EvaluationId[] {
   const playing = [...active];
   const chosen: EvaluationId[] = [];
   const queues = Map.groupBy(claimable, ({ principal }) => principal);

@@ -1,4 +1,4 @@
-import { episodesAllowed, type Quota } from '../access/quota.ts';
+import { countAllowedEpisodes, type Quota } from '../access/quota.ts';
 
 /** What a principal may have played at the same time. */
 export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisodes'>;
@@ -25,7 +25,7 @@ export class EpisodeBounds {
   /** @param here slots that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
   most(principal: string, here: number, wanted: number): number {
     const elsewhere = (this.#played.get(principal) ?? 0) - here;
-    return episodesAllowed(this.#quotaOf(principal), elsewhere, wanted);
+    return countAllowedEpisodes(this.#quotaOf(principal), elsewhere, wanted);
   }
 
   /** Quotas are others by now. */

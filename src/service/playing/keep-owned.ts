@@ -1,6 +1,6 @@
 import { OwnershipLostError, type Ownership, type Ownerships } from '../../evaluation-store/ownership.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 
 export interface OwnedOptions {
@@ -28,7 +28,7 @@ export function keepOwned(ownership: Ownership, { ownerships, clock, log, millis
     } catch (error) {
       if (isOver) return;
       if (error instanceof OwnershipLostError) return onLost();
-      log.warn({ evaluation: ownership.evaluation, error: messageOf(error) }, 'an ownership could not be renewed');
+      log.warn({ evaluation: ownership.evaluation, error: getMessage(error) }, 'an ownership could not be renewed');
     }
     timer = later();
   }

@@ -2,7 +2,7 @@ import type { EvaluationCourse, Report } from '../../evaluation-store/evaluation
 import type { NewEvent } from '../../evaluation-store/event-log.ts';
 import { OwnershipLostError, type Ownership } from '../../evaluation-store/ownership.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { RunningFigures } from '../orders/running-figures.ts';
 
@@ -108,7 +108,7 @@ export class Reporter implements AsyncDisposable {
       // With the next ones, or the end.
       this.#latest ??= running;
       this.#verdicts = [...verdicts, ...this.#verdicts];
-      log.warn({ evaluation: ownership.evaluation, error: messageOf(error) }, 'running figures could not be stored');
+      log.warn({ evaluation: ownership.evaluation, error: getMessage(error) }, 'running figures could not be stored');
     }
   }
 

@@ -6,7 +6,7 @@ import { OwnershipLostError, type Ownership } from '../../evaluation-store/owner
 import { cacheKey } from '../../evaluation-store/cache-key.ts';
 import { StoredJournal } from '../../evaluation-store/stored-journal.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf, MusterError } from '../../kernel/errors.ts';
+import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
 import { partialComparisonOf } from '../../orchestrator/compare.ts';
@@ -14,8 +14,8 @@ import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
 import { createConclusion } from '../orders/concluded.ts';
-import { playableOrderOf, type EvaluationOrder } from '../orders/evaluation-order.ts';
-import { answeredQuestion } from '../acceptance/repetition.ts';
+import { parsePlayableOrder, type EvaluationOrder } from '../orders/evaluation-order.ts';
+import { getAnsweredQuestion } from '../acceptance/repetition.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from '../orders/player.ts';
@@ -77,7 +77,7 @@ export class RunningEvaluation {
       }
     } catch (error) {
       const isLost = error instanceof OwnershipLostError;
-      log.warn({ evaluation, error: messageOf(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
+      log.warn({ evaluation, error: getMessage(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
     } finally {
       this.#options.onNews('end');
     }
@@ -112,7 +112,7 @@ export class RunningEvaluation {
   /** What cannot be read will not be readable the next time either. */
   #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
     try {
-      return playableOrderOf(stored);
+      return parsePlayableOrder(stored);
     } catch (error) {
       if (error instanceof MusterError) return { state: 'failed', failure: failureOf(error), webhooks: [] };
       throw error;
@@ -144,7 +144,7 @@ export class RunningEvaluation {
       await turns.next();
       return answer.partial && this.#stop.reason !== undefined
         ? this.#concludeStopped(order, answer)
-        : this.#conclude(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, principal, answer) });
+        : this.#conclude(order, { state: 'finished', summary: answer, question: getAnsweredQuestion(player, order, principal, answer) });
     } catch (error) {
       return this.#concludeFailed(order, error);
     }
@@ -195,7 +195,7 @@ export class RunningEvaluation {
     if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
     if (this.#stop.reason !== undefined) return this.#concludeStopped(order, partialOf(error));
     const { evaluation } = this.#ownership;
-    this.#options.log.warn({ evaluation, error: messageOf(error) }, 'the evaluation failed');
+    this.#options.log.warn({ evaluation, error: getMessage(error) }, 'the evaluation failed');
     // What made every episode fail may be mended outside of suite and checkpoint: who asks again is not answered with these.
     const withheld = error instanceof AllFailedError;
     return this.#conclude(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error), withheld });
@@ -228,5 +228,5 @@ function partialOf(error: unknown): Answer | undefined {
 
 function failureOf(error: unknown): EvaluationFailure {
   if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
-  return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${messageOf(error)}` };
+  return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${getMessage(error)}` };
 }

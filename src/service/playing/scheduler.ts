@@ -3,11 +3,11 @@ import type { Claimable } from '../../evaluation-store/ownership.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { withTimeout } from '../../kernel/deadline.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { EvaluationId, OwnerId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
-import { claimsToMake } from './claims.ts';
+import { planClaims } from './claims.ts';
 import type { News } from './news.ts';
 import { RunningEvaluation } from './running-evaluation.ts';
 import type { Slots } from './slots.ts';
@@ -105,7 +105,7 @@ export class Scheduler {
     try {
       await withTimeout(this.#options.clock, milliseconds, ended, late);
     } catch (error) {
-      this.#options.log.info({ evaluations: this.#playing.size }, `${messageOf(error)}; they are given back for the next Muster`);
+      this.#options.log.info({ evaluations: this.#playing.size }, `${getMessage(error)}; they are given back for the next Muster`);
       for (const { performance } of this.#playing.values()) performance.stop('drained');
       await ended;
     }
@@ -117,13 +117,13 @@ export class Scheduler {
       const claimable = await store.ownerships.claimable(SEEN_PER_SLOT * config.slots);
       const free = claimable.filter(({ id }) => !this.#playing.has(id));
       const byId = new Map(free.map((each) => [each.id, each]));
-      for (const id of claimsToMake({ slots: config.slots, active: this.playing, claimable: free })) {
+      for (const id of planClaims({ slots: config.slots, active: this.playing, claimable: free })) {
         const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);
         const claimed = byId.get(id);
         if (ownership && claimed) this.#play(claimed, (options) => new RunningEvaluation(ownership, options));
       }
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'could not look for evaluations to play');
+      log.warn({ error: getMessage(error) }, 'could not look for evaluations to play');
     }
   }
 

@@ -1,6 +1,6 @@
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Chore } from './chore.ts';
 
@@ -47,7 +47,7 @@ export class Retention {
       for (let forgotten = AT_A_TIME; !closing.aborted && forgotten === AT_A_TIME;)
         forgotten = await store.evaluations.forgetEnded(before, AT_A_TIME);
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'old evaluations could not be forgotten');
+      log.warn({ error: getMessage(error) }, 'old evaluations could not be forgotten');
     }
   }
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { WebhookDelivery, WebhookOutbox } from '../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 
 /** Sends one HTTP request. */
@@ -105,7 +105,7 @@ export class WebhookDeliverer {
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'webhooks could not be looked up');
+      log.warn({ error: getMessage(error) }, 'webhooks could not be looked up');
       return LOOK_AGAIN_MILLISECONDS;
     }
   }
@@ -120,7 +120,7 @@ export class WebhookDeliverer {
   #begin(delivery: WebhookDelivery): void {
     const { log } = this.#options;
     const sent = this.#send(delivery)
-      .catch((error: unknown) => log.warn({ webhook: delivery.id, error: messageOf(error) }, 'what came of a webhook could not be kept'))
+      .catch((error: unknown) => log.warn({ webhook: delivery.id, error: getMessage(error) }, 'what came of a webhook could not be kept'))
       .finally(() => {
         this.#underWay.delete(delivery);
         this.look();
@@ -156,7 +156,7 @@ export class WebhookDeliverer {
       // 410 Gone: the receiver will never take it.
       return { text: `it was answered with ${status}`, isFinal: status === 410 };
     } catch (error) {
-      return { text: messageOf(error), isFinal: error instanceof InputError };
+      return { text: getMessage(error), isFinal: error instanceof InputError };
     }
   }
 }

@@ -19,7 +19,7 @@ export interface FoundCheckpoint {
 const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
 
 /** @param marker name of a file in a checkpoint's directory; beside a checkpoint of one file it follows the file's own name and a dot. */
-export function checkpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {
+export function findCheckpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {
   const byName = Map.groupBy(files, ({ path }) => path.split('/', 1)[0] ?? path);
   return [...byName].flatMap(([name, below]): readonly FoundCheckpoint[] => {
     if (!below.some(({ path }) => WEIGHTS.test(path) || path === `${name}/muster.json`)) return [];
@@ -32,7 +32,7 @@ export function checkpointsIn(files: readonly ListedFile[], marker: string | und
 }
 
 /** The newest first: `step-1000` is after `step-900`, as people count. */
-export function newestFirst(checkpoints: readonly FoundCheckpoint[]): readonly FoundCheckpoint[] {
+export function sortNewestFirst(checkpoints: readonly FoundCheckpoint[]): readonly FoundCheckpoint[] {
   return checkpoints.toSorted((a, b) => compareNames(b.name, a.name));
 }
 

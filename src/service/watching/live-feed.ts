@@ -1,7 +1,7 @@
 import type { EvaluationCatalogue } from '../../evaluation-store/evaluation-catalogue.ts';
 import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { getMessage } from '../../kernel/errors.ts';
 import type { EvaluationId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Listener, type News } from '../playing/news.ts';
@@ -106,7 +106,7 @@ export class LiveFeed {
       rows = await this.#readChanged();
     } catch (error) {
       // What could not be read stays among the changed ones.
-      this.#options.log.warn({ error: messageOf(error) }, 'changes of evaluations could not be read for open pages');
+      this.#options.log.warn({ error: getMessage(error) }, 'changes of evaluations could not be read for open pages');
     }
     for (const reader of this.#readers) reader.put(rows, running);
   }

@@ -2,11 +2,11 @@ import { sleep, type Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import { CheckpointChangedError, type CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { BegunEvaluations } from './begun-evaluations.ts';
-import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
+import { findCheckpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
 import { QuietTime } from './quiet-time.ts';
 import type { WatchEvent } from './watch-event.ts';
-import { following, planWatch, type StalePolicy } from './watch-plan.ts';
-import { isSettled, standing, addSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
+import { chooseFollowing, planWatch, type StalePolicy } from './watch-plan.ts';
+import { isSettled, judgeStanding, addSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
   /** Of the run's directory: an absolute path, gs:// or s3://. */
@@ -115,7 +115,7 @@ export class RunWatch {
     try {
       const { kind, files } = await source.list(this.#terms.uri, { signal, maxFiles });
       this.#failedLooks = 0;
-      if (kind === 'directory') return checkpointsIn(files, this.#terms.marker);
+      if (kind === 'directory') return findCheckpointsIn(files, this.#terms.marker);
     } catch (error) {
       signal.throwIfAborted();
       if (!this.#terms.once && error instanceof InputError && error.code === 'checkpoint.missing')
@@ -146,7 +146,7 @@ export class RunWatch {
       const score = await this.#begun.evaluate(checkpoint, newer.signal);
       newer.signal.throwIfAborted();
       this.#failedEvaluations = 0;
-      const stands = standing(this.#record.best, score);
+      const stands = judgeStanding(this.#record.best, score);
       if (stands === 'first' || stands === 'better') this.#record = { ...this.#record, best: score };
       await this.#settle({ event: 'evaluated', name, score, standing: stands, best: this.#record.best ?? score }, checkpoint, signal);
       await this.#point(signal);
@@ -166,7 +166,7 @@ export class RunWatch {
       while (!overtaken.signal.aborted) {
         await sleep(this.#ports.clock, this.#terms.everyMs, signal);
         const complete = this.#quiet.look(await this.#look(signal), this.#ports.clock.now());
-        const next = following(this.#record, complete, checkpoint, this.#terms.stale);
+        const next = chooseFollowing(this.#record, complete, checkpoint, this.#terms.stale);
         if (next && this.#terms.stale === 'cancel') overtaken.abort(new Overtaken(next.name));
         else if (next) await this.#begun.prepare(next);
       }

@@ -1,4 +1,4 @@
-import { compareNames, newestFirst, type FoundCheckpoint } from './found-checkpoints.ts';
+import { compareNames, sortNewestFirst, type FoundCheckpoint } from './found-checkpoints.ts';
 import { isSettled, type WatchRecord } from './watch-record.ts';
 
 /**
@@ -16,7 +16,7 @@ export interface WatchPlan {
 
 /** @param complete checkpoints whose writers are done. */
 export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoint[], policy: StalePolicy): WatchPlan {
-  const [newest, ...older] = newestFirst(complete.filter((checkpoint) => !isSettled(record, checkpoint)));
+  const [newest, ...older] = sortNewestFirst(complete.filter((checkpoint) => !isSettled(record, checkpoint)));
   if (newest === undefined) return { next: undefined, stale: [] };
   switch (policy) {
     case 'evaluate':
@@ -30,19 +30,19 @@ export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoin
 }
 
 /** The one whose turn comes after the present one, as things stand; undefined while there is none. */
-export function following(
+export function chooseFollowing(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],
   present: FoundCheckpoint,
   policy: StalePolicy,
 ): FoundCheckpoint | undefined {
-  if (policy !== 'evaluate') return overtaking(record, complete, present);
+  if (policy !== 'evaluate') return chooseOvertaking(record, complete, present);
   const others = complete.filter(({ name, fingerprint }) => name !== present.name || fingerprint !== present.fingerprint);
   return planWatch(record, others, policy).next;
 }
 
 /** The one for which the present one is to be given up, which may be what stands under its name by now; undefined while there is none. */
-export function overtaking(
+export function chooseOvertaking(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],
   present: FoundCheckpoint,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ranking } from '../../aggregation/ranking.ts';
+import { rankContenders } from '../../aggregation/ranking.ts';
 import { summarySchema, type Summary } from '../../orchestrator/results/summary.ts';
 import type { FoundCheckpoint } from './found-checkpoints.ts';
 
@@ -53,9 +53,9 @@ export interface WatchMemory {
 export type Standing = 'first' | 'better' | 'worse' | 'undecided';
 
 /** By their intervals: a checkpoint is better when its own lies above the best one's. Nothing takes the best one's place by luck alone. */
-export function standing(best: Score | null, fresh: Score): Standing {
+export function judgeStanding(best: Score | null, fresh: Score): Standing {
   if (best === null) return 'first';
-  const place = ranking([fresh, best]).places.find(({ contender }) => contender === 0);
+  const place = rankContenders([fresh, best]).places.find(({ contender }) => contender === 0);
   if (place?.worst === 1) return 'better';
   return place?.best === 2 ? 'worse' : 'undecided';
 }

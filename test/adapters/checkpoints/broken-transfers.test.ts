@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import type { CheckpointSource, ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoint-store.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
@@ -145,7 +145,7 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       );
       expect([...(await readdir(join(scratch.path, 'objects'))), ...(await readdir(join(scratch.path, 'incoming')))]).toEqual([]);
       fixture.proxy.spoil(() => FINE);
-      expect((await store.add(fixture.source, uri, signal)).digest).toBe(digestOf(WEIGHTS));
+      expect((await store.add(fixture.source, uri, signal)).digest).toBe(digestBytes(WEIGHTS));
     });
 
     it('a connection that trickles to a halt is given up after a minute, and gone on with', async () => {

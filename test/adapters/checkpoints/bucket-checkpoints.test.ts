@@ -4,7 +4,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../../src/adapters/checkpoints/filesystem.ts';
 import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import type { CheckpointSource } from '../../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoint-store.ts';
@@ -61,7 +61,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
       for (const uri of [bucket.uri('run/policy.bin'), bucket.uri('run/policy.bin')]) await store.add(source, uri, signal);
       expect(read).toEqual(['policy.bin']);
       await bucket.put('run/policy.bin', WEIGHTS.toReversed());
-      expect((await store.add(source, bucket.uri('run/policy.bin'), signal)).digest).toBe(digestOf(WEIGHTS.toReversed()));
+      expect((await store.add(source, bucket.uri('run/policy.bin'), signal)).digest).toBe(digestBytes(WEIGHTS.toReversed()));
       expect(read).toEqual(['policy.bin', 'policy.bin']);
     });
 
@@ -78,7 +78,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
       await expect(store.add(source, bucket.uri('run/policy.bin'), signal)).rejects.toMatchObject({ code: 'store.full' });
       full.mockRestore();
       expect([await kept(scratch, 'incoming'), await kept(scratch, 'objects')]).toEqual([[], []]);
-      expect((await store.add(source, bucket.uri('run/policy.bin'), signal)).digest).toBe(digestOf(WEIGHTS));
+      expect((await store.add(source, bucket.uri('run/policy.bin'), signal)).digest).toBe(digestBytes(WEIGHTS));
     });
 
     it('is one object, and whole for everybody, when several Musters bring it at once, from here and there', async () => {
@@ -93,7 +93,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
           store.add(i % 2 === 0 ? source : filesystemSource, i % 2 === 0 ? bucket.uri('run/policy.bin') : path, signal),
         ),
       );
-      expect(new Set(brought.map(({ digest }) => digest))).toEqual(new Set([digestOf(WEIGHTS)]));
+      expect(new Set(brought.map(({ digest }) => digest))).toEqual(new Set([digestBytes(WEIGHTS)]));
       expect([await kept(scratch, 'incoming'), (await kept(scratch, 'objects')).length]).toEqual([[], 1]);
       expect(await stores[0]?.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
     });

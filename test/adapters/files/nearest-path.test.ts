@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { suggestingNearest } from '../../../src/adapters/files/nearest-path.ts';
+import { suggestNearest } from '../../../src/adapters/files/nearest-path.ts';
 import { InputError } from '../../../src/kernel/errors.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 
@@ -9,7 +9,7 @@ async function messageFor(given: string, code = 'suite.missing'): Promise<string
   await using scratch = await ScratchDirectory.make();
   await mkdir(`${scratch.path}/examples`);
   for (const file of ['suite.yaml', 'examples/game.yaml']) await writeFile(`${scratch.path}/${file}`, '');
-  const missing = suggestingNearest(`${scratch.path}/${given}`, () => Promise.reject(new InputError(code, 'it does not exist')));
+  const missing = suggestNearest(`${scratch.path}/${given}`, () => Promise.reject(new InputError(code, 'it does not exist')));
   return await missing.then(
     () => 'no error',
     (error: unknown) => String(error).replaceAll(scratch.path, '…'),

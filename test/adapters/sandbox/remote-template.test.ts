@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import { remoteTemplate } from '../../../src/adapters/sandbox/remote/remote-template.ts';
+import { createRemoteTemplate } from '../../../src/adapters/sandbox/remote/remote-template.ts';
 import { loadConfig } from '../../../src/app/configuration.ts';
 
 const { local } = loadConfig({ environment: { HOME: '/' } }).templates;
 if (!local) throw new Error('the defaults have a template "local"');
 
 test('a template that leaves out what speaks of this machine is had elsewhere, with the interpreter that is there', () => {
-  const { command, mounts } = remoteTemplate('cloud', local, '/opt/python');
+  const { command, mounts } = createRemoteTemplate('cloud', local, '/opt/python');
   expect(command.slice(0, 3)).toEqual(['/opt/python', '-I', '/muster/runner']);
   expect(command).toContain('gymnasium');
   expect(mounts).toEqual([]);
 });
 
 test('a runner of one’s own is taken as it is', () => {
-  expect(remoteTemplate('cloud', { ...local, command: ['my-runner', '--fast'] }, 'python3').command).toEqual(['my-runner', '--fast']);
+  expect(createRemoteTemplate('cloud', { ...local, command: ['my-runner', '--fast'] }, 'python3').command).toEqual(['my-runner', '--fast']);
 });
 
 test.each([
@@ -22,7 +22,7 @@ test.each([
   ['mounts', { mounts: [{ source: '/data', target: '/data' }] }, '[]'],
   ['network', { network: 'host' }, 'none'],
 ] as const)('%s of this machine is refused, and the message says what to set', (setting, changes, neutral) => {
-  expect(() => remoteTemplate('cloud', { ...local, ...changes }, 'python3')).toThrow(
+  expect(() => createRemoteTemplate('cloud', { ...local, ...changes }, 'python3')).toThrow(
     new RegExp(`templates\\.cloud\\.${setting} .* set it to ${RegExp.escape(neutral)} `),
   );
 });

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/adapters/store/sql/schema/database.ts';
-import { statement } from '../../../src/adapters/store/sql/schema/database.ts';
+import { toStep } from '../../../src/adapters/store/sql/schema/database.ts';
 import { migrate } from '../../../src/adapters/store/sql/schema/migrate.ts';
 import { MIGRATIONS } from '../../../src/adapters/store/sql/schema/migrations.ts';
 import { sql } from '../../../src/adapters/store/sql/schema/statement.ts';
-import { sqlEvaluationStore } from '../../../src/adapters/store/sql/sql-evaluation-store.ts';
+import { openSqlEvaluationStore } from '../../../src/adapters/store/sql/sql-evaluation-store.ts';
 import { PostgresDatabase } from '../../../src/adapters/store/postgres/postgres-database.ts';
 import { SqliteDatabase } from '../../../src/adapters/store/sqlite/sqlite-database.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import type { Digest } from '../../../src/kernel/ids.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
@@ -34,13 +34,13 @@ const OPENINGS = {
     stack.use(await PostgresDatabase.open(await server.newDatabase(), 'it')),
 };
 
-const SENT = digestOf('sent file');
-const READ = digestOf('file read by its URI');
-const DIRECTORY = digestOf('sent directory');
-const PART = digestOf('file of the directory');
-const FOREIGN = digestOf('known by its digest alone');
-const HALF = digestOf('directory of which one file is foreign');
-const SUITE = digestOf('modules of a suite');
+const SENT = digestBytes('sent file');
+const READ = digestBytes('file read by its URI');
+const DIRECTORY = digestBytes('sent directory');
+const PART = digestBytes('file of the directory');
+const FOREIGN = digestBytes('known by its digest alone');
+const HALF = digestBytes('directory of which one file is foreign');
+const SUITE = digestBytes('modules of a suite');
 
 function content(uri: string, digest: Digest, files: readonly Digest[] = [digest]): object {
   const kind = files[0] === digest ? 'file' : 'directory';
@@ -68,7 +68,7 @@ const REQUESTS: readonly (readonly [principal: string, request: object])[] = [
 async function fill(database: Database): Promise<void> {
   for (const [i, [principal, request]] of REQUESTS.entries())
     await database.transact([
-      statement(
+      toStep(
         sql`INSERT INTO evaluations (id, principal, suite, labels, priority, request, state, created_at, events)
             VALUES (${`ev-${i}`}, ${principal}, 'fixture', '{}', 0, ${JSON.stringify(request)}, 'finished', 1, 1)`,
       ),
@@ -78,13 +78,11 @@ async function fill(database: Database): Promise<void> {
     ['trainer', PART],
     ['intruder', PART],
   ] as const)
-    await database.transact([
-      statement(sql`INSERT INTO charged_checkpoints (principal, digest, bytes) VALUES (${principal}, ${digest}, 1)`),
-    ]);
+    await database.transact([toStep(sql`INSERT INTO charged_checkpoints (principal, digest, bytes) VALUES (${principal}, ${digest}, 1)`)]);
   const first = sql`(SELECT key FROM evaluations WHERE id = 'ev-0')`;
   await database.transact([
-    statement(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES ('sha256:0', ${first}, 0)`),
-    statement(sql`INSERT INTO answers (question, evaluation) VALUES ('sha256:0', ${first})`),
+    toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES ('sha256:0', ${first}, 0)`),
+    toStep(sql`INSERT INTO answers (question, evaluation) VALUES ('sha256:0', ${first})`),
   ]);
 }
 
@@ -95,7 +93,7 @@ describe.each(Object.entries(OPENINGS))('a database of %s that was used before r
     await migrate(database, 'it', systemClock, MIGRATIONS.slice(0, BEFORE_RIGHTS));
     await fill(database);
     await migrate(database, 'it', systemClock);
-    const { rights } = await sqlEvaluationStore(database, systemClock);
+    const { rights } = await openSqlEvaluationStore(database, systemClock);
     const all = [SENT, READ, DIRECTORY, PART, FOREIGN, HALF, SUITE];
     const of = async (principal: string): Promise<ReadonlySet<Digest>> => new Set((await rights.usable(principal, all)).keys());
     expect((await rights.usable('trainer', [DIRECTORY])).get(DIRECTORY)).toEqual({ kind: 'directory', name: undefined });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAction } from '../../../src/agents/actions/action.ts';
-import { ActionExecutor, misfitObservation, SHOWN_TO_AGENTS } from '../../../src/agents/actions/action-executor.ts';
+import { ActionExecutor, describeMisfit, SHOWN_TO_AGENTS } from '../../../src/agents/actions/action-executor.ts';
 import type { Observation, ObservationData } from '../../../src/agents/actions/observation.ts';
 import { ENVIRONMENT, shell, WorkspaceFixture, type WorkspaceOptions } from '../../support/workspace-fixture.ts';
 
@@ -15,7 +15,7 @@ async function agent(options?: WorkspaceOptions, output = SHOWN_TO_AGENTS) {
   const executor = new ActionExecutor(session, { workdir: '/app', environment: ENVIRONMENT, output });
   const act = async (given: unknown, seconds = 30): Promise<Observation> => {
     const read = readAction(given);
-    if (read.kind === 'misfit') return misfitObservation(read.misfit);
+    if (read.kind === 'misfit') return describeMisfit(read.misfit);
     return (await executor.perform(read.action, seconds, AbortSignal.timeout(60_000))).observation;
   };
   const data = async (given: unknown, seconds?: number): Promise<ObservationData> => (await act(given, seconds)).data;

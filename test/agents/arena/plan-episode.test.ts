@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeEvent, EpisodeLimits, EpisodeState } from '../../../src/agents/arena/episode-state.ts';
-import { newEpisode, planEpisode } from '../../../src/agents/arena/plan-episode.ts';
+import { createEpisodeState, planEpisode } from '../../../src/agents/arena/plan-episode.ts';
 
 const LIMITS: EpisodeLimits = { steps: 5, seconds: 100, bytesWritten: 1000, output: 1000, idleSeconds: 60 };
 
@@ -43,7 +43,7 @@ describe('the state of an episode', () => {
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 60 }), (happenings) => {
         const model = new Model();
-        let state: EpisodeState = planEpisode(newEpisode(0), { kind: 'opened' }, LIMITS, 0).state;
+        let state: EpisodeState = planEpisode(createEpisodeState(0), { kind: 'opened' }, LIMITS, 0).state;
         const plan = (event: EpisodeEvent, now = 1): ReturnType<typeof planEpisode> => {
           const planned = planEpisode(state, event, LIMITS, now);
           state = planned.state;
@@ -61,7 +61,7 @@ describe('the state of an episode', () => {
   });
 
   it('cannot be told what cannot happen in it', () => {
-    const ready = planEpisode(newEpisode(0), { kind: 'opened' }, LIMITS, 0).state;
+    const ready = planEpisode(createEpisodeState(0), { kind: 'opened' }, LIMITS, 0).state;
     const spent = { seconds: 1, bytesWritten: 0, output: 0 };
     expect(() => planEpisode(ready, { kind: 'answered', spent, isSubmission: false }, LIMITS, 0)).toThrow('answered cannot happen');
     expect(() => planEpisode(ready, { kind: 'opened' }, LIMITS, 0)).toThrow('opened cannot happen');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TERMS, shapedReward, type RewardComponents, type RewardTerms } from '../../../src/agents/arena/reward.ts';
+import { DEFAULT_TERMS, shapeReward, type RewardComponents, type RewardTerms } from '../../../src/agents/arena/reward.ts';
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const terms: fc.Arbitrary<RewardTerms> = fc.record({
@@ -26,12 +26,12 @@ describe('a reward', () => {
   it('lies in [0, base], is 0 for nothing done and a closed gate, and base for the solution', () => {
     fc.assert(
       fc.property(counts, shaping, terms, ([passed, total], others, weights) => {
-        const reward = shapedReward(components(passed, total, others), weights);
+        const reward = shapeReward(components(passed, total, others), weights);
         expect(reward).toBeGreaterThanOrEqual(0);
         expect(reward).toBeLessThanOrEqual(weights.base);
-        expect(shapedReward(components(0, total, others), weights)).toBe(0);
-        expect(shapedReward(components(passed, total, { ...others, gate: 0 }), weights)).toBe(0);
-        expect(shapedReward(components(total, total, {}), weights)).toBe(weights.base);
+        expect(shapeReward(components(0, total, others), weights)).toBe(0);
+        expect(shapeReward(components(passed, total, { ...others, gate: 0 }), weights)).toBe(0);
+        expect(shapeReward(components(total, total, {}), weights)).toBe(weights.base);
       }),
     );
   });
@@ -40,9 +40,9 @@ describe('a reward', () => {
     fc.assert(
       fc.property(counts, shaping, terms, ([passed, total], some, weights) => {
         const pure = (weights.base * passed) / total;
-        const shaped = shapedReward(components(passed, total, some), weights);
+        const shaped = shapeReward(components(passed, total, some), weights);
         expect(Math.abs(shaped - pure)).toBeLessThan(weights.base / total / 2);
-        expect(shapedReward(components(passed, total, some), { ...weights, shaping: 'none' })).toBeCloseTo(pure, 10);
+        expect(shapeReward(components(passed, total, some), { ...weights, shaping: 'none' })).toBeCloseTo(pure, 10);
       }),
     );
   });
@@ -51,21 +51,18 @@ describe('a reward', () => {
     fc.assert(
       fc.property(counts, shaping, shaping, terms, ([passed, total], some, others, weights) => {
         fc.pre(passed < total);
-        const fewer = shapedReward(components(passed, total, some), weights);
-        expect(shapedReward(components(passed + 1, total, some), weights)).toBeGreaterThan(fewer);
-        expect(shapedReward(components(passed + 1, total, others), weights)).toBeGreaterThan(fewer);
+        const fewer = shapeReward(components(passed, total, some), weights);
+        expect(shapeReward(components(passed + 1, total, some), weights)).toBeGreaterThan(fewer);
+        expect(shapeReward(components(passed + 1, total, others), weights)).toBeGreaterThan(fewer);
       }),
     );
   });
 
   it('has the values of the formula', () => {
-    expect(shapedReward(components(3, 4, {}), DEFAULT_TERMS)).toBe(0.75);
+    expect(shapeReward(components(3, 4, {}), DEFAULT_TERMS)).toBe(0.75);
     // A seventh of a quarter is less than five hundredths.
-    expect(shapedReward(components(3, 4, { errors: 1 }), DEFAULT_TERMS)).toBeCloseTo(0.75 - 1 / 28, 12);
-    expect(shapedReward(components(1, 1, { style: -0.5, time: 0.2, errors: 0.1 }), DEFAULT_TERMS)).toBeCloseTo(
-      1 - 0.025 - 0.01 - 0.005,
-      12,
-    );
-    expect(shapedReward(components(1, 1, { style: 1 }), { ...DEFAULT_TERMS, base: 2 })).toBe(2);
+    expect(shapeReward(components(3, 4, { errors: 1 }), DEFAULT_TERMS)).toBeCloseTo(0.75 - 1 / 28, 12);
+    expect(shapeReward(components(1, 1, { style: -0.5, time: 0.2, errors: 0.1 }), DEFAULT_TERMS)).toBeCloseTo(1 - 0.025 - 0.01 - 0.005, 12);
+    expect(shapeReward(components(1, 1, { style: 1 }), { ...DEFAULT_TERMS, base: 2 })).toBe(2);
   });
 });

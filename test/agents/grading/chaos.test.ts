@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
-import { withoutMeasurements } from '../../../src/agents/verification/verdict.ts';
+import { omitMeasurements } from '../../../src/agents/verification/verdict.ts';
 import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
 import type { OpenTask } from '../../../src/app/grading/task-grader.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -27,7 +27,7 @@ async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, 
   const submission = { files, problem: undefined };
   const context = { sandboxes, clock: systemClock };
   const verdict = await takeVerdict({ task, step, content, submission, seed }, context, AbortSignal.timeout(120_000));
-  return JSON.stringify(withoutMeasurements(verdict));
+  return JSON.stringify(omitMeasurements(verdict));
 }
 
 describe('verdicts of many submissions', () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elfSymbols } from '../../../src/agents/grading/measures/elf-symbols.ts';
-import { kernelResources } from '../../../src/agents/grading/measures/kernel-resources.ts';
+import { readElfSymbols } from '../../../src/agents/grading/measures/elf-symbols.ts';
+import { readKernelResources } from '../../../src/agents/grading/measures/kernel-resources.ts';
 import type { CommandResult } from '../../../src/agents/workspace/command.ts';
 
 /** In the form that NVIDIA documents for `nvcc -Xptxas -v`; written by hand, because there is no such compiler here. */
@@ -44,14 +44,14 @@ describe('what a compiler for GPUs prints', () => {
       2048,
     ],
   ])('says the most that a kernel takes', (text, registers, shared) => {
-    expect(kernelResources('registers', compiled(text)).count).toBe(registers);
-    expect(kernelResources('sharedMemoryBytes', compiled(text)).count).toBe(shared);
+    expect(readKernelResources('registers', compiled(text)).count).toBe(registers);
+    expect(readKernelResources('sharedMemoryBytes', compiled(text)).count).toBe(shared);
   });
 
   it('says nothing where it is cut off, where it names no kernel, and where nothing was compiled', () => {
-    expect(kernelResources('registers', compiled(PTXAS, PTXAS.length + 1)).reason).toContain('more than is read');
-    expect(kernelResources('sharedMemoryBytes', compiled('done\n')).reason).toContain('no resources of a kernel');
-    expect(kernelResources('registers', undefined).reason).toBe('nothing was compiled');
+    expect(readKernelResources('registers', compiled(PTXAS, PTXAS.length + 1)).reason).toContain('more than is read');
+    expect(readKernelResources('sharedMemoryBytes', compiled('done\n')).reason).toContain('no resources of a kernel');
+    expect(readKernelResources('registers', undefined).reason).toBe('nothing was compiled');
   });
 });
 
@@ -60,10 +60,10 @@ describe('the symbols of any bytes', () => {
     const header = Buffer.from('7f454c4602010100', 'hex');
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 4096 }), (bytes) => {
-        const found = elfSymbols(Buffer.concat([header, bytes]));
+        const found = readElfSymbols(Buffer.concat([header, bytes]));
         expect(found === undefined || found.size >= 0).toBe(true);
       }),
     );
-    expect(elfSymbols(Buffer.from('#!/bin/sh\n'))).toBeUndefined();
+    expect(readElfSymbols(Buffer.from('#!/bin/sh\n'))).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { mkfifo } from './special-files.ts';
 import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withoutMeasurements } from '../../../src/agents/verification/verdict.ts';
+import { omitMeasurements } from '../../../src/agents/verification/verdict.ts';
 import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -65,7 +65,7 @@ describe('a task with cases', () => {
     const runs = executed && 'cases' in executed && executed.stage === 'execute' ? executed.cases.map((one) => one.runs.length) : [];
     expect(runs.toSorted((a, b) => a - b)).toEqual([1, 1, 1, 2]);
     const again = await fixture.verdict(task, solution, { seed: first.seed });
-    expect(withoutMeasurements(again.verdict)).toEqual(withoutMeasurements(first.verdict));
+    expect(omitMeasurements(again.verdict)).toEqual(omitMeasurements(first.verdict));
     expect((await fixture.verdict(task, {})).verdict).toMatchObject({ reward: 0, problem: null });
   });
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { verifierDigest } from '../../../src/agents/tasks/task-digest.ts';
+import { digestVerifier } from '../../../src/agents/tasks/task-digest.ts';
 import { readTask } from '../../../src/agents/tasks/read-task.ts';
-import { InputError, messageOf } from '../../../src/kernel/errors.ts';
+import { InputError, getMessage } from '../../../src/kernel/errors.ts';
 import { caseTask, caseTaskFiles, taskDirectory } from '../../support/task-fixture.ts';
 
 function refusal(changes: Readonly<Record<string, string | undefined>>): string {
   try {
     caseTask(changes);
   } catch (error) {
-    if (error instanceof InputError) return `${error.code} ${messageOf(error)}`;
+    if (error instanceof InputError) return `${error.code} ${getMessage(error)}`;
     throw error;
   }
   return 'accepted';
@@ -81,7 +81,7 @@ describe('a task directory', () => {
 
   it('has another digest for any change of a file, and the same verifier for a change of the instruction', () => {
     const [first, again, other] = [caseTask(), caseTask(), caseTask({ 'instruction.md': 'Double it.' })];
-    const judge = ({ files, steps: [step] }: ReturnType<typeof caseTask>): string => verifierDigest({ files }, step, 1);
+    const judge = ({ files, steps: [step] }: ReturnType<typeof caseTask>): string => digestVerifier({ files }, step, 1);
     expect(again.digest).toBe(first.digest);
     expect(other.digest).not.toBe(first.digest);
     expect(judge(other)).toBe(judge(first));

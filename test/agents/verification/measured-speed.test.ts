@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isMeasured, measuredRatio, type Turn } from '../../../src/agents/verification/measured-speed.ts';
-import { ratioScore } from '../../../src/agents/verification/score.ts';
+import { isMeasured, measureRatio, type Turn } from '../../../src/agents/verification/measured-speed.ts';
+import { scoreRatio } from '../../../src/agents/verification/score.ts';
 
 const TERMS = { r0: 0.5, r1: 2, halfWidth: 0.05, pairs: 12 };
 const turn = (golden: number, candidate: number): Turn => ({ name: 'one', golden, candidate });
@@ -13,19 +13,19 @@ const turns = fc.array(
 
 describe('a measured ratio', () => {
   it('is the geometric mean of the turns, with the t-interval of their logarithms at the error of its look', () => {
-    const { ratio, low, high } = measuredRatio([turn(1, 1), turn(2, 1), turn(4, 1)]);
+    const { ratio, low, high } = measureRatio([turn(1, 1), turn(2, 1), turn(4, 1)]);
     expect(ratio).toBeCloseTo(2, 12);
     // t of 2 degrees of freedom at 1 − 0.0125 is 6.2053; the standard error of log 1, log 2 and log 4 is log 2 ÷ √3.
     expect([Math.log(low / 2), Math.log(high / 2)].map((each) => each.toFixed(3))).toEqual(['-2.483', '2.483']);
-    expect(() => measuredRatio([turn(1, 1), turn(1, 1)])).toThrow('expected at least 3');
+    expect(() => measureRatio([turn(1, 1), turn(1, 1)])).toThrow('expected at least 3');
   });
 
   it('lies in its interval, does not depend on the unit of time, and turns over with the roles', () => {
     fc.assert(
       fc.property(turns, fc.double({ min: 0.01, max: 100, noNaN: true }), (measured, unit) => {
-        const one = measuredRatio(measured);
-        const scaled = measuredRatio(measured.map(({ golden, candidate }) => turn(golden * unit, candidate * unit)));
-        const swapped = measuredRatio(measured.map(({ golden, candidate }) => turn(candidate, golden)));
+        const one = measureRatio(measured);
+        const scaled = measureRatio(measured.map(({ golden, candidate }) => turn(golden * unit, candidate * unit)));
+        const swapped = measureRatio(measured.map(({ golden, candidate }) => turn(candidate, golden)));
         expect(one.low <= one.ratio && one.ratio <= one.high).toBe(true);
         expect(Math.log(scaled.ratio)).toBeCloseTo(Math.log(one.ratio), 6);
         expect(Math.log(swapped.low)).toBeCloseTo(-Math.log(one.high), 6);
@@ -48,8 +48,8 @@ describe('measuring', () => {
     fc.assert(
       fc.property(turns, (measured) => {
         if (!isMeasured(measured, { ...TERMS, pairs: 1000 })) return;
-        const { low, high } = measuredRatio(measured);
-        expect(ratioScore(high, TERMS) - ratioScore(low, TERMS)).toBeLessThanOrEqual(2 * TERMS.halfWidth);
+        const { low, high } = measureRatio(measured);
+        expect(scoreRatio(high, TERMS) - scoreRatio(low, TERMS)).toBeLessThanOrEqual(2 * TERMS.halfWidth);
       }),
     );
   });

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { parseDigest } from '../../../src/kernel/ids.ts';
 import { evidenceSchema, type CasesEvidence, type Ending, type Evidence } from '../../../src/agents/verification/evidence.ts';
 import { planStages } from '../../../src/agents/verification/plan-stages.ts';
-import { componentsOf, ratioScore, rewardOf } from '../../../src/agents/verification/score.ts';
-import { verdictOf } from '../../../src/agents/verification/verdict-of.ts';
-import { verdictSchema, withoutMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
+import { weighComponents, scoreRatio, computeReward } from '../../../src/agents/verification/score.ts';
+import { reachVerdict } from '../../../src/agents/verification/verdict-of.ts';
+import { verdictSchema, omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
 import { caseTask, stagedVerifierOf } from '../../support/task-fixture.ts';
 
 const DIGEST = parseDigest(`sha256:${'0'.repeat(64)}`);
@@ -37,7 +37,7 @@ const answered = (equal: readonly boolean[], visible = 0): readonly Evidence[] =
   ),
   compared(equal),
 ];
-const verdict = (text: string, evidence: readonly Evidence[]): Verdict => verdictOf(stagedVerifierOf(text), evidence, DIGEST);
+const verdict = (text: string, evidence: readonly Evidence[]): Verdict => reachVerdict(stagedVerifierOf(text), evidence, DIGEST);
 const peak = (value: number): Evidence => ({ stage: 'constraints', measured: [{ measure: 'peakBytes', of: null, value }] });
 const speed = (ratio: number): Evidence => ({
   stage: 'score',
@@ -115,7 +115,7 @@ describe('the plan of stages', () => {
     const [first, second] = [verdict(`${CASES}${SPEED}`, evidence), verdict(`${CASES}${SPEED}`, evidence)];
     expect(verdictSchema.parse(structuredClone(first))).toEqual(first);
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
-    expect(JSON.stringify(withoutMeasurements(first))).not.toContain('seconds');
+    expect(JSON.stringify(omitMeasurements(first))).not.toContain('seconds');
   });
 });
 
@@ -129,9 +129,9 @@ describe('the reward', () => {
   it('is in [0, 1], 0 with a closed gate or nothing right, and 1 with everything', () => {
     fc.assert(
       fc.property(weights, score, measured, measured, fc.constantFrom<(0 | 1)[]>(0, 1), (terms, correctness, fast, small, gate) => {
-        const reward = rewardOf(gate, componentsOf({ weights: terms }, { correctness, speed: fast, efficiency: small }));
-        const nothing = rewardOf(1, componentsOf({ weights: terms }, { correctness: 0, speed: fast, efficiency: small }));
-        const everything = rewardOf(1, componentsOf({ weights: terms }, { correctness: 1, speed: 1, efficiency: 1 }));
+        const reward = computeReward(gate, weighComponents({ weights: terms }, { correctness, speed: fast, efficiency: small }));
+        const nothing = computeReward(1, weighComponents({ weights: terms }, { correctness: 0, speed: fast, efficiency: small }));
+        const everything = computeReward(1, weighComponents({ weights: terms }, { correctness: 1, speed: 1, efficiency: 1 }));
         expect([reward >= 0 && reward <= 1, gate === 1 || reward === 0, nothing, everything]).toEqual([true, true, 0, 1]);
       }),
     );
@@ -142,7 +142,7 @@ describe('the reward', () => {
       fc.property(weights, score, score, measured, measured, (terms, one, other, fast, small) => {
         const [low, high] = [Math.min(one, other), Math.max(one, other)];
         const rewardAt = (correctness: number, shaped: number | undefined): number =>
-          rewardOf(1, componentsOf({ weights: terms }, { correctness, speed: shaped, efficiency: small }));
+          computeReward(1, weighComponents({ weights: terms }, { correctness, speed: shaped, efficiency: small }));
         expect(rewardAt(low, fast)).toBeLessThanOrEqual(rewardAt(high, fast));
         expect(low === high ? true : rewardAt(low, 1) <= rewardAt(high, 0)).toBe(true);
       }),
@@ -151,7 +151,7 @@ describe('the reward', () => {
 
   it('of a ratio rises from r0 to r1 by its logarithm', () => {
     const terms = { r0: 0.5, r1: 2 };
-    expect([0, Number.NaN, 0.5, 1, 2, 100, Infinity].map((ratio) => ratioScore(ratio, terms))).toEqual([0, 0, 0, 0.5, 1, 1, 1]);
+    expect([0, Number.NaN, 0.5, 1, 2, 100, Infinity].map((ratio) => scoreRatio(ratio, terms))).toEqual([0, 0, 0, 0.5, 1, 1, 1]);
   });
 
   it('counts cases that the agent was shown, but never alone', () => {
@@ -176,7 +176,7 @@ describe('the reward', () => {
 describe('a script that judges', () => {
   const verifier = caseTask({ 'muster.toml': undefined, 'tests/test.sh': 'true' }).steps[0].verifier;
   const judge = (rewardJson: string | null, rewardText: string | null): Pick<Verdict, 'reward' | 'problem'> =>
-    verdictOf(
+    reachVerdict(
       verifier,
       [ACCEPTED, { stage: 'execute', kind: 'script', ending: EXITED, rewardJson, rewardText, output: '', seconds: 1 }],
       DIGEST,

@@ -6,8 +6,8 @@ import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
 import type { Finding, HealthCheck } from '../../../src/kernel/health-check.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from '../../../src/app/doctor/machine-checks.ts';
-import { providerCheck } from '../../../src/adapters/sandbox/capability-checks.ts';
-import { sandboxChecks, type SandboxCapabilities } from '../../../src/adapters/sandbox/bubblewrap/checks.ts';
+import { createProviderCheck } from '../../../src/adapters/sandbox/capability-checks.ts';
+import { createSandboxChecks, type SandboxCapabilities } from '../../../src/adapters/sandbox/bubblewrap/checks.ts';
 import { pythonCheck } from '../../../src/app/doctor/sandbox-checks.ts';
 
 const signal = new AbortController().signal;
@@ -125,7 +125,7 @@ describe('checks of the sandboxes', () => {
   it('probe once for all of them', async () => {
     let probes = 0;
     const report = await run(
-      ...sandboxChecks(async () => {
+      ...createSandboxChecks(async () => {
         probes += 1;
         return capable;
       }),
@@ -141,14 +141,14 @@ describe('checks of the sandboxes', () => {
 
   it('find a machine without bubblewrap wanting, with the remedy', async () => {
     const missing = { state: 'missing', detail: 'bwrap is not installed', remedy: 'apt install bubblewrap' } as const;
-    const report = await run(...sandboxChecks(async () => ({ ...capable, bubblewrap: missing })));
+    const report = await run(...createSandboxChecks(async () => ({ ...capable, bubblewrap: missing })));
     expect(report.checks[0]).toMatchObject({ status: 'problem', found: 'bwrap is not installed', remedy: 'apt install bubblewrap' });
     expect(exitCodeOf(report)).toBe(3);
   });
 
   it('warn where sandboxes cannot be forked: they start plainly', async () => {
     const forking = { state: 'missing', detail: 'mount: permission denied', remedy: 'allow it' } as const;
-    const report = await run(...sandboxChecks(async () => ({ ...capable, forking })));
+    const report = await run(...createSandboxChecks(async () => ({ ...capable, forking })));
     expect(report.checks[2]).toMatchObject({
       name: 'forked sandboxes',
       status: 'warning',
@@ -160,7 +160,7 @@ describe('checks of the sandboxes', () => {
   it('warn, and do not forbid, where limits hold for less than the whole sandbox', async () => {
     const limits = { ...capable.limits, memory: { scope: 'process', by: 'rlimit' }, cpu: { scope: 'none', by: 'none' } } as const;
     const cgroups = { state: 'missing', detail: 'not delegated', remedy: 'delegate a group' } as const;
-    const report = await run(...sandboxChecks(async () => ({ ...capable, limits, cgroups })));
+    const report = await run(...createSandboxChecks(async () => ({ ...capable, limits, cgroups })));
     expect(report.checks[3]).toMatchObject({ status: 'warning', remedy: 'delegate a group (not delegated)' });
     expect(report.checks[3]?.found).toBe(
       'memory: rlimit, for each process only, processes: cgroup-v2, cpu: not enforced, disk: tmpfs, lifetime: timer',
@@ -170,17 +170,17 @@ describe('checks of the sandboxes', () => {
 
   it('find nothing wrong with a machine without gVisor, unless a template names it', async () => {
     const missing = async () => ({ state: 'missing', detail: 'runsc is not installed', remedy: 'apt install runsc' }) as const;
-    expect(await findingOf(providerCheck('gVisor', [], missing))).toMatchObject({
+    expect(await findingOf(createProviderCheck('gVisor', [], missing))).toMatchObject({
       status: 'ok',
       found: expect.stringContaining('no template names it'),
     });
-    expect(await findingOf(providerCheck('gVisor', ['walled'], missing))).toMatchObject({
+    expect(await findingOf(createProviderCheck('gVisor', ['walled'], missing))).toMatchObject({
       status: 'problem',
       found: 'runsc is not installed; templates that name it: walled',
       remedy: 'apt install runsc',
     });
     const there = async () => ({ state: 'available', detail: '/usr/bin/runsc on the platform systrap' }) as const;
-    expect(await findingOf(providerCheck('gVisor', ['walled'], there))).toMatchObject({
+    expect(await findingOf(createProviderCheck('gVisor', ['walled'], there))).toMatchObject({
       status: 'ok',
       found: '/usr/bin/runsc on the platform systrap',
     });

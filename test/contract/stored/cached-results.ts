@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { completed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
@@ -48,7 +48,7 @@ export const cachedResults: Readonly<Record<string, Case>> = {
 
   async 'another checkpoint’s, and those of whoever keeps to himself, are not found'({ open }) {
     await using store = await open();
-    await store.episodes.append(await running(store), { arm: 0, cacheKey: digestOf('another') }, completedRange(0, 10));
+    await store.episodes.append(await running(store), { arm: 0, cacheKey: digestBytes('another') }, completedRange(0, 10));
     await store.episodes.append(await running(store), LEG, completedRange(0, 10));
     const asking = await running(store);
     await store.cache.adopt(asking, SHARED_LEG, 0, 10);

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { EvaluationFilter } from '../../../src/evaluation-store/evaluation-catalogue.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { accepted, asked, claimed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
@@ -118,13 +118,13 @@ export const catalogue: Readonly<Record<string, Case>> = {
 
   async 'a request that is sent again with its key is the same evaluation'({ open }) {
     await using store = await open();
-    const idempotency = { key: 'retry-1', fingerprint: digestOf('body') };
+    const idempotency = { key: 'retry-1', fingerprint: digestBytes('body') };
     expect(await store.evaluations.earlier('pipeline', idempotency)).toBeUndefined();
     const evaluation = await accepted(store, {}, idempotency);
     expect(await store.evaluations.earlier('pipeline', idempotency)).toEqual({ kind: 'repeated', evaluation });
     expect(await store.evaluations.earlier('another', idempotency)).toBeUndefined();
     expect(await store.evaluations.accept(asked(), idempotency)).toEqual({ kind: 'repeated', evaluation });
-    const other = { key: 'retry-1', fingerprint: digestOf('another body') };
+    const other = { key: 'retry-1', fingerprint: digestBytes('another body') };
     expect(await store.evaluations.accept(asked(), other)).toEqual({ kind: 'conflict', evaluation });
     expect(await ids(store, {})).toEqual([evaluation.id]);
     await accepted(store, { principal: 'somebody else' }, other);
@@ -132,7 +132,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
 
   async 'of many requests with one key at a time one is accepted'({ open }) {
     await using store = await open();
-    const idempotency = { key: 'retry-1', fingerprint: digestOf('body') };
+    const idempotency = { key: 'retry-1', fingerprint: digestBytes('body') };
     const answers = await Promise.all(Array.from({ length: 12 }, () => store.evaluations.accept(asked(), idempotency)));
     expect(answers.filter(({ kind }) => kind === 'accepted')).toHaveLength(1);
     expect(new Set(answers.map(({ evaluation }) => evaluation.id)).size).toBe(1);
@@ -154,7 +154,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
 
   async 'what was over before a time is forgotten whole, the rest stays'({ open, clock }) {
     await using store = await open();
-    const idempotency = { key: 'once', fingerprint: digestOf('body') };
+    const idempotency = { key: 'once', fingerprint: digestBytes('body') };
     const old = await accepted(store, { labels: { age: 'old' } }, idempotency);
     const ownership = await claimed(store, old.id);
     await store.episodes.append(ownership, LEG, completedRange(0, 50));

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../../src/kernel/ids.ts';
 import type { Case } from '../evaluation-store.ts';
 
-const [WEIGHTS, OTHER] = [digestOf('weights'), digestOf('other weights')];
+const [WEIGHTS, OTHER] = [digestBytes('weights'), digestBytes('other weights')];
 
 async function mayUse({ rights }: EvaluationStore, principal: string, digest: Digest = WEIGHTS): Promise<boolean> {
   return (await rights.usable(principal, [digest])).has(digest);
@@ -51,7 +51,7 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
 
   async 'of very many digests those are found that the principal may use'({ open }) {
     await using store = await open();
-    const digests = Array.from({ length: 1203 }, (_, i) => digestOf(`file ${i}`));
+    const digests = Array.from({ length: 1203 }, (_, i) => digestBytes(`file ${i}`));
     const own = digests.filter((_, i) => i % 3 === 0);
     await store.rights.bring(own.map((digest) => ({ principal: 'pipeline', digest, kind: 'file', name: 'x.bin' })));
     await store.rights.bring(digests.map((digest) => ({ principal: 'researcher', digest, kind: 'file', name: 'x.bin' })));

@@ -2,11 +2,11 @@ import { expect } from 'vitest';
 import type { GivenAnswer } from '../../../src/evaluation-store/answer-cache.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { accepted, asked, BOB, claimed, completed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
-const QUESTION = digestOf('question');
+const QUESTION = digestBytes('question');
 const SUMMARY = { official: { mean: 0.5, histogram: [1, 2] }, run: { outcomes: 10 } };
 
 export const repeatedAnswers: Readonly<Record<string, Case>> = {
@@ -17,7 +17,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(await store.answers.findAnswer(QUESTION)).toEqual({ key: first.key, summary: SUMMARY });
     const second = await answered(store, { ...SUMMARY, later: true });
     expect(await store.answers.findAnswer(QUESTION)).toEqual({ key: second.key, summary: { ...SUMMARY, later: true } });
-    expect(await store.answers.findAnswer(digestOf('another'))).toBeUndefined();
+    expect(await store.answers.findAnswer(digestBytes('another'))).toBeUndefined();
   },
 
   async 'an answer that is nobody else’s is not known'({ open }) {
@@ -85,11 +85,11 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     await using store = await open();
     await answered(store);
     const answer = { given: await given(store), summary: SUMMARY, webhooks: [] };
-    const idempotency = { key: 'once', fingerprint: digestOf('body') };
+    const idempotency = { key: 'once', fingerprint: digestBytes('body') };
     const first = await store.answers.repeat(asked(), answer, idempotency);
     expect(first).toMatchObject({ kind: 'accepted' });
     expect(await store.answers.repeat(asked(), answer, idempotency)).toEqual({ ...first, kind: 'repeated' });
-    expect(await store.answers.repeat(asked(), answer, { ...idempotency, fingerprint: digestOf('other') })).toEqual({
+    expect(await store.answers.repeat(asked(), answer, { ...idempotency, fingerprint: digestBytes('other') })).toEqual({
       ...first,
       kind: 'conflict',
     });
@@ -105,7 +105,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     await store.evaluations.forgetEnded(clock.date(), 10);
     expect(await store.answers.findAnswer(QUESTION)).toBeUndefined();
     const wanted = asked({ labels: { branch: 'main' } });
-    const idempotency = { key: 'once', fingerprint: digestOf('body') };
+    const idempotency = { key: 'once', fingerprint: digestBytes('body') };
     expect(await store.answers.repeat(wanted, { given: known, summary: SUMMARY, webhooks: [] }, idempotency)).toBeUndefined();
     expect(await store.evaluations.find(wanted.id)).toBeUndefined();
     expect((await store.evaluations.accept(wanted, idempotency)).kind).toBe('accepted');

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { NewToken } from '../../../src/evaluation-store/tokens.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { parseTokenId } from '../../../src/kernel/ids.ts';
 import { accepted, claimed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
@@ -117,7 +117,7 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
 
   async 'a checkpoint is charged once to each who brought it, until it is gone'({ open }) {
     await using store = await open();
-    const [large, small] = [digestOf('large'), digestOf('small')];
+    const [large, small] = [digestBytes('large'), digestBytes('small')];
     for (const principal of ['pipeline', 'pipeline', 'researcher']) await store.usage.chargeCheckpoint(principal, large, 50 * 2 ** 30);
     await store.usage.chargeCheckpoint('pipeline', small, 7);
     expect(await store.usage.checkpointBytes('pipeline')).toBe(50 * 2 ** 30 + 7);
@@ -134,7 +134,7 @@ function newToken(id: string, changes: Partial<NewToken> = {}): NewToken {
     id: parseTokenId(id),
     principal: 'pipeline',
     role: 'submitter',
-    secretDigest: digestOf(`secret of ${id}`),
+    secretDigest: digestBytes(`secret of ${id}`),
     expiresAt: undefined,
     ...changes,
   };

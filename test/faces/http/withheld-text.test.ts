@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { STATISTICS_VERSION } from '../../../src/aggregation/statistics-version.ts';
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex, type Digest, type EvaluationId } from '../../../src/kernel/ids.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../../../src/orchestrator/suite/suite-definition.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
@@ -14,7 +14,7 @@ import { accepted, claimed, LEG } from '../../support/store-fixture.ts';
 /** What a program printed: never to be seen by those who may not read what it could read. */
 const SECRET = 'the bytes of the checkpoint';
 const STATIC = 'it was interrupted: the figures are those of the episodes that counted by then';
-const [MINE, YOURS] = [digestOf('mine'), digestOf('yours')];
+const [MINE, YOURS] = [digestBytes('mine'), digestBytes('yours')];
 
 const SUITE = parseSuite(
   inlineSuite({ name: 'fixture', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { InputError } from '../../../src/kernel/errors.ts';
 import { YAML_BOUNDS } from '../../../src/kernel/documents/yaml-document.ts';
-import { yamlLayer } from '../../../src/kernel/documents/yaml-layer.ts';
+import { parseYamlLayer } from '../../../src/kernel/documents/yaml-layer.ts';
 
-const read = (text: string): unknown => yamlLayer('suite.yaml', text, 'suite.invalid').value;
+const read = (text: string): unknown => parseYamlLayer('suite.yaml', text, 'suite.invalid').value;
 
 /** Each mapping has nine times the values of the one before it. */
 const aliasBomb = (levels: number): string =>

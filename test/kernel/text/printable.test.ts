@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { errorReport, notice } from '../../../src/cli/terminal/error-report.ts';
-import { printable, printableLine } from '../../../src/kernel/text/printable.ts';
+import { escapeUnprintable, escapeUnprintableLine } from '../../../src/kernel/text/printable.ts';
 import { InputError } from '../../../src/kernel/errors.ts';
 
 const TITLE_AND_RED = '\u001b]0;owned\u0007\u001b[31mred';
@@ -14,11 +14,11 @@ describe('text from outside', () => {
     ['what any language is written in', 'größer · 数 · 🙂', 'größer · 数 · 🙂'],
     ['lines', 'one\ntwo', 'one\ntwo'],
   ])('with %s is shown, not obeyed', (_, text, shown) => {
-    expect(printable(text)).toBe(shown);
+    expect(escapeUnprintable(text)).toBe(shown);
   });
 
   it('that has to fit on a line has its lines joined', () => {
-    expect(printableLine(' bwrap: failed\n  for \u001b[1mthis\n')).toBe('bwrap: failed for \\u001b[1mthis');
+    expect(escapeUnprintableLine(' bwrap: failed\n  for \u001b[1mthis\n')).toBe('bwrap: failed for \\u001b[1mthis');
   });
 });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { authenticate, remedyOf, type RefusedToken } from '../../../src/service/access/authenticate.ts';
+import { authenticate, describeRemedy, type RefusedToken } from '../../../src/service/access/authenticate.ts';
 import { isSecretOf, mintBearerToken, readBearerToken } from '../../../src/service/access/bearer-token.ts';
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import { inMemoryEvaluationStore } from '../../support/in-memory-store/in-memory-evaluation-store.ts';
 import { Memory } from '../../support/in-memory-store/memory.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { parseTokenId } from '../../../src/kernel/ids.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -36,7 +36,7 @@ describe('a bearer token', () => {
     const presented = readBearerToken(text);
     expect(presented?.id).toBe(id);
     expect(Buffer.from(presented?.secret ?? '', 'base64url')).toHaveLength(32);
-    expect(secretDigest).toBe(digestOf(presented?.secret ?? ''));
+    expect(secretDigest).toBe(digestBytes(presented?.secret ?? ''));
     expect(isSecretOf(presented?.secret ?? '', secretDigest)).toBe(true);
     expect(isSecretOf(`${presented?.secret}x`, secretDigest)).toBe(false);
   });
@@ -90,7 +90,7 @@ describe('a caller', () => {
 
   it('is told what to do about each refusal, and nothing of the store', () => {
     const whys: readonly RefusedToken[] = ['missing', 'malformed', 'unknown', 'expired', 'revoked'];
-    expect(new Set(whys.map(remedyOf)).size).toBe(whys.length);
+    expect(new Set(whys.map(describeRemedy)).size).toBe(whys.length);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertAccessFits, strangeOrigin, type RequestOrigin } from '../../../src/service/access/loopback.ts';
+import { assertAccessFits, findStrangeOrigin, type RequestOrigin } from '../../../src/service/access/loopback.ts';
 
 describe('a server whose access is off', () => {
   it.each(['127.0.0.1', '127.8.9.10', '::1', '[::1]', 'localhost', '::ffff:127.0.0.1'])('may listen on %s', (host) => {
@@ -30,7 +30,7 @@ describe('a server whose access is off', () => {
     ['over a socket that takes both', { remoteAddress: '::ffff:127.0.0.1', host: '127.0.0.1:8080' }],
     ['of a page from here', { origin: 'http://localhost:3000' }],
   ])('hears a request %s', (_, changes) => {
-    expect(strangeOrigin({ ...own, ...changes })).toBeUndefined();
+    expect(findStrangeOrigin({ ...own, ...changes })).toBeUndefined();
   });
 
   it.each<[string, Partial<RequestOrigin>]>([
@@ -44,6 +44,6 @@ describe('a server whose access is off', () => {
     ['of a page that hides where it is from', { origin: 'null' }],
     ['of a page whose name only begins like this machine', { origin: 'http://localhost.attacker.example' }],
   ])('does not hear a request %s', (_, changes) => {
-    expect(strangeOrigin({ ...own, ...changes })).toBeTypeOf('string');
+    expect(findStrangeOrigin({ ...own, ...changes })).toBeTypeOf('string');
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../src/service/access/caller.ts';
-import { callOf, NEEDS, permission, type Call } from '../../../src/service/access/permissions.ts';
+import { callOf, NEEDS, decidePermission, type Call } from '../../../src/service/access/permissions.ts';
 import { ROLES, type Role } from '../../../src/evaluation-store/tokens.ts';
 
 type Answer = '-' | 'no' | 'yes' | 'own';
@@ -63,12 +63,12 @@ describe('permissions', () => {
   });
 
   it('say what role is missing', () => {
-    expect(permission('PATCH /v1/pools/{name}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
-    expect(permission('DELETE /v1/evaluations/{id}', callerOf('viewer'), 'me')).toEqual({ kind: 'forbidden', needed: 'submitter' });
+    expect(decidePermission('PATCH /v1/pools/{name}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
+    expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('viewer'), 'me')).toEqual({ kind: 'forbidden', needed: 'submitter' });
   });
 
   it('take a thing for somebody else’s unless it is said whose it is', () => {
-    expect(permission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
+    expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
   });
 });
 
@@ -96,8 +96,8 @@ describe('a route', () => {
 });
 
 function answer(call: Call, caller: Caller | undefined): Answer {
-  const own = permission(call, caller, 'me');
-  const others = permission(call, caller, 'somebody else');
+  const own = decidePermission(call, caller, 'me');
+  const others = decidePermission(call, caller, 'somebody else');
   if (own.kind === 'unauthenticated') return '-';
   if (own.kind === 'forbidden') return 'no';
   return others.kind === 'allowed' ? 'yes' : 'own';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayOf, decide, episodesAllowed, quotaOf, type Quota } from '../../../src/service/access/quota.ts';
+import { startOfDay, decide, countAllowedEpisodes, findQuota, type Quota } from '../../../src/service/access/quota.ts';
 import { loadConfig } from '../../../src/app/configuration.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.500Z');
@@ -45,7 +45,7 @@ describe('a submission', () => {
         const decision = decide(quota, { kind: 'submit', evaluations: 1, waiting: 0, episodesToday: 1000 }, now);
         if (decision.kind === 'allow' || decision.retryAfterSeconds === undefined) throw new Error('it was to be refused for a time');
         const then = new Date(now.getTime() + decision.retryAfterSeconds * 1000);
-        expect(dayOf(then).getTime()).toBe(dayOf(now).getTime() + 86_400_000);
+        expect(startOfDay(then).getTime()).toBe(startOfDay(now).getTime() + 86_400_000);
         expect(decision.retryAfterSeconds).toBeLessThanOrEqual(86_400);
       }),
     );
@@ -73,7 +73,7 @@ it('without a quota everything is allowed', () => {
     fc.property(fc.nat(), fc.nat(), fc.nat(), (a, b, c) => {
       expect(decide(NONE, { kind: 'submit', evaluations: a, waiting: b, episodesToday: c }, NOON)).toEqual({ kind: 'allow' });
       expect(decide(NONE, { kind: 'upload', bytes: a, kept: b }, NOON)).toEqual({ kind: 'allow' });
-      expect(episodesAllowed(NONE, a, b)).toBe(b);
+      expect(countAllowedEpisodes(NONE, a, b)).toBe(b);
     }),
   );
 });
@@ -81,7 +81,7 @@ it('without a quota everything is allowed', () => {
 it('what is played at the same time never passes the quota, and what is free is given', () => {
   fc.assert(
     fc.property(fc.nat(1000), fc.nat(1000), fc.nat(1000), (most, playing, wanted) => {
-      const allowed = episodesAllowed({ ...NONE, concurrentEpisodes: most }, playing, wanted);
+      const allowed = countAllowedEpisodes({ ...NONE, concurrentEpisodes: most }, playing, wanted);
       expect(allowed).toBe(Math.min(wanted, Math.max(0, most - playing)));
     }),
   );
@@ -96,11 +96,11 @@ describe('the quota of a principal', () => {
   const { quotas } = loadConfig({ processors: 8, environment });
 
   it('has its own bounds, and the others’ where it has none', () => {
-    expect(quotaOf(quotas, 'pipeline')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30, episodesPerDay: 5 });
-    expect(quotaOf(quotas, 'somebody')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30 });
+    expect(findQuota(quotas, 'pipeline')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30, episodesPerDay: 5 });
+    expect(findQuota(quotas, 'somebody')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30 });
   });
 
   it('is not found among what objects have by nature', () => {
-    expect(quotaOf(quotas, 'constructor')).toEqual(quotaOf(quotas, 'somebody'));
+    expect(findQuota(quotas, 'constructor')).toEqual(findQuota(quotas, 'somebody'));
   });
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
-import { checkpointsIn, compareNames, newestFirst } from '../../../src/service/watching/found-checkpoints.ts';
+import { findCheckpointsIn, compareNames, sortNewestFirst } from '../../../src/service/watching/found-checkpoints.ts';
 
 const file = (path: string, revision = 'one'): ListedFile => ({ path, size: 1, address: `/run/${path}`, revision });
 const names = (paths: readonly string[]): readonly string[] =>
-  checkpointsIn(
+  findCheckpointsIn(
     paths.map((path) => file(path)),
     undefined,
   ).map(({ name }) => name);
@@ -25,22 +25,22 @@ describe('what a run has written', () => {
   });
 
   it('tells a version of a directory by all of its files', () => {
-    const before = checkpointsIn([file('c/m.onnx'), file('c/x')], undefined)[0]?.fingerprint;
-    expect(checkpointsIn([file('c/x'), file('c/m.onnx')], undefined)[0]?.fingerprint).toBe(before);
-    expect(checkpointsIn([file('c/x', 'two'), file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
-    expect(checkpointsIn([file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
+    const before = findCheckpointsIn([file('c/m.onnx'), file('c/x')], undefined)[0]?.fingerprint;
+    expect(findCheckpointsIn([file('c/x'), file('c/m.onnx')], undefined)[0]?.fingerprint).toBe(before);
+    expect(findCheckpointsIn([file('c/x', 'two'), file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
+    expect(findCheckpointsIn([file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
   });
 
   it('tells a version of an ONNX model by the weights beside it, too', () => {
-    const both = (revision: string) => checkpointsIn([file('p.onnx'), file('p.onnx.data', revision)], undefined);
+    const both = (revision: string) => findCheckpointsIn([file('p.onnx'), file('p.onnx.data', revision)], undefined);
     expect(both('one').map(({ name, kind }) => [name, kind])).toEqual([['p.onnx', 'file']]);
     expect(both('two')[0]?.fingerprint).not.toBe(both('one')[0]?.fingerprint);
   });
 
   it('is ordered as people count, and any two names are', () => {
     expect(
-      newestFirst(
-        checkpointsIn(
+      sortNewestFirst(
+        findCheckpointsIn(
           ['step-9.pt', 'step-10.pt', 'step-0100.pt'].map((path) => file(path)),
           undefined,
         ),

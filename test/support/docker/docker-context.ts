@@ -5,8 +5,8 @@ import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { createDockerProvider } from '../../../src/adapters/sandbox/docker/docker-provider.ts';
-import { containerName } from '../../../src/adapters/sandbox/docker/container-options.ts';
-import { ownerLabel } from '../../../src/adapters/sandbox/docker/ownership.ts';
+import { nameContainer } from '../../../src/adapters/sandbox/docker/container-options.ts';
+import { formatOwnerLabel } from '../../../src/adapters/sandbox/docker/ownership.ts';
 import { DockerPart } from '../../../src/adapters/sandbox/docker/settings.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
@@ -47,7 +47,7 @@ export class DockerContext implements SandboxContext {
   async traces(): Promise<readonly string[]> {
     const found: string[] = [];
     for (const owner of this.#owners) {
-      const containers = await this.#daemon.client.containers(ownerLabel(owner));
+      const containers = await this.#daemon.client.containers(formatOwnerLabel(owner));
       const directories = await readdir(path.join(this.stateDir, 'docker', 'sandboxes', owner), { withFileTypes: true }).catch(() => []);
       found.push(...containers.flatMap(({ Names }) => Names));
       found.push(
@@ -58,7 +58,7 @@ export class DockerContext implements SandboxContext {
   }
 
   async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
-    await this.#daemon.client.remove(containerName(owner, id));
+    await this.#daemon.client.remove(nameContainer(owner, id));
   }
 
   async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../src/app/configuration.ts';
-import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
+import { createPythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
 import { PROJECT } from './e2b-context.ts';
 
@@ -12,6 +12,6 @@ export interface BakedRunner {
 export async function bakedRunner(): Promise<BakedRunner> {
   const { templates } = loadConfig({ environment: { HOME: '/' } });
   if (!templates['local']) throw new Error('the defaults have a template "local"');
-  const { command, mounts } = await pythonTemplate('local', templates['local'], PROJECT, new AbortController().signal);
+  const { command, mounts } = await createPythonTemplate('local', templates['local'], PROJECT, new AbortController().signal);
   return { python: command[0] ?? '', mounts };
 }

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { abortError } from '../../../src/kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../../src/kernel/errors.ts';
+import { createAbortError } from '../../../src/kernel/abort.ts';
+import { InfrastructureError, getMessage } from '../../../src/kernel/errors.ts';
 import type { UploadContent } from '../../../src/pool/ports/upload-target.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
 import { checkUploadPath, INBOX } from '../../../src/adapters/sandbox/upload-path.ts';
@@ -24,15 +24,15 @@ export class InMemoryInbox {
     checkUploadPath(target);
     const inside = path.posix.join(INBOX, target);
     try {
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       const file = content.kind === 'file' ? await sharedFile(content.hostPath) : await this.#collect(content.stream, signal);
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       this.#files.set(inside, file);
       return inside;
     } catch (error) {
       if (content.kind === 'stream') content.stream.destroy();
-      if (signal.aborted) throw abortError(signal);
-      throw new InfrastructureError('sandbox.upload', `upload of "${target}" failed: ${messageOf(error)}`, { cause: error });
+      if (signal.aborted) throw createAbortError(signal);
+      throw new InfrastructureError('sandbox.upload', `upload of "${target}" failed: ${getMessage(error)}`, { cause: error });
     }
   }
 
@@ -53,7 +53,7 @@ export class InMemoryInbox {
 
   async #collect(stream: Readable, signal: AbortSignal): Promise<Uint8Array> {
     const chunks: Buffer[] = [];
-    const onAbort = (): void => void stream.destroy(abortError(signal));
+    const onAbort = (): void => void stream.destroy(createAbortError(signal));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       for await (const chunk of stream) {

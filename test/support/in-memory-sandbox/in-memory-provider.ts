@@ -1,4 +1,4 @@
-import { abortError } from '../../../src/kernel/abort.ts';
+import { createAbortError } from '../../../src/kernel/abort.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { InfrastructureError, InputError } from '../../../src/kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../src/kernel/ids.ts';
@@ -51,7 +51,7 @@ class InMemoryProvider implements SandboxProvider {
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(spec.template);
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     if (this.#isClosed) throw new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed');
     if (this.#world.has(this.owner, spec.id)) throw new InfrastructureError('sandbox.create', `sandbox "${spec.id}" exists`);
     const program = this.#options.programs[spec.template.command[0] ?? ''];
@@ -64,7 +64,7 @@ class InMemoryProvider implements SandboxProvider {
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const swept: SandboxId[] = [];
     for (const owner of this.#world.crashedOwners()) {
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       for (const sandbox of this.#world.sandboxesOf(owner)) {
         swept.push(sandbox.id);
         await sandbox.destroy();

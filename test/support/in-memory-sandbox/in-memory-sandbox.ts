@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../src/kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../src/kernel/errors.ts';
 import type { SandboxId } from '../../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxSpec } from '../../../src/pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../src/pool/ports/upload-target.ts';
@@ -74,7 +74,7 @@ export class InMemorySandbox implements Sandbox {
     try {
       code = await program(io);
     } catch (error) {
-      io.stderr.write(`${messageOf(error)}\n`);
+      io.stderr.write(`${getMessage(error)}\n`);
     }
     if (this.#ended.signal.aborted) return;
     io.stdout.end();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { isMapping, valueAt } from '../../../src/kernel/documents/path.ts';
+import { isMapping, getValueAt } from '../../../src/kernel/documents/path.ts';
 import { condition } from './chart-condition.ts';
 
 const CHART = path.join(import.meta.dirname, '../../../deploy/helm/muster');
@@ -27,7 +27,7 @@ export function renderChart(changes: object = {}): readonly unknown[] {
 
 function rendered(template: string, context: object, file: string): string {
   const lookUp = (expression: string): unknown => {
-    const value = valueAt(context, expression.slice(1).split('.'));
+    const value = getValueAt(context, expression.slice(1).split('.'));
     if (value === undefined) throw new Error(`${file}: ${expression} is not in values.yaml`);
     return value;
   };

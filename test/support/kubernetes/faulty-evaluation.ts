@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import type { SuiteDefinition } from '../../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../../src/orchestrator/results/summary.ts';
@@ -61,6 +61,6 @@ export async function evaluateOnPods(context: KubernetesContext, options: PodEva
 function checkpointIn(directory: string): StoredCheckpoint {
   const hostPath = path.join(directory, 'weights');
   writeFileSync(hostPath, WEIGHTS);
-  const digest = digestOf(WEIGHTS);
+  const digest = digestBytes(WEIGHTS);
   return { digest, kind: 'file', files: [{ path: 'weights', hostPath, size: WEIGHTS.length, digest }], labels: {} };
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parse } from 'yaml';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { podName } from '../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
+import { namePod } from '../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
 import {
   PodPart,
@@ -106,8 +106,8 @@ export class KubernetesContext implements SandboxContext {
 
   /** What a sandbox's pod is called. */
   podOf(owner: OwnerId, id: SandboxId): string {
-    const claim = this.simulator.store.find(CLAIMS, podName(owner, id));
-    return claim ? boundSchema.parse(claim).status.sandbox.name : podName(owner, id);
+    const claim = this.simulator.store.find(CLAIMS, namePod(owner, id));
+    return claim ? boundSchema.parse(claim).status.sandbox.name : namePod(owner, id);
   }
 
   async processorSeconds({ owner }: SandboxProvider, id: SandboxId): Promise<number> {

@@ -1,4 +1,4 @@
-import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
+import { createPythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import { PACKAGE_ROOT } from '../../../src/kernel/package-root.ts';
 import type { SimulatedImage } from './simulated-node.ts';
 
@@ -15,6 +15,6 @@ export async function runnerImage(): Promise<{ readonly image: SimulatedImage; r
     demands: [],
     start: 'plain',
   } as const;
-  const { command, mounts } = await pythonTemplate('image', settings, PACKAGE_ROOT, new AbortController().signal);
+  const { command, mounts } = await createPythonTemplate('image', settings, PACKAGE_ROOT, new AbortController().signal);
   return { image: { mounts }, python: command[0] ?? '' };
 }

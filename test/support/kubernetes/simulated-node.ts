@@ -4,15 +4,15 @@ import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { BubblewrapRuntime } from '../../../src/adapters/sandbox/bubblewrap/bubblewrap-runtime.ts';
-import { systemArguments } from '../../../src/adapters/sandbox/bubblewrap/command/command-line.ts';
+import { buildSystemArguments } from '../../../src/adapters/sandbox/bubblewrap/command/command-line.ts';
 import { kernelCgroupFiles } from '../../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
 import { coverDescriptors, type DescriptorCover } from '../../../src/adapters/sandbox/local/host/inherited-descriptors.ts';
 import type { OpenRuntime } from '../../../src/adapters/sandbox/local/local-runtime.ts';
 import { OwnerCgroups } from '../../../src/adapters/sandbox/local/cgroups/owner-cgroups.ts';
-import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '../../../src/adapters/sandbox/local/owner-record.ts';
+import { getEtcDirectory, filterFile, openOwnerDirectory, getOwnerDirectory } from '../../../src/adapters/sandbox/local/owner-record.ts';
 import type { SandboxCgroup } from '../../../src/adapters/sandbox/local/cgroups/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../../../src/adapters/sandbox/local/program/sandboxed-program.ts';
-import { systemView } from '../../../src/adapters/sandbox/local/template/system-view.ts';
+import { readSystemView } from '../../../src/adapters/sandbox/local/template/system-view.ts';
 import { NODE_CACHE } from '../../../src/adapters/sandbox/kubernetes/pods/pod-manifest.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
@@ -101,9 +101,9 @@ export class SimulatedNode implements AsyncDisposable {
     await openOwnerDirectory(stateDir, owner, cgroups?.directories ?? []);
     await cgroups?.open();
     const covered = await coverDescriptors();
-    const directory = ownerDirectory(stateDir, owner);
-    const context = { directory, etc: etcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
-    return new SimulatedNode(stateDir, owner, await runtime.open(context), cgroups, covered, systemArguments(await systemView()));
+    const directory = getOwnerDirectory(stateDir, owner);
+    const context = { directory, etc: getEtcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
+    return new SimulatedNode(stateDir, owner, await runtime.open(context), cgroups, covered, buildSystemArguments(await readSystemView()));
   }
 
   /** Where the control groups of pods are, beneath each of these. */
@@ -118,7 +118,7 @@ export class SimulatedNode implements AsyncDisposable {
 
   async start(name: string): Promise<void> {
     const id = parseSandboxId(`p${(this.#count += 1)}`);
-    const directory = path.join(ownerDirectory(this.#stateDir, this.#owner), id);
+    const directory = path.join(getOwnerDirectory(this.#stateDir, this.#owner), id);
     this.#pods.set(name, {
       id,
       directory,
@@ -262,7 +262,7 @@ export class SimulatedNode implements AsyncDisposable {
     await this.#runtime[Symbol.asyncDispose]();
     await this.#cgroups?.close();
     await this.#covered.close();
-    await rm(ownerDirectory(this.#stateDir, this.#owner), { recursive: true, force: true });
+    await rm(getOwnerDirectory(this.#stateDir, this.#owner), { recursive: true, force: true });
   }
 
   async #ended(program: SandboxedProgram): Promise<number | undefined> {

@@ -3,12 +3,12 @@ import { addAbortSignal } from 'node:stream';
 import type { GoogleAuth } from 'google-auth-library';
 import { z } from 'zod';
 import { systemClock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { readAnswerText } from '../../http/answer-text.ts';
 import { readAnnouncedDigest, type AnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
-import { clientError, numberIn } from './client-error.ts';
+import { toObjectStoreError, readNumberIn } from './client-error.ts';
 import { startCrc32c } from './crc32c.ts';
 import { signUrl } from './gcs-link.ts';
 import { sendRequest, type StoreRequest } from './store-request.ts';
@@ -124,7 +124,7 @@ export class GcsStore implements ObjectStore {
     const { statusCode: status = 0, statusMessage = '' } = answer;
     if (status >= 200 && status < 300) return answer;
     const said = refusalSchema.safeParse(tryParseJson(await readAnswerText(addAbortSignal(signal, answer), ANSWER_MAX_BYTES)));
-    throw clientError(new Error(said.success ? said.data.error.message : statusMessage), status, false);
+    throw toObjectStoreError(new Error(said.success ? said.data.error.message : statusMessage), status, false);
   }
 
   #objectUrl({ bucket, name }: ObjectPlace, query: Readonly<Record<string, string>> = {}): URL {
@@ -169,6 +169,6 @@ function toFoundObject({ name, size, generation }: z.infer<typeof objectSchema>)
 
 function gcsError(error: unknown): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
-  const status = numberIn(error, 'status') ?? numberIn(error, 'code');
-  return clientError(error, status, messageOf(error).includes('Could not load the default credentials'));
+  const status = readNumberIn(error, 'status') ?? readNumberIn(error, 'code');
+  return toObjectStoreError(error, status, getMessage(error).includes('Could not load the default credentials'));
 }

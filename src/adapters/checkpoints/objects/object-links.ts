@@ -1,10 +1,10 @@
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { withTimeout } from '../../../kernel/deadline.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { Log } from '../../../kernel/log.ts';
 import type { BucketObject } from '../../../policy-distribution/checkpoint.ts';
-import { objectPlace, type ObjectStore } from './object-store.ts';
+import { parseObjectPlace, type ObjectStore } from './object-store.ts';
 
 export interface ObjectLinksOptions {
   readonly gcs: ObjectStore;
@@ -60,11 +60,11 @@ export class ObjectLinks {
     const store = uri.startsWith('gs:') ? gcs : s3;
     const late = (): Error => new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
     try {
-      const url = await withTimeout(clock, SIGNING_MS, store.link(objectPlace(uri), revision, seconds), late);
+      const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectPlace(uri), revision, seconds), late);
       if (isAt(hosts, url)) return url;
       log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
     } catch (error) {
-      log.warn({ object: uri, error: messageOf(error) }, 'sandboxes fetch it from Muster: no link to it can be signed');
+      log.warn({ object: uri, error: getMessage(error) }, 'sandboxes fetch it from Muster: no link to it can be signed');
     }
     return undefined;
   }

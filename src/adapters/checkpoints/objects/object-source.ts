@@ -13,8 +13,8 @@ import {
   type ListOptions,
 } from '../../../policy-distribution/checkpoint-source.ts';
 import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
-import { brokenReadError, retry } from '../retries.ts';
-import { objectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
+import { createBrokenReadError, retry } from '../retries.ts';
+import { parseObjectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
 
 /** Another version has another revision, and readers can be given a link to it. */
 const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
@@ -41,7 +41,7 @@ export class ObjectSource implements CheckpointSource {
   async list(uri: string, options: ListOptions) {
     const { signal } = options;
     signal.throwIfAborted();
-    const place = objectPlace(uri);
+    const place = parseObjectPlace(uri);
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
     if (found) return await this.#listSingleFile(uri, place, fileOf(uri, found), signal);
@@ -53,14 +53,14 @@ export class ObjectSource implements CheckpointSource {
     const besideUri = dataBeside(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
     this.#assertAllowed(besideUri);
-    const beside = await this.#find(besideUri, { bucket, name: objectPlace(besideUri).name }, signal);
+    const beside = await this.#find(besideUri, { bucket, name: parseObjectPlace(besideUri).name }, signal);
     if (beside === undefined) return { kind: 'file', files: [file] };
     return { kind: 'directory', files: [file, fileOf(besideUri, beside)] };
   }
 
   async *read(file: ListedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     signal.throwIfAborted();
-    const place = objectPlace(file.address);
+    const place = parseObjectPlace(file.address);
     this.#assertAllowed(file.address);
     yield* new ResumedReading(this.#reopenable(file, place), this.#clock, signal).bytes();
     const now = await this.#find(file.address, place, signal);
@@ -70,7 +70,7 @@ export class ObjectSource implements CheckpointSource {
 
   readFrom(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
     this.#assertAllowed(file.address);
-    return new ResumedReading(this.#reopenable(file, objectPlace(file.address)), this.#clock, signal, from).bytes();
+    return new ResumedReading(this.#reopenable(file, parseObjectPlace(file.address)), this.#clock, signal, from).bytes();
   }
 
   #assertAllowed(uri: string): void {
@@ -128,7 +128,7 @@ export class ObjectSource implements CheckpointSource {
 
   /** @param ask is given a signal that is aborted when it takes too long. */
   async #request<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
-    const late = (): Error => brokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
+    const late = (): Error => createBrokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
     using deadline = new Deadline(this.#clock, ANSWER_MS, late, signal);
     try {
       return await raceWithAbort(ask(deadline.signal), deadline.signal);
@@ -148,7 +148,7 @@ export class ObjectSource implements CheckpointSource {
     }
     if (status === 404) return missing(address, error);
     const mayPass = status === undefined || status === 408 || status === 429 || status >= 500;
-    if (mayPass) return brokenReadError(address, `${this.#store.name}: ${message}`, error);
+    if (mayPass) return createBrokenReadError(address, `${this.#store.name}: ${message}`, error);
     return new InputError(
       'checkpoint.unreadable',
       `checkpoint: ${address} cannot be read: ${this.#store.name} answered ${status}: ${message}`,

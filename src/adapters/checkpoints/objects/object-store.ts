@@ -69,7 +69,7 @@ export interface FoundObject {
 const PLACE = /^(?<scheme>gs|s3):\/\/(?<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/(?<name>.*))?$/is;
 
 /** @throws InputError `checkpoint.uri` */
-export function objectPlace(uri: string): ObjectPlace {
+export function parseObjectPlace(uri: string): ObjectPlace {
   const { bucket, name = '' } = PLACE.exec(uri)?.groups ?? {};
   if (bucket !== undefined) return { bucket, name };
   throw new InputError(

@@ -1,9 +1,9 @@
 import type { GetObjectCommandOutput, S3Client, _Object } from '@aws-sdk/client-s3';
 import { Readable } from 'node:stream';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import { readAnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
-import { clientError, numberIn } from './client-error.ts';
+import { toObjectStoreError, readNumberIn } from './client-error.ts';
 import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore } from './object-store.ts';
 
 export interface S3Settings {
@@ -40,7 +40,7 @@ export class S3Store implements ObjectStore {
     const { client, commands } = await this.#connect();
     try {
       const head = await client.send(new commands.HeadObjectCommand({ Bucket: bucket, Key: name }), { abortSignal: signal });
-      return { name, size: head.ContentLength ?? 0, revision: revisionOf(head.ETag) };
+      return { name, size: head.ContentLength ?? 0, revision: formatRevision(head.ETag) };
     } catch (error) {
       const told = s3Error(error);
       if (told.status === 404) return undefined;
@@ -113,7 +113,7 @@ async function connect({ endpoint, region, pathStyle }: S3Settings): Promise<Con
 
 function toOpenedFile(answer: GetObjectCommandOutput, from: number): OpenedFile {
   const { Body: body } = answer;
-  if (!(body instanceof Readable)) throw clientError(new Error('it answered without a body'), undefined, false);
+  if (!(body instanceof Readable)) throw toObjectStoreError(new Error('it answered without a body'), undefined, false);
   // Listened to even after the last read: the reader reports a connection that breaks later.
   body.on('error', () => undefined);
   const headers = {
@@ -126,22 +126,22 @@ function toOpenedFile(answer: GetObjectCommandOutput, from: number): OpenedFile 
     body,
     digest: readAnnouncedDigest(headers),
     // Of an answer with the whole file the client checks what the store announces, also by algorithms that Muster does not know.
-    isDamage: (error) => messageOf(error).startsWith('Checksum mismatch'),
+    isDamage: (error) => getMessage(error).startsWith('Checksum mismatch'),
     [Symbol.dispose]: () => void body.destroy(),
   };
 }
 
 function toFoundObject({ Key: name = '', Size: size = 0, ETag: tag }: _Object): FoundObject {
-  return { name, size, revision: revisionOf(tag) };
+  return { name, size, revision: formatRevision(tag) };
 }
 
-function revisionOf(tag: string | undefined): string {
+function formatRevision(tag: string | undefined): string {
   return `entity ${tag ?? 'unknown'}`;
 }
 
 function s3Error(error: unknown): ObjectStoreError {
   const name = error instanceof Error ? error.name : '';
   const metadata: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, '$metadata') : undefined;
-  const status = numberIn(metadata, 'httpStatusCode');
-  return clientError(error, status, name === 'CredentialsProviderError');
+  const status = readNumberIn(metadata, 'httpStatusCode');
+  return toObjectStoreError(error, status, name === 'CredentialsProviderError');
 }

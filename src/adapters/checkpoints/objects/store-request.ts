@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 
 // Through the environment's proxy where there is one, as the stores' own clients do.
 const AGENTS = { http: new http.Agent({ proxyEnv: process.env }), https: new https.Agent({ proxyEnv: process.env }) };
@@ -20,7 +20,7 @@ export async function sendRequest(url: URL, { method, headers, body }: StoreRequ
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const [client, agent] = url.protocol === 'http:' ? [http, AGENTS.http] : [https, AGENTS.https];
   const request = client.request(url, { method, headers, agent });
-  const onAbort = (): void => void request.destroy(abortError(signal));
+  const onAbort = (): void => void request.destroy(createAbortError(signal));
   request.on('error', reject);
   request.on('response', (answer) => {
     // Listened to even after the last read: the reader reports an answer that breaks off.

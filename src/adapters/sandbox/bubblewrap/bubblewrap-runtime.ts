@@ -20,14 +20,14 @@ import type {
   StartedProgram,
 } from '../local/local-runtime.ts';
 import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
-import { rootView, systemView } from '../local/template/system-view.ts';
+import { readRootView, readSystemView } from '../local/template/system-view.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
 import { type ForkableTemplate, Wardens } from '../zygote/wardens.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
 import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
-import { bubblewrapArguments, environmentArguments, systemArguments } from './command/command-line.ts';
+import { buildBubblewrapArguments, buildEnvironmentArguments, buildSystemArguments } from './command/command-line.ts';
 import { type Launch, launch, launchJoined } from './command/launcher.ts';
-import { isNeeded, openOwnUser, type OwnUser, pathOf } from './command/own-user.ts';
+import { isNeeded, openOwnUser, type OwnUser, getPath } from './command/own-user.ts';
 
 export interface BubblewrapSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
@@ -50,7 +50,7 @@ export class BubblewrapRuntime implements LocalRuntime {
   }
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
-    return isolationFor(template, await this.#probe());
+    return describeIsolation(template, await this.#probe());
   }
 
   async cgroupLayout(): Promise<CgroupLayout | undefined> {
@@ -59,11 +59,11 @@ export class BubblewrapRuntime implements LocalRuntime {
 
   async open(context: LocalHost): Promise<OpenRuntime> {
     const { bwrapPath = 'bwrap', clock, log = () => {} } = this.#settings;
-    const [capabilities, bwrap = bwrapPath, view] = await Promise.all([this.#probe(), findProgram(bwrapPath), systemView()]);
+    const [capabilities, bwrap = bwrapPath, view] = await Promise.all([this.#probe(), findProgram(bwrapPath), readSystemView()]);
     const { memory, processes } = capabilities.limits;
     const rlimits = { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' };
     const ownUser = (await isNeeded()) ? await openOwnUser() : undefined;
-    return new OpenBubblewrap({ ...context, capabilities, bwrap, system: systemArguments(view), rlimits, ownUser }, clock, log);
+    return new OpenBubblewrap({ ...context, capabilities, bwrap, system: buildSystemArguments(view), rlimits, ownUser }, clock, log);
   }
 
   #probe(): Promise<Capabilities> {
@@ -148,12 +148,12 @@ class OpenBubblewrap implements OpenRuntime {
   async #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Promise<Launch> {
     const { bwrap, etc, filter, covered, rlimits, ownUser } = this.#context;
     const root = template.workspace?.root;
-    const system = root === undefined ? this.#context.system : systemArguments(await rootView(root));
+    const system = root === undefined ? this.#context.system : buildSystemArguments(await readRootView(root));
     return {
-      bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
-      unlisted: environmentArguments(template.environment),
+      bubblewrap: [bwrap, ...buildBubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
+      unlisted: buildEnvironmentArguments(template.environment),
       filter,
-      userNamespace: namespace && pathOf(namespace),
+      userNamespace: namespace && getPath(namespace),
       program: template.workspace && ownUser ? [...template.command, '--user', `${INSIDE_UID}`] : template.command,
       isFirst: template.workspace !== undefined,
       limits: template.limits,
@@ -165,7 +165,7 @@ class OpenBubblewrap implements OpenRuntime {
 }
 
 /** See `SandboxProvider.describe`. */
-function isolationFor(template: SandboxTemplate, capabilities: Capabilities): Isolation {
+function describeIsolation(template: SandboxTemplate, capabilities: Capabilities): Isolation {
   requireSandboxes(capabilities);
   checkTemplate(template, true);
   requireForking(template, capabilities);

@@ -1,16 +1,21 @@
 import { type FileHandle, readFile } from 'node:fs/promises';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { LimitEnforcement } from '../../../pool/ports/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
-import { cgroupFinding, detectWanted } from '../local/cgroups/cgroups-here.ts';
-import { enforcedByGroup, enforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
+import { describeCgroups, detectWanted } from '../local/cgroups/cgroups-here.ts';
+import { describeGroupEnforcement, describeEnforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
 import { findProgram } from '../local/host/find-program.ts';
 import type { Finding } from '../finding.ts';
-import { systemView } from '../local/template/system-view.ts';
+import { readSystemView } from '../local/template/system-view.ts';
 import { runTrial } from '../local/trial.ts';
-import { NAMESPACE_DESCRIPTOR, sandboxTrialArguments, systemArguments, wardenTrialArguments } from './command/command-line.ts';
-import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, pathOf } from './command/own-user.ts';
+import {
+  NAMESPACE_DESCRIPTOR,
+  buildSandboxTrialArguments,
+  buildSystemArguments,
+  buildWardenTrialArguments,
+} from './command/command-line.ts';
+import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, getPath } from './command/own-user.ts';
 
 /** What this machine can do for local sandboxes, and what to do about the rest. */
 export interface Capabilities {
@@ -48,8 +53,8 @@ export async function probeCapabilities(options: ProbeOptions): Promise<Capabili
   const forking = user && namespaces.state === 'available' ? await probeForking(options.bwrapPath, user) : namespaces;
   const detection = await detectWanted(options.cgroups, options.files ?? kernelCgroupFiles);
   const { layout } = detection;
-  const limits = enforcedLimits(layout, enforcedByGroup(layout, 'processes') ?? (await processesByUser()));
-  return { bubblewrap, namespaces, forking, cgroups: cgroupFinding(detection), layout, limits };
+  const limits = describeEnforcedLimits(layout, describeGroupEnforcement(layout, 'processes') ?? (await processesByUser()));
+  return { bubblewrap, namespaces, forking, cgroups: describeCgroups(detection), layout, limits };
 }
 
 async function probeVersion(bwrapPath: string): Promise<Finding> {
@@ -74,7 +79,7 @@ async function probeUser(): Promise<TrialUser> {
     const own = (await isNeeded()) ? await openOwnUser() : undefined;
     return { ...(own && { own }), [Symbol.asyncDispose]: async () => own?.[Symbol.asyncDispose]() };
   } catch (error) {
-    return { problem: messageOf(error), [Symbol.asyncDispose]: () => Promise.resolve() };
+    return { problem: getMessage(error), [Symbol.asyncDispose]: () => Promise.resolve() };
   }
 }
 
@@ -94,12 +99,12 @@ interface TrialEnd {
 
 /** The exit code is -1 where the sandbox's user namespace could not be made. */
 async function trySandbox(bwrapPath: string, own: OwnUser | undefined): Promise<TrialEnd> {
-  const isolation = sandboxTrialArguments(systemArguments(await systemView()), own?.setpriv);
+  const isolation = buildSandboxTrialArguments(buildSystemArguments(await readSystemView()), own?.setpriv);
   try {
     await using namespace = await own?.plain();
     return await tryBubblewrap(bwrapPath, namespace, [...isolation, '/bin/sh', '-c', ':']);
   } catch (error) {
-    return { code: -1, output: messageOf(error) };
+    return { code: -1, output: getMessage(error) };
   }
 }
 
@@ -111,7 +116,7 @@ async function tryBubblewrap(bwrapPath: string, namespace: FileHandle | undefine
     '-c',
     `exec ${NAMESPACE_DESCRIPTOR}<"$1"; shift; exec "$@"`,
     'muster-trial',
-    pathOf(namespace),
+    getPath(namespace),
     found,
     ...argv,
   ]);
@@ -121,7 +126,7 @@ async function tryBubblewrap(bwrapPath: string, namespace: FileHandle | undefine
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
 async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Finding> {
-  const isolation = wardenTrialArguments(systemArguments(await systemView()), own && NAMESPACE_DESCRIPTOR);
+  const isolation = buildWardenTrialArguments(buildSystemArguments(await readSystemView()), own && NAMESPACE_DESCRIPTOR);
   const { code, output } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;

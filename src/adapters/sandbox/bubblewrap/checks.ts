@@ -1,6 +1,6 @@
-import { ok, type HealthCheck } from '../../../kernel/health-check.ts';
+import { toOkFinding, type HealthCheck } from '../../../kernel/health-check.ts';
 import { LIMIT_NAMES, type LimitEnforcement, type LimitName } from '../../../pool/ports/template.ts';
-import { neededCheck, usefulCheck } from '../capability-checks.ts';
+import { createNeededCheck, createUsefulCheck } from '../capability-checks.ts';
 import type { Finding } from '../finding.ts';
 
 /** What the probe of this machine reports. */
@@ -13,13 +13,13 @@ export interface SandboxCapabilities {
 }
 
 /** @param probe is called once for all checks together. */
-export function sandboxChecks(probe: () => Promise<SandboxCapabilities>): readonly HealthCheck[] {
+export function createSandboxChecks(probe: () => Promise<SandboxCapabilities>): readonly HealthCheck[] {
   let probing: Promise<SandboxCapabilities> | undefined;
   const capabilities = (): Promise<SandboxCapabilities> => (probing ??= probe());
   return [
-    neededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
-    neededCheck('user namespaces', async () => (await capabilities()).namespaces),
-    usefulCheck('forked sandboxes', async () => (await capabilities()).forking),
+    createNeededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
+    createNeededCheck('user namespaces', async () => (await capabilities()).namespaces),
+    createUsefulCheck('forked sandboxes', async () => (await capabilities()).forking),
     limitsCheck(capabilities),
   ];
 }
@@ -31,7 +31,7 @@ function limitsCheck(capabilities: () => Promise<SandboxCapabilities>): HealthCh
     async run() {
       const { limits, cgroups } = await capabilities();
       const found = LIMIT_NAMES.map((name) => `${name}: ${enforcement(limits[name])}`).join(', ');
-      if (LIMIT_NAMES.every((name) => limits[name].scope === 'tree')) return ok(found);
+      if (LIMIT_NAMES.every((name) => limits[name].scope === 'tree')) return toOkFinding(found);
       const remedy = cgroups.state === 'missing' ? `${cgroups.remedy} (${cgroups.detail})` : `control groups: ${cgroups.detail}`;
       return { status: 'warning', found, remedy };
     },

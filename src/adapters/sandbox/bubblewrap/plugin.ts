@@ -1,9 +1,9 @@
 import { NO_SETTINGS, providerPlugin } from '../../../pool/ports/provider-plugin.ts';
-import { pythonTemplate } from '../local/template/python-template.ts';
-import { workspaceTemplate } from '../local/template/workspace-template.ts';
+import { createPythonTemplate } from '../local/template/python-template.ts';
+import { createWorkspaceTemplate } from '../local/template/workspace-template.ts';
 import { createBubblewrapProvider } from './bubblewrap-provider.ts';
 import { probeCapabilities } from './capabilities.ts';
-import { sandboxChecks } from './checks.ts';
+import { createSandboxChecks } from './checks.ts';
 
 export const bubblewrap = providerPlugin({
   name: 'bubblewrap',
@@ -12,7 +12,7 @@ export const bubblewrap = providerPlugin({
   isOwnMachine: true,
   playsApart: true,
   open: async (host) => createBubblewrapProvider(host),
-  template: (name, settings, _, { projectDirectory, signal }) => pythonTemplate(name, settings, projectDirectory, signal),
-  workspace: workspaceTemplate,
-  checks: () => sandboxChecks(() => probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' })),
+  template: (name, settings, _, { projectDirectory, signal }) => createPythonTemplate(name, settings, projectDirectory, signal),
+  workspace: createWorkspaceTemplate,
+  checks: () => createSandboxChecks(() => probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' })),
 });

@@ -1,9 +1,9 @@
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import type { OwnerProcess } from '../local/owner-record.ts';
-import { writableSizes } from '../local/template/writable-space.ts';
+import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
-import { labels } from './ownership.ts';
+import { createLabels } from './ownership.ts';
 import type { DockerPart } from './settings.ts';
 
 /** Nobody, where Muster is root; otherwise Muster's own user, whose files the inbox has. */
@@ -20,7 +20,7 @@ export interface ContainerPlan {
   readonly inbox: string;
 }
 
-export function containerName(owner: OwnerId, id: SandboxId): string {
+export function nameContainer(owner: OwnerId, id: SandboxId): string {
   return `${owner}-${id}`;
 }
 
@@ -28,9 +28,9 @@ export function containerName(owner: OwnerId, id: SandboxId): string {
 export type ContainerOptions = Readonly<Record<string, unknown>>;
 
 /** What the daemon is asked for: nothing but what the template says, on top of the image. */
-export function containerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
+export function buildContainerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
   const { limits, environment } = template;
-  const { tmpBytes, sharedBytes } = writableSizes(limits);
+  const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
   const binds = [...template.mounts, { source: inbox, target: INBOX }].map(({ source, target }) => readOnlyBind(source, target));
   return {
     Image: part.image,
@@ -40,7 +40,7 @@ export function containerOptions({ owner, id, template, part, process: self, inb
     Env: Object.entries({ HOME: '/tmp', TMPDIR: '/tmp', ...environment }).map(([name, value]) => `${name}=${value}`),
     User: inside(),
     WorkingDir: '/tmp',
-    Labels: labels(owner, id, template, self),
+    Labels: createLabels(owner, id, template, self),
     OpenStdin: true,
     StdinOnce: true,
     AttachStdin: true,

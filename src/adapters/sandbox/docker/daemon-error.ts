@@ -1,4 +1,4 @@
-import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
 
 /** The daemon's refusal of a request, with its own words. */
 export class DaemonRefusal extends Error {
@@ -13,12 +13,12 @@ export class DaemonRefusal extends Error {
 }
 
 /** The HTTP status with which the daemon refused a request; undefined when it did not. */
-export function statusOf(error: unknown): number | undefined {
+export function getStatus(error: unknown): number | undefined {
   return error instanceof DaemonRefusal ? error.status : undefined;
 }
 
 /** What went wrong at the daemon, as an error that names the remedy where there is one. */
-export function daemonError(socket: string, error: unknown, what: string): MusterError {
+export function createDaemonError(socket: string, error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const remedy = typeof code === 'string' ? REMEDIES.get(code) : undefined;
@@ -27,7 +27,7 @@ export function daemonError(socket: string, error: unknown, what: string): Muste
       cause: error,
     });
   }
-  return new InfrastructureError('docker.failed', `Docker: ${what}: ${messageOf(error)}`, { cause: error });
+  return new InfrastructureError('docker.failed', `Docker: ${what}: ${getMessage(error)}`, { cause: error });
 }
 
 const START = 'install and start Docker (Debian: apt install docker.io; systemctl start docker), or set docker.socket';

@@ -6,7 +6,7 @@ import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { readAnswerText } from '../../http/answer-text.ts';
 import { AttachedStreams } from './attached-streams.ts';
 import type { ContainerOptions } from './container-options.ts';
-import { statusOf } from './daemon-error.ts';
+import { getStatus } from './daemon-error.ts';
 import { ANSWER_MAX_BYTES, sendRequest, openConnection, type DaemonRequest } from './daemon-request.ts';
 
 /** A request is done in seconds; a busy machine takes longer. */
@@ -81,11 +81,11 @@ export class Daemon {
     try {
       await this.#call({ method: 'DELETE', path: toContainerPath(id), query: { force: 'true', v: 'true' } });
     } catch (error) {
-      if (statusOf(error) === 404) return;
-      if (statusOf(error) !== 409) throw error;
+      if (getStatus(error) === 404) return;
+      if (getStatus(error) !== 409) throw error;
       // Another request removes it.
       await this.wait(id, 'removed').catch((failure: unknown) => {
-        if (statusOf(failure) !== 404) throw failure;
+        if (getStatus(failure) !== 404) throw failure;
       });
     }
   }
@@ -95,7 +95,7 @@ export class Daemon {
       await this.#call({ method: 'GET', path: `/images/${image}/json` });
       return true;
     } catch (error) {
-      if (statusOf(error) === 404) return false;
+      if (getStatus(error) === 404) return false;
       throw error;
     }
   }

@@ -1,21 +1,21 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
 import { Inbox } from '../local/inbox.ts';
-import { openOwnerDirectory, ownerDirectory, identifyThisProcess } from '../local/owner-record.ts';
+import { openOwnerDirectory, getOwnerDirectory, identifyThisProcess } from '../local/owner-record.ts';
 import type { AttachedStreams } from './attached-streams.ts';
-import { containerName, containerOptions } from './container-options.ts';
+import { nameContainer, buildContainerOptions } from './container-options.ts';
 import { Daemon } from './daemon.ts';
-import { daemonError } from './daemon-error.ts';
-import { dockerPartOf } from './docker-template.ts';
+import { createDaemonError } from './daemon-error.ts';
+import { getDockerPart } from './docker-template.ts';
 import { DockerSandbox } from './docker-sandbox.ts';
 import { ensureImage } from './images.ts';
-import { checkForDocker, dockerIsolation } from './isolation.ts';
+import { checkForDocker, describeDockerIsolation } from './isolation.ts';
 import type { DockerPart } from './settings.ts';
 import { sweepContainers, sweepDirectories } from './sweep.ts';
 
@@ -69,14 +69,14 @@ class DockerProvider implements SandboxProvider {
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkForDocker(template);
-    const part = dockerPartOf(template);
+    const part = getDockerPart(template);
     const daemon = this.#daemon(part.socket);
     try {
-      const isolation = dockerIsolation(template, part, await daemon.info());
+      const isolation = describeDockerIsolation(template, part, await daemon.info());
       await ensureImage(daemon, part);
       return isolation;
     } catch (error) {
-      throw daemonError(part.socket, error, 'what sandboxes need could not be found out');
+      throw createDaemonError(part.socket, error, 'what sandboxes need could not be found out');
     }
   }
 
@@ -90,7 +90,7 @@ class DockerProvider implements SandboxProvider {
       try {
         swept.push(...(await sweepContainers(daemon, this.owner, signal)));
       } catch (error) {
-        throw daemonError(socket, error, 'old containers could not be removed');
+        throw createDaemonError(socket, error, 'old containers could not be removed');
       }
     }
     return [...new Set([...swept, ...(await sweepDirectories(this.#stateDir, this.owner, signal))])];
@@ -109,28 +109,28 @@ class DockerProvider implements SandboxProvider {
 
   async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(spec.template);
-    const part = dockerPartOf(spec.template);
+    const part = getDockerPart(spec.template);
     await this.#open();
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     const site = await this.#site(spec.id);
     const daemon = this.#daemon(part.socket);
     let container: string | undefined;
     try {
       container = await this.#container(spec, part, site);
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       const streams = await daemon.start(container);
       if (signal.aborted) streams.close();
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       return this.#sandbox(spec, isolation, site, { daemon, container, streams });
     } catch (error) {
       await this.#abandon(site, daemon, container);
-      if (signal.aborted) throw abortError(signal);
-      throw daemonError(part.socket, error, `sandbox ${spec.id} could not be made`);
+      if (signal.aborted) throw createAbortError(signal);
+      throw createDaemonError(part.socket, error, `sandbox ${spec.id} could not be made`);
     }
   }
 
   async #site(id: SandboxId): Promise<Site> {
-    const directory = path.join(ownerDirectory(this.#stateDir, this.owner), id);
+    const directory = path.join(getOwnerDirectory(this.#stateDir, this.owner), id);
     await mkdir(directory);
     const inbox = new Inbox(directory);
     await inbox.open();
@@ -140,7 +140,7 @@ class DockerProvider implements SandboxProvider {
   /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
   async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<string> {
     const plan = { owner: this.owner, id, template, part, process: await identifyThisProcess(), inbox: inbox.directory };
-    return this.#daemon(part.socket).create(containerName(this.owner, id), containerOptions(plan));
+    return this.#daemon(part.socket).create(nameContainer(this.owner, id), buildContainerOptions(plan));
   }
 
   #sandbox({ id, template }: SandboxSpec, isolation: Isolation, site: Site, running: Running): Sandbox {
@@ -181,6 +181,6 @@ class DockerProvider implements SandboxProvider {
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw failure.reason;
-    if (this.#opening) await rm(ownerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
+    if (this.#opening) await rm(getOwnerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
   }
 }

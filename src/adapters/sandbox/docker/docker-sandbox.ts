@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
@@ -8,7 +8,7 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Inbox } from '../local/inbox.ts';
 import type { AttachedStreams } from './attached-streams.ts';
 import type { Daemon } from './daemon.ts';
-import { statusOf } from './daemon-error.ts';
+import { getStatus } from './daemon-error.ts';
 
 export interface DockerSandboxParts {
   readonly id: SandboxId;
@@ -91,8 +91,8 @@ export class DockerSandbox implements Sandbox {
       if (state.Status === 'removing' || state.Dead) return { kind: 'lost', detail: 'its container is being removed' };
       return code === EXIT_KILLED && state.OOMKilled ? { kind: 'out-of-memory' } : { kind: 'exited', code };
     } catch (error) {
-      if (statusOf(error) === 404) return { kind: 'lost', detail: 'its container was removed' };
-      return { kind: 'lost', detail: `the Docker daemon does not say how it ended: ${messageOf(error)}` };
+      if (getStatus(error) === 404) return { kind: 'lost', detail: 'its container was removed' };
+      return { kind: 'lost', detail: `the Docker daemon does not say how it ended: ${getMessage(error)}` };
     }
   }
 
@@ -100,7 +100,7 @@ export class DockerSandbox implements Sandbox {
     try {
       await this.#parts.inbox.remove(path);
     } catch (error) {
-      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${messageOf(error)}`, { cause: error });
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${getMessage(error)}`, { cause: error });
     }
   }
 

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { InputError, messageOf } from '../../../kernel/errors.ts';
+import { InputError, getMessage } from '../../../kernel/errors.ts';
 import type { Daemon } from './daemon.ts';
 import type { DockerPart } from './settings.ts';
 
@@ -21,7 +21,7 @@ async function load(daemon: Daemon, part: DockerPart, archive: string): Promise<
     await stat(archive);
     await daemon.loadImage(archive);
   } catch (error) {
-    throw noImageError(part, `${archive} cannot be loaded: ${messageOf(error)}`, remedy);
+    throw noImageError(part, `${archive} cannot be loaded: ${getMessage(error)}`, remedy);
   }
   if (!(await daemon.hasImage(part.image))) throw noImageError(part, `${archive} does not hold it`, remedy);
 }
@@ -33,7 +33,7 @@ async function pull(daemon: Daemon, part: DockerPart): Promise<void> {
   } catch (error) {
     throw noImageError(
       part,
-      `it cannot be pulled: ${messageOf(error)}`,
+      `it cannot be pulled: ${getMessage(error)}`,
       'build it with deploy/docker/runner.Dockerfile, or set docker.archive',
     );
   }

@@ -21,7 +21,7 @@ export function checkForDocker(template: SandboxTemplate): void {
 }
 
 /** @throws InputError `template.limit-unavailable` for a demand that the daemon cannot meet. */
-export function dockerIsolation(template: SandboxTemplate, { runtime }: DockerPart, daemon: DaemonLimits): Isolation {
+export function describeDockerIsolation(template: SandboxTemplate, { runtime }: DockerPart, daemon: DaemonLimits): Isolation {
   const isolation: Isolation = {
     mechanism: runtime === undefined ? 'docker' : `docker (${runtime})`,
     limits: {

@@ -9,12 +9,12 @@ const TEMPLATE = 'dev.muster.template';
 const PROCESS = 'dev.muster.process';
 
 /** By this label containers are found: all of Musters', or all of one owner's. */
-export function ownerLabel(owner?: OwnerId): string {
+export function formatOwnerLabel(owner?: OwnerId): string {
   return owner === undefined ? OWNER : `${OWNER}=${owner}`;
 }
 
 /** What is written on a container from the moment of its creation. */
-export function labels(owner: OwnerId, id: SandboxId, { name }: SandboxTemplate, process: OwnerProcess): Record<string, string> {
+export function createLabels(owner: OwnerId, id: SandboxId, { name }: SandboxTemplate, process: OwnerProcess): Record<string, string> {
   return { [OWNER]: owner, [SANDBOX]: id, [TEMPLATE]: name, [PROCESS]: JSON.stringify(process) };
 }
 

@@ -1,7 +1,7 @@
 import { providerPlugin } from '../../../pool/ports/provider-plugin.ts';
-import { providerCheck } from '../capability-checks.ts';
-import { dockerTemplate } from './docker-template.ts';
-import { dockerSchema, socketPath, type DockerSettings } from './settings.ts';
+import { createProviderCheck } from '../capability-checks.ts';
+import { createDockerTemplate } from './docker-template.ts';
+import { dockerSchema, resolveSocketPath, type DockerSettings } from './settings.ts';
 
 export const docker = providerPlugin({
   name: 'docker',
@@ -14,13 +14,13 @@ export const docker = providerPlugin({
     const { createDockerProvider } = await import('./docker-provider.ts');
     return createDockerProvider({ ...host, sockets: own.map(socketOf) });
   },
-  template: async (name, settings, own, { projectDirectory }) => dockerTemplate(name, settings, own, projectDirectory),
+  template: async (name, settings, own, { projectDirectory }) => createDockerTemplate(name, settings, own, projectDirectory),
   checks: (templates, own) =>
     templates.length === 0
       ? []
-      : [providerCheck('Docker', templates, async () => (await import('./probe.ts')).probeDocker(own.map(socketOf)))],
+      : [createProviderCheck('Docker', templates, async () => (await import('./probe.ts')).probeDocker(own.map(socketOf)))],
 });
 
 function socketOf({ socket }: DockerSettings): string {
-  return socketPath(socket, process.env['DOCKER_HOST']);
+  return resolveSocketPath(socket, process.env['DOCKER_HOST']);
 }

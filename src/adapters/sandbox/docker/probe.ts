@@ -1,6 +1,6 @@
 import type { Finding } from '../finding.ts';
 import { Daemon } from './daemon.ts';
-import { daemonError } from './daemon-error.ts';
+import { createDaemonError } from './daemon-error.ts';
 
 /** Whether a daemon answers at each of these sockets. */
 export async function probeDocker(sockets: readonly string[]): Promise<Finding> {
@@ -9,7 +9,7 @@ export async function probeDocker(sockets: readonly string[]): Promise<Finding> 
     try {
       found.push(`${await new Daemon(socket).version()} at ${socket}`);
     } catch (error) {
-      const { message } = daemonError(socket, error, `its version at ${socket} cannot be found out`);
+      const { message } = createDaemonError(socket, error, `its version at ${socket} cannot be found out`);
       const [detail = message, ...remedy] = message.split(': ');
       return { state: 'missing', detail, remedy: remedy.join(': ') };
     }

@@ -39,7 +39,7 @@ export class DockerPart {
   readonly runtime: string | undefined;
 
   constructor({ socket, archive, pull, runtime }: Omit<DockerSettings, 'image' | 'python'>, image: string) {
-    this.socket = socketPath(socket, process.env['DOCKER_HOST']);
+    this.socket = resolveSocketPath(socket, process.env['DOCKER_HOST']);
     this.image = image;
     this.archive = archive;
     this.pull = pull;
@@ -50,7 +50,7 @@ export class DockerPart {
 const UNIX = 'unix://';
 
 /** @param host of the environment's DOCKER_HOST. Inboxes are directories of this machine, so a daemon elsewhere does not do. */
-export function socketPath(socket: string, host: string | undefined): string {
+export function resolveSocketPath(socket: string, host: string | undefined): string {
   if (socket !== 'auto') return socket;
   return host?.startsWith(UNIX) === true ? host.slice(UNIX.length) : '/var/run/docker.sock';
 }

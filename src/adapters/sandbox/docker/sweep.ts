@@ -1,16 +1,16 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
-import { directoryNames, mayBeRunning, readOwnerRecord, sandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
+import { listDirectoryNames, mayBeRunning, readOwnerRecord, getSandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
 import type { Daemon } from './daemon.ts';
-import { ownerLabel, readLabel } from './ownership.ts';
+import { formatOwnerLabel, readLabel } from './ownership.ts';
 
 /** Removes the containers of owners that no longer run. @returns the ids of their sandboxes. */
 export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
   const swept: SandboxId[] = [];
-  for (const { Id, Labels } of await daemon.containers(ownerLabel())) {
-    if (signal.aborted) throw abortError(signal);
+  for (const { Id, Labels } of await daemon.containers(formatOwnerLabel())) {
+    if (signal.aborted) throw createAbortError(signal);
     const label = readLabel(Labels);
     if (!label || label.owner === self || (await mayBeRunning(label.process))) continue;
     await daemon.remove(Id);
@@ -23,12 +23,12 @@ export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: Abo
 export async function sweepDirectories(stateDir: string, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
   const swept: SandboxId[] = [];
   await sweepStarting(stateDir);
-  for (const owner of await directoryNames(sandboxesDirectory(stateDir))) {
-    if (signal.aborted) throw abortError(signal);
-    const directory = path.join(sandboxesDirectory(stateDir), owner);
+  for (const owner of await listDirectoryNames(getSandboxesDirectory(stateDir))) {
+    if (signal.aborted) throw createAbortError(signal);
+    const directory = path.join(getSandboxesDirectory(stateDir), owner);
     const record = owner === self ? undefined : await readOwnerRecord(directory);
     if (!record || (await mayBeRunning(record.process))) continue;
-    for (const name of await directoryNames(directory)) if (!name.startsWith('_')) swept.push(parseSandboxId(name));
+    for (const name of await listDirectoryNames(directory)) if (!name.startsWith('_')) swept.push(parseSandboxId(name));
     await rm(directory, { recursive: true, force: true });
   }
   return swept;

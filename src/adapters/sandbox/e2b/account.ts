@@ -10,10 +10,10 @@ export interface E2bAccount {
 
 /** @throws InputError `e2b.credentials` when there is no key. */
 export function checkAccount({ apiKey }: E2bAccount): void {
-  if (apiKey === '') throw credentialsError('there is no API key');
+  if (apiKey === '') throw createCredentialsError('there is no API key');
 }
 
-export function credentialsError(problem: string, cause?: unknown): InputError {
+export function createCredentialsError(problem: string, cause?: unknown): InputError {
   const remedy = 'set the environment variable E2B_API_KEY to a key from https://e2b.dev/dashboard?tab=keys';
   return new InputError('e2b.credentials', `E2B: ${problem}; ${remedy}`, { cause });
 }

@@ -1,8 +1,8 @@
 import type { Sandbox as RemoteSandbox } from 'e2b';
 import PQueue from 'p-queue';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { E2bMachine } from './e2b-machine.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
@@ -10,9 +10,9 @@ import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts
 import { Creations } from '../creations.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
-import { machineOf } from './e2b-template.ts';
+import { getMachine } from './e2b-template.ts';
 import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
-import { isForgotten, isGone, labels, labelsOf, MANAGED_METADATA, readLabel } from './ownership.ts';
+import { isForgotten, isGone, createLabels, selectLabels, MANAGED_METADATA, readLabel } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
 import { uploadRunner } from './upload-runner.ts';
@@ -59,7 +59,7 @@ class E2bProvider implements SandboxProvider {
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkForE2b(template);
     checkAccount(this.#options.account);
-    await this.#checkTemplate(machineOf(template).template);
+    await this.#checkTemplate(getMachine(template).template);
     return E2B_ISOLATION;
   }
 
@@ -112,7 +112,7 @@ class E2bProvider implements SandboxProvider {
 
   async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(spec.template);
-    const machine = machineOf(spec.template);
+    const machine = getMachine(spec.template);
     signal.throwIfAborted();
     const remote = await this.#rent(spec, machine);
     try {
@@ -120,17 +120,17 @@ class E2bProvider implements SandboxProvider {
       return await this.#furnish(spec, machine, isolation, remote, signal);
     } catch (error) {
       await this.#service.kill(remote.sandboxId);
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       throw error;
     }
   }
 
   async #rent({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
     this.#hasCreated = true;
-    const metadata = await labels(this.owner, id, template);
+    const metadata = await createLabels(this.owner, id, template);
     const { origins = [] } = this.#options;
     const creation = { template: machine.template, metadata, timeoutMs: machine.tenancySeconds * 1000, reaches: origins };
-    return this.#service.create(creation, () => this.#endAll(labelsOf(this.owner, id)));
+    return this.#service.create(creation, () => this.#endAll(selectLabels(this.owner, id)));
   }
 
   async #furnish(
@@ -166,7 +166,7 @@ class E2bProvider implements SandboxProvider {
     try {
       for (const { sandboxId } of await this.#service.list(metadata, NEVER)) await this.#service.kill(sandboxId);
     } catch (error) {
-      this.#options.log(`E2B: a sandbox may be left until its tenancy ends: ${messageOf(error)}`);
+      this.#options.log(`E2B: a sandbox may be left until its tenancy ends: ${getMessage(error)}`);
     }
   }
 
@@ -176,6 +176,6 @@ class E2bProvider implements SandboxProvider {
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw failure.reason;
     // Creations whose answer was lost may have come through since.
-    if (this.#hasCreated) await this.#endAll(labelsOf(this.owner));
+    if (this.#hasCreated) await this.#endAll(selectLabels(this.owner));
   }
 }

@@ -1,7 +1,7 @@
 import { AuthenticationError, NotEnoughSpaceError, NotFoundError, RateLimitError, SandboxError } from 'e2b';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, MusterError } from '../../../kernel/errors.ts';
 import { ProviderBusyError } from '../../../pool/ports/provider-busy.ts';
-import { credentialsError } from './account.ts';
+import { createCredentialsError } from './account.ts';
 
 /** What the service says about a request that will not be better for being sent again. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([400, 403, 404, 413, 422]);
@@ -10,7 +10,7 @@ const REFUSED: ReadonlySet<number | undefined> = new Set([400, 403, 404, 413, 42
 export function isPassing(error: unknown): boolean {
   if (error instanceof MusterError || error instanceof AuthenticationError) return false;
   if (error instanceof NotFoundError || error instanceof NotEnoughSpaceError) return false;
-  return !REFUSED.has(statusOf(error));
+  return !REFUSED.has(getStatus(error));
 }
 
 /**
@@ -18,32 +18,32 @@ export function isPassing(error: unknown): boolean {
  * nobody was told.
  */
 export function hasMadeNothing(error: unknown): boolean {
-  return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(statusOf(error));
+  return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(getStatus(error));
 }
 
 /** What Muster says of a failure of the SDK's. @param doing such as `create a sandbox`. */
-export function failureOf(error: unknown, doing: string): MusterError {
+export function toE2bError(error: unknown, doing: string): MusterError {
   if (error instanceof MusterError) return error;
-  const said = messageOf(error);
-  if (error instanceof AuthenticationError) return credentialsError('the API key was refused', error);
+  const said = getMessage(error);
+  if (error instanceof AuthenticationError) return createCredentialsError('the API key was refused', error);
   if (error instanceof RateLimitError) {
     const remedy = "lower maxSandboxes or creationsPerSecond of the template's e2b settings to what the plan allows, if this lasts";
     return new ProviderBusyError('e2b.busy', `E2B is busy and did not ${doing}: ${said}; ${remedy}`, { cause: error });
   }
-  if (statusOf(error) === 403) return credentialsError(`the API key does not allow to ${doing} (${said})`, error);
-  if (REFUSED.has(statusOf(error))) {
+  if (getStatus(error) === 403) return createCredentialsError(`the API key does not allow to ${doing} (${said})`, error);
+  if (REFUSED.has(getStatus(error))) {
     const remedy = "set the template's e2b settings (tenancySeconds, template) to what the plan allows";
     return new InputError('e2b.refused', `E2B refused to ${doing}: ${said}; ${remedy}`, { cause: error });
   }
   return new InfrastructureError('e2b.unavailable', `E2B did not ${doing}: ${said}${causeOf(error)}`, { cause: error });
 }
 
-export function unknownTemplate(name: string, cause?: unknown): InputError {
+export function createUnknownTemplateError(name: string, cause?: unknown): InputError {
   const remedy = 'build it with deploy/e2b/build-template.ts, or set e2b.template to one of this account';
   return new InputError('e2b.template-unknown', `E2B has no template "${name}" for this API key; ${remedy}`, { cause });
 }
 
-export function statusOf(error: unknown): number | undefined {
+export function getStatus(error: unknown): number | undefined {
   return error instanceof SandboxError ? error.statusCode : undefined;
 }
 

@@ -13,13 +13,13 @@ const PROCESS = 'muster-process';
 const LIFETIME = 'muster-lifetime-seconds';
 
 /** What is written on a sandbox from the moment of its creation; it never changes. */
-export async function labels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
-  const whose = { ...labelsOf(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await identifyThisProcess()) };
+export async function createLabels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
+  const whose = { ...selectLabels(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await identifyThisProcess()) };
   return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
 /** By these a sandbox of the owner is found; without an id, all of them. */
-export function labelsOf(owner: OwnerId, id?: SandboxId): Record<string, string> {
+export function selectLabels(owner: OwnerId, id?: SandboxId): Record<string, string> {
   return { [OWNER]: owner, ...(id === undefined ? {} : { [SANDBOX]: id }) };
 }
 

@@ -13,7 +13,7 @@ const ATTEMPTS = 6;
  *
  * @throws the last failure; the signal's reason when aborted.
  */
-export async function patiently<T>(clock: Clock, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+export async function retryPatiently<T>(clock: Clock, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     try {

@@ -1,5 +1,5 @@
 import { providerPlugin } from '../../../pool/ports/provider-plugin.ts';
-import { e2bTemplate } from './e2b-template.ts';
+import { createE2bTemplate } from './e2b-template.ts';
 import { e2bSchema } from './settings.ts';
 
 export const e2b = providerPlugin({
@@ -13,7 +13,7 @@ export const e2b = providerPlugin({
     const { createE2bProvider } = await import('./e2b-provider.ts');
     return createE2bProvider({ ...host, account: { apiKey: process.env['E2B_API_KEY'] ?? '' } });
   },
-  template: async (name, settings, own) => e2bTemplate(name, settings, own),
+  template: async (name, settings, own) => createE2bTemplate(name, settings, own),
   allowance: ({ maxSandboxes, creationsPerSecond, pauseSeconds }) => ({
     max: maxSandboxes,
     creationsPerSecond,

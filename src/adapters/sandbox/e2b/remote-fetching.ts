@@ -1,11 +1,11 @@
 import { CommandExitError, type CommandHandle, type Sandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
-import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
 import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts';
 import { HeldFiles } from '../remote/held-files.ts';
 import { fetchError, pullCommand, pullOrder, readPullAnswer } from '../remote/pull-order.ts';
 import { INBOX } from '../upload-path.ts';
-import { shellLine } from './shell-words.ts';
+import { formatShellLine } from './shell-words.ts';
 
 /** Where directories grow until they are whole. */
 const INCOMPLETE = '/muster/incomplete';
@@ -31,7 +31,7 @@ export class RemoteFetching implements Fetching {
    */
   constructor(remote: Sandbox, python: string, over: AbortSignal, awake: () => Promise<void> | undefined) {
     this.#remote = remote;
-    this.#command = shellLine(pullCommand(python));
+    this.#command = formatShellLine(pullCommand(python));
     this.#over = over;
     this.#awake = awake;
   }
@@ -55,7 +55,7 @@ export class RemoteFetching implements Fetching {
     } catch (error) {
       if (this.#over.aborted) throw new InfrastructureError('sandbox.gone', 'the sandbox has ended', { cause: error });
       signal.throwIfAborted();
-      throw error instanceof MusterError ? error : fetchError(messageOf(error), error);
+      throw error instanceof MusterError ? error : fetchError(getMessage(error), error);
     }
   }
 

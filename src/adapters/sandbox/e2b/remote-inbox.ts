@@ -3,13 +3,13 @@ import type { Sandbox } from 'e2b';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
+import { createAbortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
-import { failureOf } from './failure.ts';
-import { patiently } from './patience.ts';
+import { toE2bError } from './failure.ts';
+import { retryPatiently } from './patience.ts';
 
 /** Where files grow until they are whole. */
 const INCOMPLETE = '/muster/incomplete';
@@ -34,15 +34,15 @@ export class RemoteInbox {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     const inside = path.posix.join(INBOX, target);
     try {
-      if (either.aborted) throw abortError(either);
+      if (either.aborted) throw createAbortError(either);
       const incomplete = await this.#bring(content, either);
       // Moving is not repeated: what had been moved would no longer be found.
       await raceWithAbort(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal: either }), either);
       return inside;
     } catch (error) {
       if (content.kind === 'stream') content.stream.destroy();
-      if (either.aborted) throw abortError(either);
-      const failure = failureOf(error, `take in "${target}"`);
+      if (either.aborted) throw createAbortError(either);
+      const failure = toE2bError(error, `take in "${target}"`);
       throw new InfrastructureError('sandbox.upload', `upload of "${target}" to ${inside} failed: ${failure.message}`, { cause: failure });
     }
   }
@@ -57,7 +57,7 @@ export class RemoteInbox {
     if (content.kind === 'stream') return this.#send(content.stream, signal);
     const { hostPath } = content;
     if (!(await stat(hostPath)).isFile()) throw new Error(`${hostPath} is no regular file`);
-    return patiently(this.#clock, signal, () => this.#send(createReadStream(hostPath), signal));
+    return retryPatiently(this.#clock, signal, () => this.#send(createReadStream(hostPath), signal));
   }
 
   /** Each attempt has a name of its own: one that broke off may still be written to. */

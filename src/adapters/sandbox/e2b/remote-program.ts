@@ -1,12 +1,12 @@
 import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/planning/backoff.ts';
-import { failureOf } from './failure.ts';
+import { toE2bError } from './failure.ts';
 import { RemoteInput } from './remote-input.ts';
 import { RemoteOutput } from './remote-output.ts';
-import { shellLine } from './shell-words.ts';
+import { formatShellLine } from './shell-words.ts';
 
 export interface ProgramOrder {
   readonly command: readonly string[];
@@ -53,11 +53,11 @@ export class RemoteProgram {
         send: (bytes) => send((handle) => handle.sendStdin(bytes, options)),
         close: () => send((handle) => handle.closeStdin(options)),
       },
-      (error) => this.#lose(`its input was lost: ${messageOf(error)}`),
+      (error) => this.#lose(`its input was lost: ${getMessage(error)}`),
     );
   }
 
-  /** @throws as `failureOf` has it, when the program could not be started. */
+  /** @throws as `toE2bError` has it, when the program could not be started. */
   static async start(remote: Sandbox, { command, environment, clock }: ProgramOrder): Promise<RemoteProgram> {
     const program = new RemoteProgram(remote, clock);
     try {
@@ -71,7 +71,7 @@ export class RemoteProgram {
         }),
       );
     } catch (error) {
-      throw failureOf(error, 'start the program');
+      throw toE2bError(error, 'start the program');
     }
     return program;
   }
@@ -93,7 +93,7 @@ export class RemoteProgram {
     try {
       this.#listenTo(await this.#remote.commands.connect(this.#pid, this.#connection));
     } catch (error) {
-      throw failureOf(error, 'find the program again');
+      throw toE2bError(error, 'find the program again');
     }
   }
 
@@ -133,7 +133,7 @@ export class RemoteProgram {
       // Codes below 0 stand for a signal from outside of the sandbox's shell.
       const isExit = error instanceof CommandExitError && error.exitCode >= 0;
       if (isExit) this.#settle({ kind: 'exited', code: error.exitCode });
-      else this.#lose(messageOf(error));
+      else this.#lose(getMessage(error));
     }
   }
 
@@ -172,10 +172,10 @@ const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == P
  * output open any more, so what it left behind is ended first.
  */
 function underShell(command: readonly string[]): string {
-  return `${shellLine(command)}; code=$?; ${END_OTHERS}; exit $code`;
+  return `${formatShellLine(command)}; code=$?; ${END_OTHERS}; exit $code`;
 }
 
 /** How the sandbox's daemon says that the program has closed its input. */
 function isClosedPipe(error: unknown): boolean {
-  return /writing to stdin|stdin not enabled or closed|closing stdin/.test(messageOf(error));
+  return /writing to stdin|stdin not enabled or closed|closing stdin/.test(getMessage(error));
 }

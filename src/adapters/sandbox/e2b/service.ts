@@ -1,8 +1,8 @@
 import { ALL_TRAFFIC, Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from 'e2b';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type E2bAccount } from './account.ts';
-import { hasMadeNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';
-import { patiently } from './patience.ts';
+import { hasMadeNothing, toE2bError, getStatus, createUnknownTemplateError } from './failure.ts';
+import { retryPatiently } from './patience.ts';
 
 /** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
 const REQUEST_MS = 30_000;
@@ -46,9 +46,9 @@ export class E2bService {
         ...(reaches.length === 0 ? { allowInternetAccess: false } : { network: { allowOut: [...reaches], denyOut: [ALL_TRAFFIC] } }),
       });
     } catch (error) {
-      if (statusOf(error) === 404) throw unknownTemplate(template, error);
+      if (getStatus(error) === 404) throw createUnknownTemplateError(template, error);
       if (!hasMadeNothing(error)) await maybeMade();
-      throw failureOf(error, 'create a sandbox');
+      throw toE2bError(error, 'create a sandbox');
     }
   }
 
@@ -92,15 +92,15 @@ export class E2bService {
   async checkTemplate(template: string, signal: AbortSignal): Promise<void> {
     const name = template.split(':')[0] ?? template;
     const exists = await this.#repeat('look up a template', signal, () => Template.exists(name, { ...this.#options, signal }));
-    if (!exists) throw unknownTemplate(template);
+    if (!exists) throw createUnknownTemplateError(template);
   }
 
   async #repeat<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     try {
-      return await patiently(this.#clock, signal, act);
+      return await retryPatiently(this.#clock, signal, act);
     } catch (error) {
       if (signal.aborted) throw error;
-      throw failureOf(error, doing);
+      throw toE2bError(error, doing);
     }
   }
 }

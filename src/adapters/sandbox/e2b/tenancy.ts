@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { E2bService } from './service.ts';
 
 /** Extended this many times within the time that it would live without: two that fail do no harm. */
@@ -57,7 +57,7 @@ export class Tenancy implements Disposable {
       if (!isThere && !this.#isHeld) this.#lost('E2B has ended the sandbox');
     } catch (error) {
       // A passing trouble has its next turn. When it does not pass, E2B ends the sandbox, and its connection says so.
-      if (!signal.aborted && !this.#isHeld && isFinal(error)) this.#lost(`the sandbox could not be extended: ${messageOf(error)}`);
+      if (!signal.aborted && !this.#isHeld && isFinal(error)) this.#lost(`the sandbox could not be extended: ${getMessage(error)}`);
     }
     if (!signal.aborted && !this.#isHeld) this.#timer = this.#later();
   }

@@ -6,9 +6,9 @@ import { create } from 'tar';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
-import { failureOf } from './failure.ts';
-import { patiently } from './patience.ts';
-import { shellLine } from './shell-words.ts';
+import { toE2bError } from './failure.ts';
+import { retryPatiently } from './patience.ts';
+import { formatShellLine } from './shell-words.ts';
 
 /** Where files grow until they are whole. */
 const INCOMPLETE = '/muster/incomplete';
@@ -35,14 +35,14 @@ export async function uploadRunner(
   const archive = await archiveOf(path.join(projectDirectory, 'runner'));
   const options = { user: 'root', requestTimeoutMs: REQUEST_MS, signal } as const;
   try {
-    await patiently(clock, signal, async () => {
+    await retryPatiently(clock, signal, async () => {
       const place = `${INCOMPLETE}/runner-${randomUUID()}`;
       await remote.files.write(`${place}.tar.gz`, archive, { ...options, useOctetStream: true });
       await run(remote, unpacking(place, python), { ...options, timeoutMs: REQUEST_MS });
     });
   } catch (error) {
     signal.throwIfAborted();
-    throw failureOf(error, 'take in the runner');
+    throw toE2bError(error, 'take in the runner');
   }
 }
 
@@ -51,7 +51,7 @@ export async function uploadRunner(
  * when the next one is done.
  */
 function unpacking(place: string, python: string): string {
-  const extract = shellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);
+  const extract = formatShellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);
   return `mkdir ${place} && ${extract} && cp -rlfT ${place} ${RUNNER_INSIDE} && rm -r ${place} ${place}.tar.gz`;
 }
 

@@ -5,8 +5,8 @@ import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/ports/
 import { hasErrno } from '../../../kernel/errno.ts';
 import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/host/inside-identity.ts';
 import { OPEN_FILES } from '../local/host/open-files.ts';
-import { systemFiles, type SystemView } from '../local/template/system-view.ts';
-import { writableSizes } from '../local/template/writable-space.ts';
+import { listSystemFiles, type SystemView } from '../local/template/system-view.ts';
+import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
 
 export interface BundlePlan {
@@ -36,7 +36,7 @@ export async function writeBundle(directory: string, plan: BundlePlan): Promise<
 
 async function hostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
   const found: Mount[] = [];
-  for (const file of systemFiles(template.network)) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
+  for (const file of listSystemFiles(template.network)) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
@@ -100,7 +100,7 @@ function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly obje
  * would not let a shell write to /dev/null.
  */
 function kernelMounts(limits: SandboxLimits): readonly object[] {
-  const { tmpBytes, sharedBytes } = writableSizes(limits);
+  const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['ro'] },
     tmpfs('/sys', 'ro', 'mode=0555', 'size=4096'),

@@ -1,18 +1,18 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { LimitEnforcement, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
-import { cgroupFinding, detectWanted } from '../local/cgroups/cgroups-here.ts';
-import { enforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
+import { describeCgroups, detectWanted } from '../local/cgroups/cgroups-here.ts';
+import { describeEnforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
 import { findProgram } from '../local/host/find-program.ts';
 import type { Finding } from '../finding.ts';
-import { systemView } from '../local/template/system-view.ts';
+import { readSystemView } from '../local/template/system-view.ts';
 import { runTrial } from '../local/trial.ts';
 import { writeBundle } from './bundle.ts';
-import { PLATFORMS, type Runsc, runscCommand } from './command-line.ts';
+import { PLATFORMS, type Runsc, buildRunscCommand } from './command-line.ts';
 
 /** What this machine can do for sandboxes under gVisor. */
 export interface GvisorCapabilities {
@@ -49,7 +49,7 @@ export async function probeGvisor({ runscPath, cgroups, files = kernelCgroupFile
   const found = await findRunsc(runscPath);
   const runsc = 'path' in found ? found : undefined;
   const gvisor: Finding = 'state' in found ? found : { state: 'available', detail: `${found.path} on the platform ${found.platform}` };
-  return { gvisor, runsc, cgroups: cgroupFinding(detection), layout, limits: enforcedLimits(layout, COUNTED_INSIDE) };
+  return { gvisor, runsc, cgroups: describeCgroups(detection), layout, limits: describeEnforcedLimits(layout, COUNTED_INSIDE) };
 }
 
 async function findRunsc(runscPath: string): Promise<Runsc | Finding> {
@@ -96,11 +96,11 @@ async function trial(runsc: Runsc): Promise<string | undefined> {
   try {
     const inbox = path.join(directory, 'inbox');
     await mkdir(inbox);
-    await writeBundle(directory, { template: TRIAL, system: await systemView(), inbox, memoryByProcess: false });
-    const { code, output } = await runTrial('setpriv', ['--pdeathsig', 'KILL', '--', ...runscCommand(runsc, 'none', directory)]);
+    await writeBundle(directory, { template: TRIAL, system: await readSystemView(), inbox, memoryByProcess: false });
+    const { code, output } = await runTrial('setpriv', ['--pdeathsig', 'KILL', '--', ...buildRunscCommand(runsc, 'none', directory)]);
     return code === 0 && output === '+' ? undefined : `exit code ${code}: ${output.trim().slice(0, 500)}`;
   } catch (error) {
-    return messageOf(error);
+    return getMessage(error);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

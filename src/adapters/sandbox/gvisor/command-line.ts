@@ -24,7 +24,7 @@ const STATE_FILE_LENGTH = '/runsc-.sock'.length + 12;
 export const stateDirectory = (directory: string): string => path.join(directory, 'r');
 
 /** Some versions name an abstract socket after the container, so the name is one of its own on the whole machine; and short. */
-export function containerName(directory: string): string {
+export function nameContainer(directory: string): string {
   return createHash('sha256').update(directory).digest('hex').slice(0, 12);
 }
 
@@ -37,7 +37,7 @@ export function checkSocketPath(directory: string): void {
 }
 
 /** runsc with its arguments, all of which anyone may read in the process table: what is secret stands in the bundle. */
-export function runscCommand(
+export function buildRunscCommand(
   { path: runsc, platform, hasGoferNetwork }: Runsc,
   network: SandboxTemplate['network'],
   directory: string,
@@ -58,6 +58,6 @@ export function runscCommand(
     ...(process.getuid?.() === 0 ? [] : ['--rootless']),
     'run',
     `--bundle=${directory}`,
-    containerName(directory),
+    nameContainer(directory),
   ];
 }

@@ -4,11 +4,11 @@ import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
 import { LaunchedProgram } from '../local/program/launched-program.ts';
 import type { LocalHost, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
-import { systemView } from '../local/template/system-view.ts';
+import { readSystemView } from '../local/template/system-view.ts';
 import { writeBundle } from './bundle.ts';
 import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
-import { checkSocketPath, runscCommand } from './command-line.ts';
-import { isolationFor } from './isolation.ts';
+import { checkSocketPath, buildRunscCommand } from './command-line.ts';
+import { describeIsolation } from './isolation.ts';
 import { launch } from './launcher.ts';
 import { RunscProcesses } from './runsc-processes.ts';
 
@@ -28,7 +28,7 @@ export class GvisorRuntime implements LocalRuntime {
   }
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
-    return isolationFor(template, await this.#probe());
+    return describeIsolation(template, await this.#probe());
   }
 
   async cgroupLayout(): Promise<CgroupLayout | undefined> {
@@ -37,14 +37,14 @@ export class GvisorRuntime implements LocalRuntime {
 
   async open({ covered }: LocalHost): Promise<OpenRuntime> {
     const { clock } = this.#settings;
-    const [{ runsc, limits }, system] = await Promise.all([this.#probe(), systemView()]);
+    const [{ runsc, limits }, system] = await Promise.all([this.#probe(), readSystemView()]);
     if (!runsc) throw new InfrastructureError('sandbox.unavailable', 'runsc makes no sandboxes on this machine; see muster doctor');
     return {
       hostProcesses,
       async start({ directory, inbox, cgroup }: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
         checkSocketPath(directory);
         await writeBundle(directory, { template, system, inbox, memoryByProcess: limits.memory.by === 'rlimit' });
-        const command = runscCommand(runsc, template.network, directory);
+        const command = buildRunscCommand(runsc, template.network, directory);
         const launched = await launch({ command, covered, memberFiles: cgroup?.memberFiles ?? [] });
         const program = new LaunchedProgram('runsc', launched, new RunscProcesses(directory, clock));
         await program.begin(cgroup !== undefined, signal);

@@ -9,7 +9,7 @@ import type { GvisorCapabilities } from './capabilities.ts';
 const MEMORY_MIN_BYTES = 32 * 2 ** 20;
 
 /** See `SandboxProvider.describe`. */
-export function isolationFor(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
+export function describeIsolation(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
   checkTemplate(template);
   if (template.policy) throw cannotPlayApart(template.name, 'gVisor runs one program in a sandbox');
   if (template.limits.memoryBytes < MEMORY_MIN_BYTES) {

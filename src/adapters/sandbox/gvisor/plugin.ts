@@ -1,6 +1,6 @@
 import { NO_SETTINGS, providerPlugin } from '../../../pool/ports/provider-plugin.ts';
-import { providerCheck } from '../capability-checks.ts';
-import { pythonTemplate } from '../local/template/python-template.ts';
+import { createProviderCheck } from '../capability-checks.ts';
+import { createPythonTemplate } from '../local/template/python-template.ts';
 import { probeGvisor } from './capabilities.ts';
 import { createGvisorProvider } from './gvisor-provider.ts';
 
@@ -11,8 +11,8 @@ export const gvisor = providerPlugin({
   isOwnMachine: true,
   playsApart: false,
   open: async (host) => createGvisorProvider(host),
-  template: (name, settings, _, { projectDirectory, signal }) => pythonTemplate(name, settings, projectDirectory, signal),
+  template: (name, settings, _, { projectDirectory, signal }) => createPythonTemplate(name, settings, projectDirectory, signal),
   checks: (templates) => [
-    providerCheck('gVisor', templates, async () => (await probeGvisor({ runscPath: 'runsc', cgroups: 'none' })).gvisor),
+    createProviderCheck('gVisor', templates, async () => (await probeGvisor({ runscPath: 'runsc', cgroups: 'none' })).gvisor),
   ],
 });

@@ -10,7 +10,7 @@ function describeUnverifiedNetwork(network: PodTemplate['network']): string {
 }
 
 /** @throws InputError `template.limit-unavailable` for a demand that a pod cannot meet. */
-export function podIsolation(template: SandboxTemplate, { runtimeClassName, network }: PodTemplate): Isolation {
+export function describePodIsolation(template: SandboxTemplate, { runtimeClassName, network }: PodTemplate): Isolation {
   const isolation: Isolation = {
     mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
     limits: {

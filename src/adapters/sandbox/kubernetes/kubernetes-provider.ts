@@ -1,4 +1,4 @@
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
@@ -7,17 +7,17 @@ import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../p
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
 import { PROGRAM_CONTAINER } from './pods/container-names.ts';
-import { advertisedUrl, hostAliasesOf } from './dial-back/dial-address.ts';
+import { getAdvertisedUrl, resolveHostAliases } from './dial-back/dial-address.ts';
 import { DialBackGates } from './dial-back/dial-back-gates.ts';
-import { authorityOf, DialBackLine } from './dial-back/dial-back-line.ts';
-import { podIsolation } from './isolation.ts';
+import { readAuthority, DialBackLine } from './dial-back/dial-back-line.ts';
+import { describePodIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
-import { podOf } from './pods/kubernetes-template.ts';
+import { getPod } from './pods/kubernetes-template.ts';
 import { NamespaceSite } from './namespace-site.ts';
-import { podName } from './cluster/pod-labels.ts';
+import { namePod } from './cluster/pod-labels.ts';
 import type { PodLine } from './exec/pod-line.ts';
 import { runWhileAlive } from './pods/pod-readiness.ts';
-import { preflight } from './preflight.ts';
+import { checkCluster } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
 export interface KubernetesOptions {
@@ -56,11 +56,11 @@ class KubernetesProvider implements SandboxProvider {
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkPodTemplate(template);
-    const pod = podOf(template);
-    const isolation = podIsolation(template, pod);
+    const pod = getPod(template);
+    const isolation = describePodIsolation(template, pod);
     if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
     const { cluster, agentSandbox } = this.#site(pod);
-    await preflight(cluster, agentSandbox, template, pod, this.#creations.closing);
+    await checkCluster(cluster, agentSandbox, template, pod, this.#creations.closing);
     return isolation;
   }
 
@@ -69,7 +69,7 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   obstacles(template: SandboxTemplate): readonly Obstacle[] {
-    const pod = podOf(template);
+    const pod = getPod(template);
     return this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? [];
   }
 
@@ -86,8 +86,8 @@ class KubernetesProvider implements SandboxProvider {
 
   async #create({ id, template }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     checkPodTemplate(template);
-    const pod = podOf(template);
-    const isolation = podIsolation(template, pod);
+    const pod = getPod(template);
+    const isolation = describePodIsolation(template, pod);
     const site = this.#site(pod);
     await site.open(signal);
     const line = await this.#line(site, id, pod);
@@ -111,15 +111,15 @@ class KubernetesProvider implements SandboxProvider {
       return sandbox;
     } catch (error) {
       await remove().catch((failure: unknown) => this.#log(`the pod of ${id} is left to the sweep: ${String(failure)}`));
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       throw error;
     }
   }
 
   /** As far as Muster can tell without a pod. */
   async #assertReachable(settings: DialBackSettings): Promise<void> {
-    const url = advertisedUrl(settings);
-    await Promise.all([hostAliasesOf(url), authorityOf(settings)]);
+    const url = getAdvertisedUrl(settings);
+    await Promise.all([resolveHostAliases(url), readAuthority(settings)]);
     await this.#gates.of(settings);
   }
 
@@ -129,7 +129,7 @@ class KubernetesProvider implements SandboxProvider {
       case 'exec':
         return site.execLine();
       case 'dial-back':
-        return await DialBackLine.open(podName(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
+        return await DialBackLine.open(namePod(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
     }
   }
 

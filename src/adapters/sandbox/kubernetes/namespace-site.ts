@@ -1,20 +1,20 @@
 import { raceWithAbort } from '../../../kernel/abort.ts';
-import { canonicalJson } from '../../../kernel/canonical-json.ts';
+import { formatCanonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { PodPlace, PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { AgentSandbox } from './claims/agent-sandbox.ts';
-import { claimKind, type Claims } from './claims/claim-kind.ts';
-import { ownPoolName } from './claims/claim-manifest.ts';
+import { createClaimKind, type Claims } from './claims/claim-kind.ts';
+import { nameOwnPool } from './claims/claim-manifest.ts';
 import { ClaimedPods } from './claims/claimed-pods.ts';
 import { Cluster } from './cluster/cluster.ts';
 import { ExecLine } from './exec/exec-line.ts';
 import { Heartbeats } from './exec/heartbeats.ts';
 import { MadePods } from './pods/made-pods.ts';
 import { NodeCaches } from './files/node-caches.ts';
-import { orphansOf, sweepOrphans } from './orphan-sweep.ts';
+import { createOrphanKinds, sweepOrphans } from './orphan-sweep.ts';
 import { OwnedObjects } from './cluster/owned-objects.ts';
 import { OwnerLease } from './pods/owner-lease.ts';
 import type { PodSupply } from './pods/pod-supply.ts';
@@ -49,7 +49,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.cluster = new Cluster(pod, options.clock);
     this.#heartbeats = new Heartbeats(options.clock);
     this.agentSandbox = new AgentSandbox(this.cluster);
-    this.#claims = new OwnedObjects(claimKind(this.agentSandbox), { cluster: this.cluster, ...options });
+    this.#claims = new OwnedObjects(createClaimKind(this.agentSandbox), { cluster: this.cluster, ...options });
     const exec = this.execLine();
     this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
@@ -90,7 +90,7 @@ export class NamespaceSite implements AsyncDisposable {
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const { owner, clock } = this.#options;
     const claims = this.#usesClaims && (await this.agentSandbox.isInstalled(signal)) ? this.agentSandbox : undefined;
-    return sweepOrphans(this.cluster, orphansOf(this.cluster, claims), owner, clock, signal);
+    return sweepOrphans(this.cluster, createOrphanKinds(this.cluster, claims), owner, clock, signal);
   }
 
   /** The record goes last, so that a sweep finds what could not be removed. */
@@ -132,7 +132,7 @@ export class NamespaceSite implements AsyncDisposable {
       const swept = await this.sweep(this.#closing.signal);
       if (swept.length > 0) log(`${swept.length} pods of Musters that are gone were deleted`);
     } catch (error) {
-      if (!this.#closing.signal.aborted) log(`the sweep failed: ${messageOf(error)}`);
+      if (!this.#closing.signal.aborted) log(`the sweep failed: ${getMessage(error)}`);
     }
   }
 }
@@ -140,5 +140,5 @@ export class NamespaceSite implements AsyncDisposable {
 /** Made pods say themselves what they are made of; claims are made of a warm pool. */
 function supplyKey(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
   if (pod.claims === undefined) return 'made';
-  return 'warmPool' in pod.claims ? canonicalJson(pod) : ownPoolName(owner, template, pod);
+  return 'warmPool' in pod.claims ? formatCanonicalJson(pod) : nameOwnPool(owner, template, pod);
 }

@@ -2,10 +2,10 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId, type SandboxId } from '../../../kernel/ids.ts';
-import { labelsOf, type AgentSandbox, type Plural } from './claims/agent-sandbox.ts';
+import { getLabels, type AgentSandbox, type Plural } from './claims/agent-sandbox.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { deleteLease, owners } from './pods/owner-lease.ts';
-import { MANAGED_SELECTOR, OWNER, ownerSelector, SANDBOX } from './cluster/pod-labels.ts';
+import { deleteLease, listOwners } from './pods/owner-lease.ts';
+import { MANAGED_SELECTOR, OWNER, formatOwnerSelector, SANDBOX } from './cluster/pod-labels.ts';
 import { GRACE_SECONDS } from './pods/pod-manifest.ts';
 
 /** Nodes that are up are rid of hundreds of pods within it. */
@@ -23,7 +23,7 @@ export interface Orphans {
 }
 
 /** What owners may leave in a namespace; in this order it is taken away. @param claims left out where nothing is claimed. */
-export function orphansOf(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
+export function createOrphanKinds(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
   const pods: Orphans = {
     what: 'pods',
     list: async (selector, signal) => (await cluster.pods(selector, signal)).items.map(({ metadata }) => metadata.labels),
@@ -37,7 +37,7 @@ export function orphansOf(cluster: Cluster, claims: AgentSandbox | undefined): r
 function createOrphans(api: AgentSandbox, plural: Plural): Orphans {
   return {
     what: plural,
-    list: async (selector, signal) => (await api.list(plural, labelsOf, selector, signal)).items,
+    list: async (selector, signal) => (await api.list(plural, getLabels, selector, signal)).items,
     deleteAll: (selector, signal) => api.deleteAll(plural, selector, signal),
   };
 }
@@ -56,7 +56,7 @@ export async function sweepOrphans(
   signal: AbortSignal,
 ): Promise<readonly SandboxId[]> {
   const found = await Promise.all(kinds.map(async (kind) => ({ kind, labels: await kind.list(MANAGED_SELECTOR, signal) })));
-  const known = await owners(cluster, signal);
+  const known = await listOwners(cluster, signal);
   const named = new Set([...found.flatMap(({ labels }) => labels.flatMap((label) => label[OWNER] ?? [])), ...known.keys()]);
   const swept: SandboxId[] = [];
   for (const owner of named) {
@@ -75,7 +75,7 @@ export async function sweepOrphans(
 async function removeAll({ what, list, deleteAll }: Orphans, owner: OwnerId, clock: Clock, signal: AbortSignal): Promise<void> {
   const late = (): Error => new InfrastructureError('sandbox.sweep', `the ${what} of ${owner} were not gone within ${GONE_MS / 1000} s`);
   using deadline = new Deadline(clock, GONE_MS, late, signal);
-  const selector = ownerSelector(owner);
+  const selector = formatOwnerSelector(owner);
   await deleteAll(selector, deadline.signal);
   while ((await list(selector, deadline.signal)).length > 0) await sleep(clock, LOOK_MS, deadline.signal);
 }

@@ -45,7 +45,7 @@ export const POOL_PERMISSIONS: readonly Permission[] = [
 ];
 
 /** What a template's sandboxes need. */
-export function permissionsFor({ claims, transport }: PodTemplate): readonly Permission[] {
+export function listPermissions({ claims, transport }: PodTemplate): readonly Permission[] {
   if (claims === undefined) return [...MADE, ...OF_TRANSPORT[transport.kind]];
   return 'warmPool' in claims ? CLAIM_PERMISSIONS : POOL_PERMISSIONS;
 }

@@ -1,6 +1,6 @@
 import type { FetchWay } from '../../../kernel/fetching.ts';
 import { providerPlugin, type Refusal } from '../../../pool/ports/provider-plugin.ts';
-import { podTemplate } from './pods/kubernetes-template.ts';
+import { createTemplateForPods } from './pods/kubernetes-template.ts';
 import { kubernetesSchema, type KubernetesConfig } from './settings/schema.ts';
 
 export const kubernetes = providerPlugin({
@@ -15,7 +15,7 @@ export const kubernetes = providerPlugin({
     // A template without an image has no pods anywhere, and is refused when it is used.
     return createKubernetesProvider({ ...host, places: own.filter(({ image }) => image !== undefined) });
   },
-  template: async (name, settings, own) => podTemplate(name, settings, own),
+  template: async (name, settings, own) => createTemplateForPods(name, settings, own),
   refusesFetching,
 });
 

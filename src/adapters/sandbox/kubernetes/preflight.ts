@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
 import type { PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { isNotFound, refusalOf } from './cluster/api-errors.ts';
+import { isNotFound, readRefusal } from './cluster/api-errors.ts';
 import type { AgentSandbox } from './claims/agent-sandbox.ts';
-import { claimPreflight } from './claims/claim-preflight.ts';
+import { checkClaims } from './claims/claim-preflight.ts';
 import { withSignal, type Cluster } from './cluster/cluster.ts';
 import { assertNetworkPolicy } from './network-check.ts';
-import { permissionsFor, type Permission } from './permissions.ts';
-import { sharedPodLabels } from './cluster/pod-labels.ts';
+import { listPermissions, type Permission } from './permissions.ts';
+import { createSharedPodLabels } from './cluster/pod-labels.ts';
 
 /** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
 export const CACHE_PERMISSIONS: readonly Permission[] = [
@@ -25,9 +25,9 @@ const DEPLOY = 'deploy/kubernetes';
  * Finds out whether sandboxes of the template can be made, before any is.
  *
  * @throws InputError `kubernetes.unauthorized`, `kubernetes.no-namespace`, `kubernetes.forbidden`, `kubernetes.no-network-policy`,
- * `kubernetes.no-runtime-class`, and what `claimPreflight` throws; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
+ * `kubernetes.no-runtime-class`, and what `checkClaims` throws; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
  */
-export async function preflight(
+export async function checkCluster(
   cluster: Cluster,
   claims: AgentSandbox,
   template: SandboxTemplate,
@@ -38,13 +38,13 @@ export async function preflight(
   await assertPermissions(
     cluster,
     cluster.namespace,
-    permissionsFor(pod),
+    listPermissions(pod),
     pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml',
     signal,
   );
   const caches = pod.fetching?.nodeCache;
   if (caches) await assertPermissions(cluster, caches.namespace, CACHE_PERMISSIONS, 'node-cache', signal);
-  const labels = pod.claims === undefined ? sharedPodLabels(template) : await claimPreflight(claims, template, pod, pod.claims, signal);
+  const labels = pod.claims === undefined ? createSharedPodLabels(template) : await checkClaims(claims, template, pod, pod.claims, signal);
   if (pod.network !== 'cluster') await assertNetworkPolicy(cluster, labels, pod, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
@@ -61,7 +61,7 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
         return true;
       } catch (error) {
         if (isNotFound(error)) return false;
-        if (refusalOf(error)?.code === 403) return true;
+        if (readRefusal(error)?.code === 403) return true;
         throw error;
       }
     },
@@ -116,7 +116,7 @@ async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortS
       return true;
     } catch (error) {
       // Runtime classes belong to the cluster: a Role in a namespace cannot allow to look at them, and pods say it soon enough.
-      if (refusalOf(error)?.code === 403) return true;
+      if (readRefusal(error)?.code === 403) return true;
       if (isNotFound(error)) return false;
       throw error;
     }

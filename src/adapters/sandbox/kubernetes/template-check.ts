@@ -1,6 +1,6 @@
 import { InputError } from '../../../kernel/errors.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { podPartOf } from './settings/pod-template.ts';
+import { getPodPart } from './settings/pod-template.ts';
 
 const MEBIBYTE = 2 ** 20;
 const MEMORY_MIN_BYTES = 4 * MEBIBYTE;
@@ -9,7 +9,7 @@ const DISK_MIN_BYTES = 65_536;
 /** @throws InputError `template.invalid` for what no pod can be made of. */
 export function checkPodTemplate(template: SandboxTemplate): void {
   const { name, command, mounts, environment, limits } = template;
-  const pod = podPartOf(template);
+  const pod = getPodPart(template);
   const { memoryBytes, processes, cpus, diskBytes, lifetimeSeconds } = limits;
   if (mounts.length > 0)
     reject(name, 'mounts', 'has paths of this machine, which the nodes of a cluster do not have', 'mounts: [], and the files in the image');

@@ -3,8 +3,8 @@ import { chmod, link, lstat, mkdir, realpath, rename, rm, rmdir, stat, unlink } 
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { abortError } from '../../../kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { hasErrno } from '../../../kernel/errno.ts';
@@ -87,15 +87,17 @@ export class Inbox {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     const complete = path.join(this.#directory, target);
     try {
-      if (either.aborted) throw abortError(either);
+      if (either.aborted) throw createAbortError(either);
       await this.#make(path.dirname(complete));
       if (content.kind === 'stream' || !(await isLinked(content.hostPath, complete))) await this.#bring(content, complete, either);
       this.#files.add(complete);
       return path.posix.join(INBOX, target);
     } catch (error) {
       if (content.kind === 'stream') content.stream.destroy();
-      if (either.aborted) throw abortError(either);
-      throw new InfrastructureError('sandbox.upload', `upload of "${target}" to ${complete} failed: ${messageOf(error)}`, { cause: error });
+      if (either.aborted) throw createAbortError(either);
+      throw new InfrastructureError('sandbox.upload', `upload of "${target}" to ${complete} failed: ${getMessage(error)}`, {
+        cause: error,
+      });
     }
   }
 

@@ -1,8 +1,8 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import { FRESH } from '../../../pool/ports/exposure.ts';
@@ -15,7 +15,7 @@ import { coverDescriptors, type DescriptorCover } from './host/inherited-descrip
 import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from './local-runtime.ts';
 import { LocalSandbox } from './local-sandbox.ts';
 import { OwnerCgroups } from './cgroups/owner-cgroups.ts';
-import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from './owner-record.ts';
+import { getEtcDirectory, filterFile, openOwnerDirectory, getOwnerDirectory } from './owner-record.ts';
 import { PairedSandbox } from './paired-sandbox.ts';
 import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
 import { sweepOwners } from './sweep.ts';
@@ -106,7 +106,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   get #directory(): string {
-    return ownerDirectory(this.#stateDir, this.owner);
+    return getOwnerDirectory(this.#stateDir, this.owner);
   }
 
   #prepare(): Promise<Runtime> {
@@ -137,7 +137,7 @@ export class LocalProvider implements SandboxProvider {
   #openRuntime(cgroups: OwnerCgroups | undefined, covered: DescriptorCover): Promise<OpenRuntime> {
     return this.#runtime.open({
       directory: this.#directory,
-      etc: etcDirectory(this.#stateDir, this.owner),
+      etc: getEtcDirectory(this.#stateDir, this.owner),
       filter: filterFile(this.#stateDir, this.owner),
       cgroups,
       covered,
@@ -161,7 +161,7 @@ export class LocalProvider implements SandboxProvider {
     } catch (error) {
       const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
       await Promise.all(sites.map((site) => this.#abandon(site)));
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       throw memoryKills.some((count) => count > 0)
         ? outOfMemoryError(error, template)
         : creationError(error, path.join(this.#directory, id));
@@ -176,7 +176,7 @@ export class LocalProvider implements SandboxProvider {
 
   async #build(site: Site, template: SandboxTemplate, isolation: Isolation, opened: Runtime, signal: AbortSignal): Promise<Sandbox> {
     await equip(site, template, opened);
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     return this.#sandbox(site, template, isolation, await opened.runtime.start(placeOf(site), template, signal));
   }
 
@@ -191,7 +191,7 @@ export class LocalProvider implements SandboxProvider {
     if (!opened.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
     await equip(environment, template, opened);
     await equip(policy, template, opened);
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     const started = await opened.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
     return new PairedSandbox(
       this.#sandbox(environment, template, isolation, started.environment),
@@ -287,10 +287,10 @@ async function makeSite(directory: string, id: SandboxId): Promise<void> {
 
 function outOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
   const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
-  return new InfrastructureError('sandbox.start', `${messageOf(cause)}; ${detail}`, { cause });
+  return new InfrastructureError('sandbox.start', `${getMessage(cause)}; ${detail}`, { cause });
 }
 
 function creationError(error: unknown, subject: string): MusterError {
   if (error instanceof MusterError) return error;
-  return new InfrastructureError('sandbox.create', `${subject}: ${messageOf(error)}`, { cause: error });
+  return new InfrastructureError('sandbox.create', `${subject}: ${getMessage(error)}`, { cause: error });
 }

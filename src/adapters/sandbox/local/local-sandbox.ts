@@ -1,6 +1,6 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { PastExposure } from '../../../pool/ports/exposure.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
@@ -90,7 +90,7 @@ export class LocalSandbox implements Sandbox {
     try {
       await this.#parts.inbox.remove(path);
     } catch (error) {
-      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${messageOf(error)}`, { cause: error });
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${getMessage(error)}`, { cause: error });
     }
   }
 

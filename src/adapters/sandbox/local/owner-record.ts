@@ -30,25 +30,25 @@ const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.strin
 export type OwnerRecord = z.infer<typeof recordSchema>;
 export type OwnerProcess = OwnerRecord['process'];
 
-export const sandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
-export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
-export const etcDirectory = (stateDir: string, owner: OwnerId): string => path.join(ownerDirectory(stateDir, owner), ETC);
+export const getSandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
+export const getOwnerDirectory = (stateDir: string, owner: OwnerId): string => path.join(getSandboxesDirectory(stateDir), owner);
+export const getEtcDirectory = (stateDir: string, owner: OwnerId): string => path.join(getOwnerDirectory(stateDir, owner), ETC);
 
 /** The system-call filter of the owner's sandboxes, compiled. */
-export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(etcDirectory(stateDir, owner), FILTER);
+export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(getEtcDirectory(stateDir, owner), FILTER);
 
 /** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner is unknown. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
   const self = await identifyThisProcess();
-  const starting = path.join(sandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
+  const starting = path.join(getSandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
   const record: OwnerRecord = { process: self, cgroups: [...cgroups] };
-  await makeDirectory(sandboxesDirectory(stateDir), 0o700);
+  await makeDirectory(getSandboxesDirectory(stateDir), 0o700);
   await mkdir(path.join(starting, ETC), { recursive: true, mode: 0o700 });
   try {
     for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeReadable(path.join(starting, ETC, name), text);
     await writeFile(path.join(starting, ETC, FILTER), filterOfThisMachine());
     await writeFile(path.join(starting, RECORD), JSON.stringify(record));
-    await rename(starting, ownerDirectory(stateDir, owner));
+    await rename(starting, getOwnerDirectory(stateDir, owner));
   } catch (error) {
     await rm(starting, { recursive: true, force: true });
     throw error;
@@ -88,15 +88,15 @@ export async function locateProcess(owner: OwnerProcess): Promise<'running' | 'g
 
 /** Removes half-made owner directories whose maker is gone. */
 export async function sweepStarting(stateDir: string): Promise<void> {
-  for (const name of await directoryNames(sandboxesDirectory(stateDir))) {
+  for (const name of await listDirectoryNames(getSandboxesDirectory(stateDir))) {
     const [pid, startTime] = name.startsWith(STARTING) ? name.slice(STARTING.length).split('-') : [];
     if (pid === undefined || (await startTimeOf(Number(pid))) === startTime) continue;
-    await rm(path.join(sandboxesDirectory(stateDir), name), { recursive: true, force: true });
+    await rm(path.join(getSandboxesDirectory(stateDir), name), { recursive: true, force: true });
   }
 }
 
 /** Names of the directories in a directory; none when it does not exist. */
-export async function directoryNames(directory: string): Promise<readonly string[]> {
+export async function listDirectoryNames(directory: string): Promise<readonly string[]> {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);

@@ -1,14 +1,21 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { abortError } from '../../../kernel/abort.ts';
+import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { CgroupFiles } from './cgroups/cgroup-files.ts';
 import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
 import { removeOrphanedGroups } from './cgroups/orphaned-groups.ts';
 import { removeOwnerGroups } from './cgroups/owner-cgroups.ts';
-import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
+import {
+  listDirectoryNames,
+  mayBeRunning,
+  type OwnerRecord,
+  readOwnerRecord,
+  getSandboxesDirectory,
+  sweepStarting,
+} from './owner-record.ts';
 import { isFirstOfNamespace, killProcess, listProcesses, readMountedPaths, waitUntilGone } from './host/process-table.ts';
 
 export interface SweepContext {
@@ -27,8 +34,8 @@ export interface SweepContext {
 export async function sweepOwners(context: SweepContext, signal: AbortSignal): Promise<readonly SandboxId[]> {
   const swept: SandboxId[] = [];
   await sweepStarting(context.stateDir);
-  for (const name of await directoryNames(sandboxesDirectory(context.stateDir))) {
-    if (signal.aborted) throw abortError(signal);
+  for (const name of await listDirectoryNames(getSandboxesDirectory(context.stateDir))) {
+    if (signal.aborted) throw createAbortError(signal);
     const owner = parseName(name, parseOwnerId);
     if (owner !== undefined && owner !== context.owner) swept.push(...(await sweepOwner(context, owner)));
   }
@@ -37,18 +44,18 @@ export async function sweepOwners(context: SweepContext, signal: AbortSignal): P
 }
 
 async function listOwners({ stateDir, owner }: SweepContext): Promise<ReadonlySet<string>> {
-  return new Set([owner, ...(await directoryNames(sandboxesDirectory(stateDir)))]);
+  return new Set([owner, ...(await listDirectoryNames(getSandboxesDirectory(stateDir)))]);
 }
 
 async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: OwnerId): Promise<readonly SandboxId[]> {
-  const directory = path.join(sandboxesDirectory(stateDir), owner);
+  const directory = path.join(getSandboxesDirectory(stateDir), owner);
   const record = await recordOf(directory);
   if (!record || (await mayBeRunning(record.process))) return [];
   await killSandboxProcesses(directory, clock);
   // Only groups of this owner's name are touched, whatever the record says.
   const groups = record.cgroups.filter((group) => group.endsWith(`/muster/${owner}`));
   await removeOwnerGroups(files, groups, clock);
-  const ids = (await directoryNames(directory)).map((name) => parseName(name, parseSandboxId)).filter((id) => id !== undefined);
+  const ids = (await listDirectoryNames(directory)).map((name) => parseName(name, parseSandboxId)).filter((id) => id !== undefined);
   await rm(directory, { recursive: true, force: true });
   return ids;
 }
@@ -58,7 +65,7 @@ async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
     return await readOwnerRecord(directory);
   } catch (error) {
     const remedy = 'when no Muster runs any more, remove the directory';
-    throw new InfrastructureError('sandbox.sweep', `${directory}: the owner's record is damaged: ${messageOf(error)}; ${remedy}`, {
+    throw new InfrastructureError('sandbox.sweep', `${directory}: the owner's record is damaged: ${getMessage(error)}; ${remedy}`, {
       cause: error,
     });
   }

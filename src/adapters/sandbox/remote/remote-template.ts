@@ -11,7 +11,7 @@ import { RUNNER_INSIDE } from '../local/template/python-template.ts';
  * @param python the interpreter inside.
  * @throws InputError `template.not-local`, with the setting and the remedy.
  */
-export function remoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
+export function createRemoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);
   if (settings.policy === 'apart') {
     throw cannotPlayApart(name, 'sandboxes that are not on this machine have one program only');

@@ -1,4 +1,4 @@
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Warden } from './warden.ts';
 import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from './warden-messages.ts';
@@ -237,7 +237,7 @@ export class SharedImages {
     if (this.#present === image) this.#present = undefined;
     const there = content.filter((placed) => this.#wanted.get(placed.content.digest)?.includes(placed) === true);
     for (const placed of there) this.#unfit.add(placed.content.digest);
-    if (there.length > 0) this.#onProblem(messageOf(error));
+    if (there.length > 0) this.#onProblem(getMessage(error));
   }
 }
 

@@ -1,4 +1,4 @@
-import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
+import { createAbortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Inbox } from '../local/inbox.ts';
 
@@ -43,7 +43,7 @@ export class SharedPlaces {
     for (;;) {
       for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await raceWithAbort(leaving, signal);
       // From here to the count of holders nothing is awaited: what is there could begin to leave meanwhile.
-      if (signal.aborted) throw abortError(signal);
+      if (signal.aborted) throw createAbortError(signal);
       const known = this.#places.get(digest);
       const place = known ?? this.#begin(content, signal);
       place.holders += 1;

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
+import { createAbortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
 import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
@@ -155,7 +155,7 @@ export class Warden implements AsyncDisposable {
     const [a, b] = await Promise.allSettled([waitForStart(first), waitForStart(second)]);
     if (a.status === 'fulfilled' && b.status === 'fulfilled') return [a.value, b.value];
     await Promise.all([this.#end(first), this.#end(second)]);
-    throw signal.aborted ? abortError(signal) : failed.signal.reason;
+    throw signal.aborted ? createAbortError(signal) : failed.signal.reason;
   }
 
   #expect({ sandbox, command, image }: WantedProgram): Fork {
@@ -227,7 +227,7 @@ export class Warden implements AsyncDisposable {
       if (line.length > REPORT_MAX_CHARACTERS) throw new RangeError(`a report of ${line.length} characters`);
       this.#note(wardenReportSchema.parse(JSON.parse(line)));
     } catch (error) {
-      this.#problem ??= `the zygote said what makes no sense: ${messageOf(error).slice(0, 500)}`;
+      this.#problem ??= `the zygote said what makes no sense: ${getMessage(error).slice(0, 500)}`;
       this.#process.process.kill('SIGKILL');
     }
   }

@@ -2,10 +2,10 @@ import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { wardenArguments, environmentArguments } from '../bubblewrap/command/command-line.ts';
+import { buildWardenArguments, buildEnvironmentArguments } from '../bubblewrap/command/command-line.ts';
 import { launchHolder } from '../bubblewrap/command/launcher.ts';
 import type { OwnUser } from '../bubblewrap/command/own-user.ts';
 import { Inbox } from '../local/inbox.ts';
@@ -15,7 +15,7 @@ import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '..
 import { OPEN_FILES } from '../local/host/open-files.ts';
 import type { HierarchyLimits, OwnerCgroups } from '../local/cgroups/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/program/system-call-filter.ts';
-import { writableSizes } from '../local/template/writable-space.ts';
+import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { PrincipalImages } from './principal-images.ts';
 import type { PlacedContent } from './shared-images.ts';
 import { type HeldPlace, SharedPlaces } from './shared-places.ts';
@@ -136,7 +136,7 @@ export class Wardens implements AsyncDisposable {
   }
 
   #imagesOf(template: ForkableTemplate): PrincipalImages {
-    const key = keyOf(template);
+    const key = selectKey(template);
     const images = this.#images.get(key) ?? new PrincipalImages(this.#log, () => `image-${(this.#imagesMade += 1)}`);
     this.#images.set(key, images);
     return images;
@@ -144,7 +144,7 @@ export class Wardens implements AsyncDisposable {
 
   /** @throws InfrastructureError `sandbox.spawn` */
   #warden(template: ForkableTemplate): Promise<Warden> {
-    const key = keyOf(template);
+    const key = selectKey(template);
     const known = this.#wardens.get(key);
     if (known && known.warden?.hasEnded !== true) return known.starting;
     const entry: Entry = { starting: this.#start(template), warden: undefined };
@@ -176,8 +176,8 @@ export class Wardens implements AsyncDisposable {
       const namespace = ownUser && FIRST_GROUP_DESCRIPTOR + groups.length;
       const process = await launchHolder(
         {
-          bubblewrap: [bwrap, ...wardenArguments(template, { system, etc, inbox: inbox.directory }, directory, namespace)],
-          unlisted: environmentArguments(interpreterEnvironment(template.environment)),
+          bubblewrap: [bwrap, ...buildWardenArguments(template, { system, etc, inbox: inbox.directory }, directory, namespace)],
+          unlisted: buildEnvironmentArguments(interpreterEnvironment(template.environment)),
           program: [python, ...INTERPRETER_FLAGS, program],
           limits: template.limits,
           covered,
@@ -192,7 +192,7 @@ export class Wardens implements AsyncDisposable {
   }
 
   #settings({ zygote, limits, network, mounts }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
-    const { tmpBytes, sharedBytes } = writableSizes(limits);
+    const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
     const { rlimits } = this.#context;
     return {
       imports: zygote.imports,
@@ -218,7 +218,7 @@ export class Wardens implements AsyncDisposable {
 }
 
 /** Templates that differ in nothing else share a warden: each sandbox's order names its program. */
-function keyOf(template: ForkableTemplate): string {
+function selectKey(template: ForkableTemplate): string {
   return JSON.stringify({ ...template, name: undefined, command: undefined });
 }
 
@@ -230,7 +230,7 @@ async function openPlaces(
   await mkdir(images);
   const inbox = new Inbox(images);
   await inbox.open();
-  const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${messageOf(problem)}`));
+  const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${getMessage(problem)}`));
   return { gate: await StreamGate.open(directory), inbox, places };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import { migrate } from '../sql/schema/migrate.ts';
-import { sqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
+import { openSqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
 import { PostgresDatabase } from './postgres-database.ts';
 
 /** Any number that no other program is likely to lock in the same database. */
@@ -19,7 +19,7 @@ export async function openPostgresStore(url: string, clock: Clock): Promise<SqlS
   const database = await PostgresDatabase.open(url, name);
   try {
     await database.locked(MIGRATION_LOCK, () => migrate(database, name, clock));
-    return await sqlEvaluationStore(database, clock);
+    return await openSqlEvaluationStore(database, clock);
   } catch (error) {
     await database[Symbol.asyncDispose]();
     throw error;

@@ -1,5 +1,5 @@
 import { Pool, types, type PoolClient } from 'pg';
-import { InfrastructureError, InputError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../../kernel/errors.ts';
 import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql, type Value } from '../sql/schema/statement.ts';
 
@@ -111,7 +111,7 @@ export class PostgresDatabase implements Database {
     try {
       return await run();
     } catch (error) {
-      throw new InfrastructureError('store.failed', `the store in ${this.#name} failed: ${messageOf(error)}`, { cause: error });
+      throw new InfrastructureError('store.failed', `the store in ${this.#name} failed: ${getMessage(error)}`, { cause: error });
     }
   }
 }
@@ -154,8 +154,8 @@ function refusal(name: string, error: unknown): InputError | InfrastructureError
   if (typeof code === 'string' && CALLER_CODES.has(code))
     return new InputError(
       'store.unusable',
-      `${name} refuses the connection: ${messageOf(error)}; mend the store's URL, or the rights there`,
+      `${name} refuses the connection: ${getMessage(error)}; mend the store's URL, or the rights there`,
       options,
     );
-  return new InfrastructureError('store.unreachable', `${name} cannot be reached: ${messageOf(error)}; is the server running?`, options);
+  return new InfrastructureError('store.unreachable', `${name} cannot be reached: ${getMessage(error)}; is the server running?`, options);
 }

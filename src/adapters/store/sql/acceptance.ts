@@ -1,7 +1,7 @@
 import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { guard, statement, type Step } from './schema/database.ts';
+import { guard, toStep, type Step } from './schema/database.ts';
 import { sql, type Sql } from './schema/statement.ts';
 
 /**
@@ -10,9 +10,9 @@ import { sql, type Sql } from './schema/statement.ts';
  *
  * @param now milliseconds.
  */
-export function acceptance(evaluation: NewEvaluation, idempotency: Idempotency | undefined, now: number): readonly Step[] {
+export function planAcceptance(evaluation: NewEvaluation, idempotency: Idempotency | undefined, now: number): readonly Step[] {
   const { id, principal, request, suite, run, version, labels, priority } = evaluation;
-  const key = keyOf(id);
+  const key = selectKey(id);
   const keyed = idempotency
     ? [
         guard(
@@ -22,31 +22,31 @@ export function acceptance(evaluation: NewEvaluation, idempotency: Idempotency |
       ]
     : [];
   const named = idempotency
-    ? [statement(sql`UPDATE idempotency_keys SET evaluation = ${key} WHERE principal = ${principal} AND key = ${idempotency.key}`)]
+    ? [toStep(sql`UPDATE idempotency_keys SET evaluation = ${key} WHERE principal = ${principal} AND key = ${idempotency.key}`)]
     : [];
   return [
     ...keyed,
-    statement(
+    toStep(
       sql`INSERT INTO evaluations (id, principal, suite, run, version, labels, priority, request, state, created_at, events)
           VALUES (${id}, ${principal}, ${suite}, ${run}, ${version}, ${JSON.stringify(labels)}, ${priority}, ${JSON.stringify(request)},
             'waiting', ${now}, 1)`,
     ),
     ...named,
     ...Object.entries(labels).map(([name, value]) =>
-      statement(sql`INSERT INTO evaluation_labels (name, value, evaluation) VALUES (${name}, ${value}, ${key})`),
+      toStep(sql`INSERT INTO evaluation_labels (name, value, evaluation) VALUES (${name}, ${value}, ${key})`),
     ),
-    statement(
+    toStep(
       sql`INSERT INTO events (evaluation, sequence, type, data, at) VALUES (${key}, 1, 'state', ${JSON.stringify({ state: 'waiting' })}, ${now})`,
     ),
   ];
 }
 
 /** The step after them all: its row is the evaluation as it was accepted. */
-export function acceptedEvaluation(id: EvaluationId): Step {
-  return statement(sql`SELECT * FROM evaluations WHERE id = ${id}`);
+export function readAcceptedEvaluation(id: EvaluationId): Step {
+  return toStep(sql`SELECT * FROM evaluations WHERE id = ${id}`);
 }
 
 /** What the database knows an evaluation by. */
-export function keyOf(id: EvaluationId): Sql {
+export function selectKey(id: EvaluationId): Sql {
   return sql`(SELECT key FROM evaluations WHERE id = ${id})`;
 }

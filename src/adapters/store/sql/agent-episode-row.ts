@@ -7,7 +7,7 @@ import { stepDeltaSchema } from '../../../agents/arena/step-files.ts';
 import type { ClosedEpisode, NewAgentEpisode, StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
 import { parseTaskDigest, parseTaskId } from '../../../agents/tasks/task-ids.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
+import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
 import type { Row } from './schema/database.ts';
 
 const measure = z.number().min(0);
@@ -22,27 +22,27 @@ const termsSchema = z.object({
 const spentSchema = z.object({ seconds: measure, bytesWritten: measure, output: measure });
 
 /** What is fixed from the beginning on, as one document. */
-export function termsText({ gradingSeed, limits, actions, terms }: NewAgentEpisode): string {
+export function formatTerms({ gradingSeed, limits, actions, terms }: NewAgentEpisode): string {
   return JSON.stringify({ gradingSeed, limits, actions, terms });
 }
 
-export function agentEpisodeOf(row: Row): StoredAgentEpisode {
-  const read = termsSchema.safeParse(documentOf(row, 'terms'));
-  const spent = spentSchema.safeParse(documentOf(row, 'spent'));
+export function readAgentEpisode(row: Row): StoredAgentEpisode {
+  const read = termsSchema.safeParse(readDocument(row, 'terms'));
+  const spent = spentSchema.safeParse(readDocument(row, 'spent'));
   const ended = z.enum(END_CAUSES).nullable().safeParse(row['ended_by']);
-  const id = parseAgentEpisodeId(textOf(row, 'id'));
+  const id = parseAgentEpisodeId(readText(row, 'id'));
   if (!read.success || !spent.success || !ended.success) throw unknownForm(`episode ${id}`);
   return {
     id,
-    principal: textOf(row, 'principal'),
-    task: parseTaskId(textOf(row, 'task')),
-    taskDigest: parseTaskDigest(textOf(row, 'task_digest')),
-    agent: textOf(row, 'agent'),
-    seed: numberOf(row, 'seed'),
+    principal: readText(row, 'principal'),
+    task: parseTaskId(readText(row, 'task')),
+    taskDigest: parseTaskDigest(readText(row, 'task_digest')),
+    agent: readText(row, 'agent'),
+    seed: readNumber(row, 'seed'),
     ...read.data,
-    createdAt: dateOf(row, 'created_at'),
-    touchedAt: dateOf(row, 'touched_at'),
-    steps: numberOf(row, 'steps'),
+    createdAt: readDate(row, 'created_at'),
+    touchedAt: readDate(row, 'touched_at'),
+    steps: readNumber(row, 'steps'),
     spent: spent.data,
     endedBy: ended.data ?? undefined,
     closed: closedOf(row),
@@ -50,23 +50,23 @@ export function agentEpisodeOf(row: Row): StoredAgentEpisode {
 }
 
 function closedOf(row: Row): ClosedEpisode | undefined {
-  const at = optional(row, 'closed_at', dateOf);
+  const at = readOptional(row, 'closed_at', readDate);
   if (at === undefined) return undefined;
   const outcome = z.enum(OUTCOMES).safeParse(row['outcome']);
   if (!outcome.success) throw unknownForm('the end of an episode');
-  return { at, outcome: outcome.data, reward: optional(row, 'reward', numberOf), document: textOf(row, 'document') };
+  return { at, outcome: outcome.data, reward: readOptional(row, 'reward', readNumber), document: readText(row, 'document') };
 }
 
-export function agentStepOf(row: Row): StoredStep {
-  const delta = stepDeltaSchema.optional().safeParse(optional(row, 'delta', documentOf));
+export function readAgentStep(row: Row): StoredStep {
+  const delta = stepDeltaSchema.optional().safeParse(readOptional(row, 'delta', readDocument));
   if (!delta.success) throw unknownForm('a step of an episode');
   return {
-    number: numberOf(row, 'number'),
-    digest: textOf(row, 'digest'),
-    action: documentOf(row, 'action'),
-    answer: textOf(row, 'answer'),
+    number: readNumber(row, 'number'),
+    digest: readText(row, 'digest'),
+    action: readDocument(row, 'action'),
+    answer: readText(row, 'answer'),
     delta: delta.data,
-    at: dateOf(row, 'at'),
+    at: readDate(row, 'at'),
   };
 }
 

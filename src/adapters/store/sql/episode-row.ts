@@ -2,7 +2,7 @@ import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEpisodeIndex } from '../../../kernel/ids.ts';
 import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../../kernel/outcome.ts';
-import { numberOf, optional, textOf } from './schema/columns.ts';
+import { readNumber, readOptional, readText } from './schema/columns.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Row } from './schema/database.ts';
 import type { Value } from './schema/statement.ts';
@@ -31,7 +31,7 @@ function usageOf([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
 }
 
 /** The columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
-export function rowOfEpisode({ index, task, outcome, seconds, log, usage }: StoredEpisode): readonly Value[] {
+export function toEpisodeRow({ index, task, outcome, seconds, log, usage }: StoredEpisode): readonly Value[] {
   const beside = { ...(log === undefined ? {} : { log }), ...(usage && { used: usedOf(usage) }) };
   switch (outcome.kind) {
     case 'completed': {
@@ -46,14 +46,14 @@ export function rowOfEpisode({ index, task, outcome, seconds, log, usage }: Stor
   }
 }
 
-/** @throws InfrastructureError `store.unreadable` when it is no row that `rowOfEpisode` made. */
-export function episodeOfRow(row: Row): StoredEpisode {
+/** @throws InfrastructureError `store.unreadable` when it is no row that `toEpisodeRow` made. */
+export function readEpisodeRow(row: Row): StoredEpisode {
   const extra = extraOf(row);
   return {
-    index: parseEpisodeIndex(numberOf(row, 'episode')),
-    task: numberOf(row, 'task'),
+    index: parseEpisodeIndex(readNumber(row, 'episode')),
+    task: readNumber(row, 'task'),
     outcome: outcomeOf(row, extra),
-    seconds: numberOf(row, 'seconds'),
+    seconds: readNumber(row, 'seconds'),
     ...(extra.log === undefined ? {} : { log: extra.log }),
     ...(extra.used && { usage: usageOf(extra.used) }),
   };
@@ -63,8 +63,8 @@ const NO_METRICS = {};
 const NOTHING: Extra = {};
 
 function outcomeOf(row: Row, { metrics = NO_METRICS, detail = '' }: Extra): Outcome {
-  const outcome = textOf(row, 'outcome');
-  if (outcome === 'completed') return { kind: 'completed', return: numberOf(row, 'result'), length: numberOf(row, 'length'), metrics };
+  const outcome = readText(row, 'outcome');
+  if (outcome === 'completed') return { kind: 'completed', return: readNumber(row, 'result'), length: readNumber(row, 'length'), metrics };
   if (outcome === 'lost') return { kind: 'lost', detail };
   if (isCause(outcome)) return { kind: 'failed', cause: outcome, detail };
   throw new InfrastructureError('store.unreadable', `the column outcome holds "${outcome}", which is no outcome that this Muster knows`);
@@ -75,9 +75,9 @@ function isCause(text: string): text is FailureCause {
 }
 
 function extraOf(row: Row): Extra {
-  const text = optional(row, 'extra', textOf);
+  const text = readOptional(row, 'extra', readText);
   if (text === undefined) return NOTHING;
-  // It is what `rowOfEpisode` wrote: a look at every field of a million episodes would cost more than reading them.
+  // It is what `toEpisodeRow` wrote: a look at every field of a million episodes would cost more than reading them.
   const extra: Extra = JSON.parse(text);
   return extra;
 }

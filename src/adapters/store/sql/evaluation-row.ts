@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EVALUATION_STATES, type StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
+import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
 import type { Row } from './schema/database.ts';
 
 const checkedSchema = z.object({
@@ -12,12 +12,12 @@ const checkedSchema = z.object({
 });
 
 /** @throws InfrastructureError `store.unreadable` when the row is none of this Muster's. */
-export function evaluationOfRow(row: Row): StoredEvaluation {
-  const id = parseEvaluationId(textOf(row, 'id'));
+export function readEvaluationRow(row: Row): StoredEvaluation {
+  const id = parseEvaluationId(readText(row, 'id'));
   const checked = checkedSchema.safeParse({
     state: row['state'],
-    labels: documentOf(row, 'labels'),
-    failure: optional(row, 'failure', documentOf),
+    labels: readDocument(row, 'labels'),
+    failure: readOptional(row, 'failure', readDocument),
   });
   if (!checked.success)
     throw new InfrastructureError(
@@ -27,20 +27,20 @@ export function evaluationOfRow(row: Row): StoredEvaluation {
   const { state, labels, failure } = checked.data;
   return {
     id,
-    principal: textOf(row, 'principal'),
-    request: documentOf(row, 'request'),
-    suite: textOf(row, 'suite'),
-    run: optional(row, 'run', textOf),
-    version: optional(row, 'version', numberOf),
+    principal: readText(row, 'principal'),
+    request: readDocument(row, 'request'),
+    suite: readText(row, 'suite'),
+    run: readOptional(row, 'run', readText),
+    version: readOptional(row, 'version', readNumber),
     labels,
-    priority: numberOf(row, 'priority'),
+    priority: readNumber(row, 'priority'),
     state,
-    createdAt: dateOf(row, 'created_at'),
-    startedAt: optional(row, 'started_at', dateOf),
-    endedAt: optional(row, 'ended_at', dateOf),
-    cancelRequestedAt: optional(row, 'cancel_requested_at', dateOf),
-    running: optional(row, 'running', documentOf),
-    summary: optional(row, 'summary', documentOf),
+    createdAt: readDate(row, 'created_at'),
+    startedAt: readOptional(row, 'started_at', readDate),
+    endedAt: readOptional(row, 'ended_at', readDate),
+    cancelRequestedAt: readOptional(row, 'cancel_requested_at', readDate),
+    running: readOptional(row, 'running', readDocument),
+    summary: readOptional(row, 'summary', readDocument),
     failure,
   };
 }

@@ -1,8 +1,8 @@
 import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { dateOf, documentOf, numberOf, textOf } from './schema/columns.ts';
-import { statement, type Database } from './schema/database.ts';
+import { readDate, readDocument, readNumber, readText } from './schema/columns.ts';
+import { toStep, type Database } from './schema/database.ts';
 import { plain, sql } from './schema/statement.ts';
 
 export class SqlAudit implements AuditTrail {
@@ -18,7 +18,7 @@ export class SqlAudit implements AuditTrail {
     const entry = sql`
       INSERT INTO audit (at, principal, action, target, details)
       VALUES (${this.#clock.date().getTime()}, ${principal}, ${action}, ${target}, ${JSON.stringify(details)})`;
-    await this.#database.transact([statement(entry)]);
+    await this.#database.transact([toStep(entry)]);
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredAuditEntry>> {
@@ -28,12 +28,12 @@ export class SqlAudit implements AuditTrail {
       sql`SELECT id, at, principal, action, target, details FROM audit ${beyond} ORDER BY at DESC, id DESC LIMIT ${limit + 1}`,
     );
     const entries = rows.map((row) => ({
-      id: numberOf(row, 'id'),
-      at: dateOf(row, 'at'),
-      principal: textOf(row, 'principal'),
-      action: textOf(row, 'action'),
-      target: textOf(row, 'target'),
-      details: documentOf(row, 'details'),
+      id: readNumber(row, 'id'),
+      at: readDate(row, 'at'),
+      principal: readText(row, 'principal'),
+      action: readText(row, 'action'),
+      target: readText(row, 'target'),
+      details: readDocument(row, 'details'),
     }));
     return pageOf(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
   }

@@ -9,11 +9,11 @@ import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { acceptance, acceptedEvaluation } from './acceptance.ts';
-import { numberOf, textOf } from './schema/columns.ts';
-import { statement, type Database } from './schema/database.ts';
+import { planAcceptance, readAcceptedEvaluation } from './acceptance.ts';
+import { readNumber, readText } from './schema/columns.ts';
+import { toStep, type Database } from './schema/database.ts';
 import { forgetSteps, sweepEpisodes } from './schema/discarded.ts';
-import { evaluationOfRow } from './evaluation-row.ts';
+import { readEvaluationRow } from './evaluation-row.ts';
 import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
 /** Of evaluations, by their ids. */
@@ -30,10 +30,10 @@ export class SqlCatalogue implements EvaluationCatalogue {
 
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
     const rows = await this.#database.transact([
-      ...acceptance(evaluation, idempotency, this.#clock.date().getTime()),
-      acceptedEvaluation(evaluation.id),
+      ...planAcceptance(evaluation, idempotency, this.#clock.date().getTime()),
+      readAcceptedEvaluation(evaluation.id),
     ]);
-    if (rows) return { kind: 'accepted', evaluation: evaluationOfRow(rows.at(-1)?.[0] ?? {}) };
+    if (rows) return { kind: 'accepted', evaluation: readEvaluationRow(rows.at(-1)?.[0] ?? {}) };
     const earlier = idempotency && (await this.earlier(evaluation.principal, idempotency));
     // The evaluation of the key was forgotten in between: now the key is free.
     return earlier ?? this.accept(evaluation, idempotency);
@@ -44,12 +44,12 @@ export class SqlCatalogue implements EvaluationCatalogue {
       SELECT k.fingerprint, v.* FROM idempotency_keys k JOIN evaluations v ON v.key = k.evaluation
       WHERE k.principal = ${principal} AND k.key = ${key}`;
     const [row] = await this.#database.query(earlier);
-    return row && { kind: textOf(row, 'fingerprint') === fingerprint ? 'repeated' : 'conflict', evaluation: evaluationOfRow(row) };
+    return row && { kind: readText(row, 'fingerprint') === fingerprint ? 'repeated' : 'conflict', evaluation: readEvaluationRow(row) };
   }
 
   async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const [row] = await this.#database.query(sql`SELECT * FROM evaluations WHERE id = ${id}`);
-    return row && evaluationOfRow(row);
+    return row && readEvaluationRow(row);
   }
 
   async findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
@@ -59,7 +59,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
       const rows = await this.#database.query(
         sql`SELECT id FROM evaluations WHERE id IN (${joinSql(asked, ', ')}) AND state IN ('waiting', 'running')`,
       );
-      for (const row of rows) open.add(textOf(row, 'id'));
+      for (const row of rows) open.add(readText(row, 'id'));
     }
     return ids.filter((id) => !open.has(id));
   }
@@ -70,14 +70,14 @@ export class SqlCatalogue implements EvaluationCatalogue {
     if (position) conditions.push(sql`(created_at, id) < (${position.milliseconds}, ${position.id})`);
     const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(sql`SELECT * FROM evaluations ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`);
-    return pageOf(rows.map(evaluationOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return pageOf(rows.map(readEvaluationRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const requested = sql`
       UPDATE evaluations SET cancel_requested_at = coalesce(cancel_requested_at, ${this.#clock.date().getTime()})
       WHERE id = ${id} AND state IN ('waiting', 'running')`;
-    await this.#database.transact([statement(requested)]);
+    await this.#database.transact([toStep(requested)]);
     return this.find(id);
   }
 
@@ -85,7 +85,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
     const ended = await this.#database.query(
       sql`SELECT key FROM evaluations WHERE ended_at < ${before.getTime()} ORDER BY ended_at LIMIT ${limit}`,
     );
-    await this.#database.transact(ended.flatMap((row) => forgetSteps(numberOf(row, 'key'))));
+    await this.#database.transact(ended.flatMap((row) => forgetSteps(readNumber(row, 'key'))));
     await sweepEpisodes(this.#database);
     return ended.length;
   }

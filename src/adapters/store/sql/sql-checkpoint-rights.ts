@@ -2,8 +2,8 @@ import type { Brought, CheckpointRights, Grant, StoredGrant, Usable } from '../.
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../../kernel/ids.ts';
-import { dateOf, optional, textOf } from './schema/columns.ts';
-import { statement, type Database, type Row } from './schema/database.ts';
+import { readDate, readOptional, readText } from './schema/columns.ts';
+import { toStep, type Database, type Row } from './schema/database.ts';
 import { joinSql, sql, type Sql } from './schema/statement.ts';
 
 /** Digests in one statement. */
@@ -24,7 +24,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     const ordered = [...brought].sort((a, b) => (a.digest < b.digest ? -1 : Number(a.digest > b.digest)));
     await this.#database.transact(
       ordered.map(({ principal, digest, kind, name }) =>
-        statement(
+        toStep(
           sql`INSERT INTO brought_checkpoints (principal, digest, kind, name, at) VALUES (${principal}, ${digest}, ${kind}, ${name}, ${at})
               ON CONFLICT (principal, digest) DO UPDATE SET kind = excluded.kind, name = excluded.name`,
         ),
@@ -72,7 +72,7 @@ export class SqlCheckpointRights implements CheckpointRights {
       VALUES (${digest}, ${principal}, ${grantedBy}, ${this.#clock.date().getTime()})
       ON CONFLICT (digest, principal, granted_by) DO UPDATE SET granted_by = excluded.granted_by
       RETURNING digest, principal, granted_by, at`;
-    const [row = {}] = (await this.#database.transact([statement(given)]))?.[0] ?? [];
+    const [row = {}] = (await this.#database.transact([toStep(given)]))?.[0] ?? [];
     return grantOf(row);
   }
 
@@ -80,7 +80,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     const revoked = sql`
       DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${andBy(grantedBy)}
       RETURNING digest, principal, granted_by, at`;
-    const rows = (await this.#database.transact([statement(revoked)]))?.[0] ?? [];
+    const rows = (await this.#database.transact([toStep(revoked)]))?.[0] ?? [];
     return rows.map(grantOf).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
   }
 
@@ -106,8 +106,8 @@ function listDigests(digests: readonly Digest[]): Sql {
 
 /** @throws InfrastructureError `store.unreadable` */
 function usableOf(row: Row): Usable {
-  const kind = textOf(row, 'kind');
-  if (kind === 'file' || kind === 'directory') return { kind, name: optional(row, 'name', textOf) };
+  const kind = readText(row, 'kind');
+  if (kind === 'file' || kind === 'directory') return { kind, name: readOptional(row, 'name', readText) };
   throw new InfrastructureError(
     'store.unreadable',
     `the column kind holds "${kind}", which is no kind of checkpoint that this Muster knows`,
@@ -115,9 +115,9 @@ function usableOf(row: Row): Usable {
 }
 
 function digestOf(row: Row): Digest {
-  return parseDigest(textOf(row, 'digest'));
+  return parseDigest(readText(row, 'digest'));
 }
 
 function grantOf(row: Row): StoredGrant {
-  return { digest: digestOf(row), principal: textOf(row, 'principal'), grantedBy: textOf(row, 'granted_by'), at: dateOf(row, 'at') };
+  return { digest: digestOf(row), principal: readText(row, 'principal'), grantedBy: readText(row, 'granted_by'), at: readDate(row, 'at') };
 }

@@ -4,7 +4,7 @@ import type { EvaluationState } from '../../../evaluation-store/evaluation-recor
 import type { NewEvent } from '../../../evaluation-store/event-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { statement, type Database, type Step } from './schema/database.ts';
+import { toStep, type Database, type Step } from './schema/database.ts';
 import { transactOwned } from './schema/owned.ts';
 import { appendEvents } from './sql-events.ts';
 import { announceSteps } from './sql-webhooks.ts';
@@ -28,7 +28,7 @@ export class SqlCourse implements EvaluationCourse {
       INSERT INTO events (evaluation, sequence, type, data, at)
       SELECT key, events, 'state', ${JSON.stringify({ state: 'running' })}, CAST(${now} AS bigint) FROM evaluations WHERE key = ${key}
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.#database, ownership, [statement(began), statement(told)]);
+    await transactOwned(this.#database, ownership, [toStep(began), toStep(told)]);
   }
 
   async report(ownership: Ownership, report: Report): Promise<void> {
@@ -40,15 +40,15 @@ export class SqlCourse implements EvaluationCourse {
     const now = this.#now();
     await transactOwned(this.#database, ownership, [
       ...(report ? reportSteps(key, report, now) : []),
-      statement(
+      toStep(
         sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${jsonOf(summary)}, failure = ${jsonOf(failure)}
             WHERE key = ${key}`,
       ),
       ...appendEvents(key, [stateEvent(state)], now),
       ...announceSteps(key, webhooks, now),
       ...answerSteps(key, question),
-      ...(withheld === true ? [statement(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
-      statement(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
+      ...(withheld === true ? [toStep(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
+      toStep(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
     ]);
   }
 
@@ -62,16 +62,13 @@ export function stateEvent(state: EvaluationState): NewEvent {
 }
 
 function reportSteps(key: number, { running, events }: Report, now: number): readonly Step[] {
-  return [
-    statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`),
-    ...appendEvents(key, events, now),
-  ];
+  return [toStep(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`), ...appendEvents(key, events, now)];
 }
 
 function answerSteps(key: number, question: Question | undefined): readonly Step[] {
   if (question === undefined) return [];
   return [
-    statement(
+    toStep(
       sql`INSERT INTO answers (question, evaluation) VALUES (${question}, ${key})
           ON CONFLICT (question) DO UPDATE SET evaluation = excluded.evaluation`,
     ),

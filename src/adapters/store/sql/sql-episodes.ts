@@ -3,9 +3,9 @@ import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { numberOf, optional } from './schema/columns.ts';
-import { statement, type BulkColumn, type Database, type Step } from './schema/database.ts';
-import { episodeOfRow, rowOfEpisode } from './episode-row.ts';
+import { readNumber, readOptional } from './schema/columns.ts';
+import { toStep, type BulkColumn, type Database, type Step } from './schema/database.ts';
+import { readEpisodeRow, toEpisodeRow } from './episode-row.ts';
 import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
 import { sql } from './schema/statement.ts';
@@ -33,7 +33,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
 
   async append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
     const { key } = ownership;
-    const rows = episodes.map((episode) => [key, leg.arm, ...rowOfEpisode(episode)]);
+    const rows = episodes.map((episode) => [key, leg.arm, ...toEpisodeRow(episode)]);
     await transactOwned(this.#database, ownership, [
       { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
       ...donation(ownership, leg),
@@ -47,7 +47,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
           WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode >= ${from}
           ORDER BY episode LIMIT ${limit}`,
     );
-    return rows.map(episodeOfRow);
+    return rows.map(readEpisodeRow);
   }
 
   async adopt(ownership: Ownership, { arm, cacheKey }: Leg, from: number, to: number): Promise<void> {
@@ -60,7 +60,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
       WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})
         AND e.episode >= ${from} AND e.episode < ${to} AND e.outcome <> 'lost'
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.#database, ownership, [statement(adopted)]);
+    await transactOwned(this.#database, ownership, [toStep(adopted)]);
   }
 
   async nextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
@@ -70,14 +70,12 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
             AND e.outcome <> 'lost' ORDER BY e.episode LIMIT 1)) AS episode
           FROM cache_donors d WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})`,
     );
-    return row && optional(row, 'episode', numberOf);
+    return row && readOptional(row, 'episode', readNumber);
   }
 }
 
 /** Only who has played something itself is looked at by others: however often the same is asked, few have to be. */
 function donation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
   if (cacheKey === undefined) return [];
-  return [
-    statement(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`),
-  ];
+  return [toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`)];
 }

@@ -22,7 +22,7 @@ export interface SqlStore extends EvaluationStore {
 }
 
 /** A store on a database whose structure is up to date; both are closed together. */
-export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<SqlStore> {
+export async function openSqlEvaluationStore(database: Database, clock: Clock): Promise<SqlStore> {
   await sweepEpisodes(database);
   const episodes = new SqlEpisodes(database, clock);
   const evaluations = new SqlCatalogue(database, clock);

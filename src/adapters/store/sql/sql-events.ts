@@ -1,7 +1,7 @@
 import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, textOf } from './schema/columns.ts';
-import { statement, type Database, type Step } from './schema/database.ts';
+import { readDate, readDocument, readNumber, readText } from './schema/columns.ts';
+import { toStep, type Database, type Step } from './schema/database.ts';
 import { sql, type Sql } from './schema/statement.ts';
 
 export class SqlEvents implements EventLog {
@@ -17,10 +17,10 @@ export class SqlEvents implements EventLog {
           AND sequence > ${sequence} ORDER BY sequence LIMIT ${limit}`,
     );
     return rows.map((row) => ({
-      sequence: numberOf(row, 'sequence'),
-      type: textOf(row, 'type'),
-      data: documentOf(row, 'data'),
-      at: dateOf(row, 'at'),
+      sequence: readNumber(row, 'sequence'),
+      type: readText(row, 'type'),
+      data: readDocument(row, 'data'),
+      at: readDate(row, 'at'),
     }));
   }
 }
@@ -34,8 +34,8 @@ export class SqlEvents implements EventLog {
  */
 export function appendEvents(key: number | Sql, events: readonly NewEvent[], at: number): readonly Step[] {
   return events.flatMap(({ type, data }) => [
-    statement(sql`UPDATE evaluations SET events = events + 1 WHERE key = ${key}`),
-    statement(
+    toStep(sql`UPDATE evaluations SET events = events + 1 WHERE key = ${key}`),
+    toStep(
       sql`INSERT INTO events (evaluation, sequence, type, data, at)
           SELECT key, events, ${type}, ${JSON.stringify(data)}, CAST(${at} AS bigint) FROM evaluations WHERE key = ${key}`,
     ),

@@ -1,8 +1,8 @@
 import { OwnershipLostError, type Claimable, type Ownership, type Ownerships, type Renewal } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId, type EvaluationId, type OwnerId } from '../../../kernel/ids.ts';
-import { numberOf, textOf } from './schema/columns.ts';
-import { guard, statement, type Database } from './schema/database.ts';
+import { readNumber, readText } from './schema/columns.ts';
+import { guard, toStep, type Database } from './schema/database.ts';
 import { plain, sql } from './schema/statement.ts';
 
 export class SqlOwnerships implements Ownerships {
@@ -24,9 +24,9 @@ export class SqlOwnerships implements Ownerships {
           ORDER BY turn, priority DESC, created_at, id LIMIT ${limit}`,
     );
     return rows.map((row) => ({
-      id: parseEvaluationId(textOf(row, 'id')),
-      principal: textOf(row, 'principal'),
-      priority: numberOf(row, 'priority'),
+      id: parseEvaluationId(readText(row, 'id')),
+      principal: readText(row, 'principal'),
+      priority: readNumber(row, 'priority'),
     }));
   }
 
@@ -40,7 +40,7 @@ export class SqlOwnerships implements Ownerships {
     // Looked at once the claim is made, which waits for writes of the owner before: the last of them may have been the end.
     const isOpen = sql`SELECT 1 AS open FROM evaluations WHERE id = ${evaluation} AND state IN ('waiting', 'running')${plain(this.#database.dialect.shared)}`;
     const [row] = (await this.#database.transact([guard(claimed), guard(isOpen)]))?.[0] ?? [];
-    return row && { evaluation, key: numberOf(row, 'evaluation'), owner, fence: numberOf(row, 'fence') };
+    return row && { evaluation, key: readNumber(row, 'evaluation'), owner, fence: readNumber(row, 'fence') };
   }
 
   async renew(ownership: Ownership, milliseconds: number): Promise<Renewal> {
@@ -50,7 +50,7 @@ export class SqlOwnerships implements Ownerships {
         sql`UPDATE ownerships SET expires_at = ${this.#now() + milliseconds}
             WHERE evaluation = ${key} AND owner = ${owner} AND fence = ${fence} RETURNING fence`,
       ),
-      statement(sql`SELECT 1 AS requested FROM evaluations WHERE key = ${key} AND cancel_requested_at IS NOT NULL`),
+      toStep(sql`SELECT 1 AS requested FROM evaluations WHERE key = ${key} AND cancel_requested_at IS NOT NULL`),
     ]);
     if (rows === undefined) throw new OwnershipLostError(ownership);
     return { cancelRequested: rows[1]?.length === 1 };
@@ -58,7 +58,7 @@ export class SqlOwnerships implements Ownerships {
 
   async release({ key, owner, fence }: Ownership): Promise<void> {
     const released = sql`UPDATE ownerships SET expires_at = 0 WHERE evaluation = ${key} AND owner = ${owner} AND fence = ${fence}`;
-    await this.#database.transact([statement(released)]);
+    await this.#database.transact([toStep(released)]);
   }
 
   #now(): number {

@@ -4,8 +4,8 @@ import { ROLES, type NewToken, type StoredToken, type Tokens } from '../../../ev
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { isDigest, parseTokenId, type TokenId } from '../../../kernel/ids.ts';
-import { dateOf, optional, textOf } from './schema/columns.ts';
-import { statement, type Database, type Row } from './schema/database.ts';
+import { readDate, readOptional, readText } from './schema/columns.ts';
+import { toStep, type Database, type Row } from './schema/database.ts';
 import { plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlTokens implements Tokens {
@@ -23,7 +23,7 @@ export class SqlTokens implements Tokens {
     const created = sql`
       INSERT INTO tokens (id, principal, role, secret_digest, created_at, expires_at)
       VALUES (${id}, ${principal}, ${role}, ${secretDigest}, ${createdAt.getTime()}, ${expiresAt?.getTime()})`;
-    await this.#database.transact([statement(created)]);
+    await this.#database.transact([toStep(created)]);
     return { ...token, createdAt, revokedAt: undefined };
   }
 
@@ -41,7 +41,7 @@ export class SqlTokens implements Tokens {
 
   async revoke(id: TokenId): Promise<StoredToken | undefined> {
     const revoked = sql`UPDATE tokens SET revoked_at = coalesce(revoked_at, ${this.#clock.date().getTime()}) WHERE id = ${id}`;
-    await this.#database.transact([statement(revoked)]);
+    await this.#database.transact([toStep(revoked)]);
     return this.find(id);
   }
 }
@@ -53,7 +53,7 @@ function selectTokens(which: Sql): Sql {
 const checkedSchema = z.object({ role: z.enum(ROLES), secretDigest: z.string().refine(isDigest) });
 
 function tokenOfRow(row: Row): StoredToken {
-  const id = parseTokenId(textOf(row, 'id'));
+  const id = parseTokenId(readText(row, 'id'));
   const checked = checkedSchema.safeParse({ role: row['role'], secretDigest: row['secret_digest'] });
   if (!checked.success) {
     throw new InfrastructureError(
@@ -63,10 +63,10 @@ function tokenOfRow(row: Row): StoredToken {
   }
   return {
     id,
-    principal: textOf(row, 'principal'),
+    principal: readText(row, 'principal'),
     ...checked.data,
-    createdAt: dateOf(row, 'created_at'),
-    expiresAt: optional(row, 'expires_at', dateOf),
-    revokedAt: optional(row, 'revoked_at', dateOf),
+    createdAt: readDate(row, 'created_at'),
+    expiresAt: readOptional(row, 'expires_at', readDate),
+    revokedAt: readOptional(row, 'revoked_at', readDate),
   };
 }

@@ -15,9 +15,9 @@ import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { agentEpisodeOf, agentStepOf, termsText } from './agent-episode-row.ts';
-import { numberOf } from './schema/columns.ts';
-import { guard, statement, type Database } from './schema/database.ts';
+import { readAgentEpisode, readAgentStep, formatTerms } from './agent-episode-row.ts';
+import { readNumber } from './schema/columns.ts';
+import { guard, toStep, type Database } from './schema/database.ts';
 import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlTrajectories implements Trajectories {
@@ -35,15 +35,15 @@ export class SqlTrajectories implements Trajectories {
     const now = at.getTime();
     const created = sql`
       INSERT INTO agent_episodes (id, principal, task, task_digest, agent, seed, terms, created_at, touched_at, steps, spent, fence, held_until)
-      VALUES (${id}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${termsText(episode)}, ${now}, ${now}, 0,
+      VALUES (${id}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, 0,
         ${JSON.stringify(NOTHING_SPENT)}, 0, 0)`;
-    await this.#database.transact([statement(created)]);
+    await this.#database.transact([toStep(created)]);
     return { ...episode, createdAt: at, touchedAt: at, steps: 0, spent: NOTHING_SPENT, endedBy: undefined, closed: undefined };
   }
 
   async find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined> {
     const [row] = await this.#database.query(sql`SELECT * FROM agent_episodes WHERE id = ${id}`);
-    return row && agentEpisodeOf(row);
+    return row && readAgentEpisode(row);
   }
 
   async list(filter: EpisodeFilter, { limit, after }: PageRequest): Promise<Page<StoredAgentEpisode>> {
@@ -53,21 +53,21 @@ export class SqlTrajectories implements Trajectories {
     const rows = await this.#database.query(
       sql`SELECT * FROM agent_episodes ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`,
     );
-    return pageOf(rows.map(agentEpisodeOf), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return pageOf(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async countOpen(principal: string): Promise<number> {
     const [row] = await this.#database.query(
       sql`SELECT count(*) AS figure FROM agent_episodes WHERE principal = ${principal} AND closed_at IS NULL AND ended_by IS NULL`,
     );
-    return row === undefined ? 0 : numberOf(row, 'figure');
+    return row === undefined ? 0 : readNumber(row, 'figure');
   }
 
   async unclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
     const rows = await this.#database.query(
       sql`SELECT * FROM agent_episodes WHERE closed_at IS NULL ORDER BY touched_at, id LIMIT ${limit}`,
     );
-    return rows.map(agentEpisodeOf);
+    return rows.map(readAgentEpisode);
   }
 
   async hold(id: AgentEpisodeId, holder: OwnerId, milliseconds: number): Promise<Hold | undefined> {
@@ -77,7 +77,7 @@ export class SqlTrajectories implements Trajectories {
         held_until = ${now + milliseconds}
       WHERE id = ${id} AND (holder IS NULL OR holder = ${holder} OR held_until <= ${now}) RETURNING fence`;
     const [row] = (await this.#database.transact([guard(held)]))?.[0] ?? [];
-    return row && { episode: id, fence: numberOf(row, 'fence') };
+    return row && { episode: id, fence: readNumber(row, 'fence') };
   }
 
   async append({ episode, fence }: Hold, step: NewStep): Promise<void> {
@@ -90,7 +90,7 @@ export class SqlTrajectories implements Trajectories {
       INSERT INTO agent_steps (episode, number, digest, action, answer, delta, at)
       SELECT key, CAST(${step.number} AS bigint), CAST(${step.digest} AS text), CAST(${JSON.stringify(step.action)} AS text),
         CAST(${step.answer} AS text), CAST(${delta} AS text), CAST(${now} AS bigint) FROM agent_episodes WHERE id = ${episode}`;
-    if ((await this.#database.transact([guard(counted), statement(appended)])) === undefined) throw new HoldLostError(episode);
+    if ((await this.#database.transact([guard(counted), toStep(appended)])) === undefined) throw new HoldLostError(episode);
   }
 
   async end({ episode, fence }: Hold, cause: EndCause): Promise<void> {
@@ -115,7 +115,7 @@ export class SqlTrajectories implements Trajectories {
       sql`SELECT number, digest, action, answer, delta, at FROM agent_steps WHERE episode = (SELECT key FROM agent_episodes WHERE id = ${id})
           AND number > ${after} ORDER BY number LIMIT ${limit}`,
     );
-    return rows.map(agentStepOf);
+    return rows.map(readAgentStep);
   }
 
   #now(): number {

@@ -1,7 +1,7 @@
 import type { UsageLedger } from '../../../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../../../kernel/ids.ts';
-import { numberOf } from './schema/columns.ts';
-import { statement, type Database, type Dialect, type Step } from './schema/database.ts';
+import { readNumber } from './schema/columns.ts';
+import { toStep, type Database, type Dialect, type Step } from './schema/database.ts';
 import { plain, sql, type Sql } from './schema/statement.ts';
 
 const HOUR_MS = 3_600_000;
@@ -33,16 +33,16 @@ export class SqlUsage implements UsageLedger {
   async chargeCheckpoint(principal: string, checkpoint: Digest, bytes: number): Promise<void> {
     const charged = sql`
       INSERT INTO charged_checkpoints (principal, digest, bytes) VALUES (${principal}, ${checkpoint}, ${bytes}) ON CONFLICT DO NOTHING`;
-    await this.#database.transact([statement(charged)]);
+    await this.#database.transact([toStep(charged)]);
   }
 
   async creditCheckpoint(checkpoint: Digest): Promise<void> {
-    await this.#database.transact([statement(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
+    await this.#database.transact([toStep(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
   }
 
   async #figure(query: Sql): Promise<number> {
     const [row] = await this.#database.query(query);
-    return row === undefined ? 0 : numberOf(row, 'figure');
+    return row === undefined ? 0 : readNumber(row, 'figure');
   }
 }
 
@@ -54,7 +54,7 @@ export class SqlUsage implements UsageLedger {
  * @param at milliseconds.
  */
 export function countEpisodes({ connection }: Dialect, key: number, episodes: number, at: number): Step {
-  return statement(
+  return toStep(
     sql`INSERT INTO episode_hours (principal, hour, evaluation, connection, episodes)
         SELECT principal, CAST(${hourOf(at)} AS bigint), key, ${plain(connection)}, CAST(${episodes} AS bigint) FROM evaluations WHERE key = ${key}
         ON CONFLICT (principal, hour, evaluation, connection) DO UPDATE SET episodes = episode_hours.episodes + excluded.episodes`,

@@ -2,8 +2,8 @@ import type { NewWebhook } from '../../../evaluation-store/webhook-outbox.ts';
 import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
-import { statement, type Database, type Step } from './schema/database.ts';
+import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
+import { toStep, type Database, type Step } from './schema/database.ts';
 import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
@@ -21,43 +21,41 @@ export class SqlWebhooks implements WebhookOutbox {
       UPDATE webhooks SET attempts = attempts + 1, due_at = ${now + milliseconds} WHERE id IN
         (SELECT id FROM webhooks WHERE due_at <= ${now}${andNot(except)} ORDER BY due_at, id LIMIT ${limit}${plain(this.#database.dialect.skipTaken)})
       RETURNING id, url, body, attempts, (SELECT v.id FROM evaluations v WHERE v.key = webhooks.evaluation) AS evaluation`;
-    const rows = (await this.#database.transact([statement(taken)]))?.[0] ?? [];
+    const rows = (await this.#database.transact([toStep(taken)]))?.[0] ?? [];
     return rows
       .map((row) => ({
-        id: numberOf(row, 'id'),
-        evaluation: parseEvaluationId(textOf(row, 'evaluation')),
-        url: textOf(row, 'url'),
-        body: documentOf(row, 'body'),
-        attempt: numberOf(row, 'attempts'),
+        id: readNumber(row, 'id'),
+        evaluation: parseEvaluationId(readText(row, 'evaluation')),
+        url: readText(row, 'url'),
+        body: readDocument(row, 'body'),
+        attempt: readNumber(row, 'attempts'),
       }))
       .sort((a, b) => a.id - b.id);
   }
 
   async settle(delivery: WebhookDelivery): Promise<void> {
-    await this.#database.transact([statement(sql`DELETE FROM webhooks WHERE ${thisAttempt(delivery)}`)]);
+    await this.#database.transact([toStep(sql`DELETE FROM webhooks WHERE ${thisAttempt(delivery)}`)]);
   }
 
   async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
-    await this.#database.transact([statement(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${thisAttempt(delivery)}`)]);
+    await this.#database.transact([toStep(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${thisAttempt(delivery)}`)]);
   }
 
   async abandon(delivery: WebhookDelivery, reason: string): Promise<void> {
     const abandoned = sql`UPDATE webhooks SET due_at = NULL, failure = ${JSON.stringify(reason)} WHERE ${thisAttempt(delivery)}`;
-    await this.#database.transact([statement(abandoned)]);
+    await this.#database.transact([toStep(abandoned)]);
   }
 
   async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
     const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${andNot(except)}`);
-    return row && optional(row, 'due', dateOf);
+    return row && readOptional(row, 'due', readDate);
   }
 }
 
 /** Steps that have webhooks delivered from now on. @param key of the evaluation. @param now milliseconds. */
 export function announceSteps(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
   return webhooks.map(({ url, body }) =>
-    statement(
-      sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
-    ),
+    toStep(sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`),
   );
 }
 

@@ -2,12 +2,12 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../../../kernel/clock.ts';
 import { makeDirectory } from '../../files/made-directory.ts';
-import { statement } from '../sql/schema/database.ts';
+import { toStep } from '../sql/schema/database.ts';
 import { migrate } from '../sql/schema/migrate.ts';
-import { sqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
+import { openSqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
 import { sql } from '../sql/schema/statement.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
-import { cannotBeMade } from './unusable-file.ts';
+import { createNotMadeError } from './unusable-file.ts';
 
 /**
  * The store of one Muster, in one file that only it and its user can read. While it is open no other process can use the file.
@@ -21,7 +21,7 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<SqlSt
   try {
     await migrate(database, path, clock);
     await disown(database);
-    return await sqlEvaluationStore(database, clock);
+    return await openSqlEvaluationStore(database, clock);
   } catch (error) {
     await database[Symbol.asyncDispose]();
     throw error;
@@ -31,8 +31,8 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<SqlSt
 /** No other process has the file: former owners are gone, and their ownerships need not expire first. */
 async function disown(database: SqliteDatabase): Promise<void> {
   await database.transact([
-    statement(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`),
-    statement(sql`UPDATE agent_episodes SET held_until = 0 WHERE held_until <> 0 AND closed_at IS NULL`),
+    toStep(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`),
+    toStep(sql`UPDATE agent_episodes SET held_until = 0 WHERE held_until <> 0 AND closed_at IS NULL`),
   ]);
 }
 
@@ -43,6 +43,6 @@ async function makePrivate(path: string): Promise<void> {
     const file = await open(path, 'a', 0o600);
     await file.close();
   } catch (error) {
-    throw cannotBeMade(path, error);
+    throw createNotMadeError(path, error);
   }
 }

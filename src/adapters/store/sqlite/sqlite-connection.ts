@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { Row } from '../sql/schema/database.ts';
 import type { Query, RenderedStep, Reply, Request, Transaction } from './sqlite-messages.ts';
 
@@ -104,5 +104,5 @@ export class SqliteConnection {
 }
 
 function failure(id: number, error: unknown): Reply {
-  return { kind: 'failed', id, message: messageOf(error) };
+  return { kind: 'failed', id, message: getMessage(error) };
 }

@@ -5,7 +5,7 @@ import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
-import { cannotBeOpened } from './unusable-file.ts';
+import { createNotOpenedError } from './unusable-file.ts';
 import { resolveBeside } from '../../../kernel/package-root.ts';
 import { Thread } from '../../../kernel/thread.ts';
 
@@ -77,7 +77,7 @@ export class SqliteDatabase implements Database {
         `${path} is in use by another Muster; stop that one, give this one a file of its own, or share a PostgreSQL database between them`,
       );
     }
-    throw await cannotBeOpened(path, opened.message, opened.code);
+    throw await createNotOpenedError(path, opened.message, opened.code);
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {

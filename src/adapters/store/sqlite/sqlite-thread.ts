@@ -1,5 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../../../kernel/errors.ts';
+import { getMessage } from '../../../kernel/errors.ts';
 import type { ThreadData } from '../../../kernel/thread.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
 import type { Message, Order, Request } from './sqlite-messages.ts';
@@ -31,7 +31,7 @@ try {
   });
   say({ kind: 'open' });
 } catch (error) {
-  say({ kind: 'not-open', code: codeOf(error), message: messageOf(error) });
+  say({ kind: 'not-open', code: codeOf(error), message: getMessage(error) });
   port.close();
 }
 

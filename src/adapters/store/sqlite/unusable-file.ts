@@ -1,6 +1,6 @@
 import { open, rm } from 'node:fs/promises';
 import { isDiskFull } from '../../../kernel/disk-full.ts';
-import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
 
 /** What it is called that the file of a store cannot be made or opened. */
 
@@ -14,16 +14,16 @@ const SQLITE_CANTOPEN = 14;
 const ELSEWHERE = 'name a file that this user may write to (store.url), or a directory for it (stateDir)';
 
 /** What the operating system said when the file was made. */
-export function cannotBeMade(path: string, error: unknown): MusterError {
+export function createNotMadeError(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return fullDiskError(path, error);
-  const told = `${path} cannot be made: ${messageOf(error)}`;
+  const told = `${path} cannot be made: ${getMessage(error)}`;
   if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
     return new InputError('store.unusable', `${told}; ${ELSEWHERE}`, { cause: error });
   return new InfrastructureError('store.failed', told, { cause: error });
 }
 
 /** What SQLite said when it opened the file. It does not say why it could not make another beside it: so that is tried. */
-export async function cannotBeOpened(path: string, message: string, code: number | undefined): Promise<MusterError> {
+export async function createNotOpenedError(path: string, message: string, code: number | undefined): Promise<MusterError> {
   const told = `${path} cannot be used as a SQLite database: ${message}`;
   switch (code === undefined ? undefined : code & 0xff) {
     case SQLITE_FULL:

@@ -1,7 +1,7 @@
 import type { CasesStage } from '../../tasks/muster-schema.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import type { ExpectedCase } from '../trusted-cases.ts';
-import { countedCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
+import { countCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function countInstructions(
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   let most = 0;
   for (const one of cases) {
-    const { result, wrong } = await sandbox.candidate(one, countedCommand);
+    const { result, wrong } = await sandbox.candidate(one, countCommand);
     const { count, reason } = countOf(result);
     if (count === undefined) return { reason: `case ${one.test.name}: ${reason}` };
     if (wrong !== undefined) return { reason: wrong };

@@ -19,7 +19,7 @@ const REQUESTS = ['48c1c70348c1c70d48c1c73d48c1c733', '8c0dcc938c35cc938ccdcc938
 export type Counted = { readonly count: number; readonly reason?: undefined } | { readonly count?: undefined; readonly reason: string };
 
 /** The command, with its instructions counted. It may start neither processes nor threads: those could end without having been counted. valgrind makes calls of its own, so none is watched. */
-export function countedCommand(command: Command): Command {
+export function countCommand(command: Command): Command {
   return {
     ...command,
     argv: [VALGRIND, ...OPTIONS, '--', ...command.argv],

@@ -10,7 +10,7 @@ const MOST_SECTIONS = 65_535;
  *
  * @returns undefined for a file that is none, has no such table, or whose tables lie outside of it: then nothing can be said of it.
  */
-export function elfSymbols(content: Buffer): ReadonlySet<string> | undefined {
+export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined {
   if (content.length < SECTION_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   const [start, size, count] = [content.readBigUInt64LE(40), content.readUInt16LE(58), content.readUInt16LE(60)];
   const headers = part(content, start, BigInt(size) * BigInt(count));

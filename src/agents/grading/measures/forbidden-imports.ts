@@ -17,7 +17,7 @@ const IMPORTS: readonly { readonly suffix: RegExp; readonly patterns: readonly R
 ];
 
 /** Which of the forbidden names are imported, or something below them. What is imported by a name that is made as the program runs does not show. */
-export function forbiddenImports(forbidden: readonly string[], files: readonly WorkspaceFile[]): readonly string[] {
+export function findForbiddenImports(forbidden: readonly string[], files: readonly WorkspaceFile[]): readonly string[] {
   const imported = new Set<string>();
   for (const { path, content } of files) {
     const text = content.toString('utf8');

@@ -17,7 +17,7 @@ const PATTERNS: Readonly<Record<Measure, readonly RegExp[]>> = {
  *
  * @param compiled undefined where nothing was compiled.
  */
-export function kernelResources(measure: Measure, compiled: CommandResult | undefined): Counted {
+export function readKernelResources(measure: Measure, compiled: CommandResult | undefined): Counted {
   if (compiled === undefined) return { reason: 'nothing was compiled' };
   const texts = [compiled.stdout, compiled.stderr].map(wholeText);
   if (texts.includes(undefined)) return { reason: 'the compile step printed more than is read' };

@@ -1,11 +1,11 @@
 import type { Constraint } from '../../tasks/muster-schema.ts';
 import type { ConstraintsEvidence } from '../../verification/evidence.ts';
 import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
-import { systemCallNumbers } from '../../tasks/system-calls.ts';
+import { getSystemCallNumbers } from '../../tasks/system-calls.ts';
 import type { Counted } from './counted-run.ts';
-import { forbiddenImports } from './forbidden-imports.ts';
-import { forbiddenSymbols } from './forbidden-symbols.ts';
-import { kernelResources } from './kernel-resources.ts';
+import { findForbiddenImports } from './forbidden-imports.ts';
+import { findForbiddenSymbols } from './forbidden-symbols.ts';
+import { readKernelResources } from './kernel-resources.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];
 
@@ -44,18 +44,22 @@ function measure(constraint: Constraint, { files, runs, instructions, compiled }
     case 'binaryBytes':
       return { measure: constraint.measure, of, value: subject.length === 0 ? null : sizeOf(subject) };
     case 'imports':
-      return { measure: constraint.measure, of, found: subject.length === 0 ? null : [...forbiddenImports(constraint.forbidden, subject)] };
+      return {
+        measure: constraint.measure,
+        of,
+        found: subject.length === 0 ? null : [...findForbiddenImports(constraint.forbidden, subject)],
+      };
     case 'instructions':
       return { measure: constraint.measure, of, value: instructions?.count ?? null, reason: instructions?.reason };
     case 'registers':
     case 'sharedMemoryBytes': {
-      const { count, reason } = kernelResources(constraint.measure, compiled);
+      const { count, reason } = readKernelResources(constraint.measure, compiled);
       return { measure: constraint.measure, of, value: count ?? null, reason };
     }
     case 'symbols':
-      return { measure: constraint.measure, of, ...forbiddenSymbols(constraint.forbidden, subject) };
+      return { measure: constraint.measure, of, ...findForbiddenSymbols(constraint.forbidden, subject) };
     case 'systemCalls': {
-      const names = systemCallNumbers(constraint.forbidden, process.arch);
+      const names = getSystemCallNumbers(constraint.forbidden, process.arch);
       const tried = new Set(runs.flatMap(({ called }) => called));
       return { measure: constraint.measure, of, found: [...names].flatMap(([number, name]) => (tried.has(number) ? [name] : [])) };
     }

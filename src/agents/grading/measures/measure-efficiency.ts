@@ -4,7 +4,7 @@ import type { EfficiencyEvidence } from '../../verification/evidence.ts';
 import type { CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import type { ExpectedCase } from '../trusted-cases.ts';
-import { countedCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
+import { countCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 type Efficiency = NonNullable<ScoreTerms['efficiency']>;
@@ -26,7 +26,7 @@ export async function measureEfficiency(
   };
   const refusal = measure === 'instructions' ? refusesCounting(terms.files) : undefined;
   if (refusal !== undefined) return found(0, 0, refusal);
-  const change = measure === 'instructions' ? countedCommand : undefined;
+  const change = measure === 'instructions' ? countCommand : undefined;
   const add = measure === 'instructions' ? (sum: number, value: number) => sum + value : Math.max;
   let [golden, candidate] = [0, 0];
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);

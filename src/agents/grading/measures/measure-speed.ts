@@ -1,8 +1,8 @@
 import type { CasesStage, ScoreTerms } from '../../tasks/muster-schema.ts';
 import type { SpeedEvidence } from '../../verification/evidence.ts';
-import { isMeasured, measuredRatio, type Turn } from '../../verification/measured-speed.ts';
+import { isMeasured, measureRatio, type Turn } from '../../verification/measured-speed.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import { randomOf, shuffled } from '../order-of-runs.ts';
+import { seedRandom, shuffle } from '../order-of-runs.ts';
 import type { ExpectedCase } from '../trusted-cases.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
@@ -17,12 +17,12 @@ export async function measureSpeed(
   cases: readonly ExpectedCase[],
   signal: AbortSignal,
 ): Promise<SpeedEvidence> {
-  const random = randomOf('turns of measuring', terms.grading.seed);
+  const random = seedRandom('turns of measuring', terms.grading.seed);
   const turns: Turn[] = [];
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   let round: readonly ExpectedCase[] = [];
   while (!isMeasured(turns, speed)) {
-    if (round.length === 0) round = shuffled(cases, random);
+    if (round.length === 0) round = shuffle(cases, random);
     const [one, ...others] = round;
     if (one === undefined) throw new RangeError('speed was to be measured without a case');
     round = others;
@@ -33,5 +33,5 @@ export async function measureSpeed(
     const golden = before ?? (await sandbox.golden(one));
     turns.push({ name: one.test.name, golden: golden.seconds, candidate: result.seconds });
   }
-  return { stage: 'score', kind: 'speed', ...measuredRatio(turns), pairs: turns.length, turns, wrong: null };
+  return { stage: 'score', kind: 'speed', ...measureRatio(turns), pairs: turns.length, turns, wrong: null };
 }

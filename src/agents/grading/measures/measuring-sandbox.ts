@@ -2,9 +2,9 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { CasesStage } from '../../tasks/muster-schema.ts';
 import type { Command, CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import { candidatePlace, testFiles } from '../grading-place.ts';
+import { describeCandidatePlace, testFiles } from '../grading-place.ts';
 import type { GradingSandbox } from '../grading-sandboxes.ts';
-import { runCandidate, wipeAll } from '../run-candidate.ts';
+import { runCandidate, wipeWorkspace } from '../run-candidate.ts';
 import { type ExpectedCase, runGolden } from '../trusted-cases.ts';
 
 /** A run of the candidate, which counts only when its output is right. */
@@ -32,17 +32,17 @@ export class MeasuringSandbox implements AsyncDisposable {
   }
 
   static async open(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<MeasuringSandbox> {
-    return new MeasuringSandbox(terms, execute, await terms.context.sandboxes.open(candidatePlace(terms, execute), signal), signal);
+    return new MeasuringSandbox(terms, execute, await terms.context.sandboxes.open(describeCandidatePlace(terms, execute), signal), signal);
   }
 
   /** @throws InfrastructureError when it fails. */
   async golden({ test }: ExpectedCase, change?: (command: Command) => Command): Promise<CommandResult> {
     const { task, step, content } = this.#terms.grading;
     const { session } = this.#sandbox;
-    await wipeAll(session, this.#terms, this.#execute, this.#signal);
+    await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
     await session.put(await testFiles(task, step, content), this.#signal);
     const result = await runGolden(session, this.#terms, this.#execute, test, this.#signal, change);
-    await wipeAll(session, this.#terms, this.#execute, this.#signal);
+    await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
     return result;
   }
 

@@ -6,10 +6,10 @@ import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { gradeCases, type GradedCases } from '../grade-cases.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
+import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
 import type { Grading, GradingContext } from '../grading-context.ts';
-import { gradingPlace } from '../grading-place.ts';
-import { laidFiles, layWorkdir } from '../lay-workdir.ts';
+import { describeGradingPlace } from '../grading-place.ts';
+import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions } from '../measures/count-instructions.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureEfficiency } from '../measures/measure-efficiency.ts';
@@ -77,22 +77,22 @@ export class StagedGrading {
 
   async #compile({ command, seconds }: CompileStage, signal: AbortSignal): Promise<CompileEvidence> {
     const { task, step, content, submission } = this.#grading;
-    await using sandbox = await this.#context.sandboxes.open(gradingPlace(task, step, []), signal);
+    await using sandbox = await this.#context.sandboxes.open(describeGradingPlace(task, step, []), signal);
     const { session } = sandbox;
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;
     await layWorkdir(session, { task, content }, this.#context, either);
     const problem = await putSubmission(session, submission.files, either);
     if (problem !== undefined)
-      return { stage: 'compile', ending: { kind: 'no-output', detail: evidenceText(problem) }, output: '', seconds: 0 };
+      return { stage: 'compile', ending: { kind: 'no-output', detail: shortenEvidence(problem) }, output: '', seconds: 0 };
     const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
     const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
     const result = await session.run(run, either);
     this.#compiled = result;
     const evidence: CompileEvidence = {
       stage: 'compile',
-      ending: endingOf(result.end),
-      output: bothStreams(result),
+      ending: readEnding(result.end),
+      output: joinStreams(result),
       seconds: result.seconds,
     };
     if (result.end.kind !== 'exited' || result.end.code !== 0) return evidence;
@@ -105,7 +105,7 @@ export class StagedGrading {
 
   /** What the candidate's processes find in the workdir. */
   async #files(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
-    this.#built ??= [...(await laidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
+    this.#built ??= [...(await listLaidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
     return this.#built;
   }
 

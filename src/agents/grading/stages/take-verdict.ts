@@ -1,10 +1,10 @@
 import type { Digest } from '../../../kernel/ids.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import { verifierDigest } from '../../tasks/task-digest.ts';
+import { digestVerifier } from '../../tasks/task-digest.ts';
 import type { Evidence, InfrastructureEvidence, SubmissionEvidence } from '../../verification/evidence.ts';
 import { planStages, type StageRequest } from '../../verification/plan-stages.ts';
 import { VERIFIER_VERSION, type Verdict } from '../../verification/verdict.ts';
-import { evidenceText } from '../endings.ts';
+import { shortenEvidence } from '../endings.ts';
 import { gradeScript } from '../grade-script.ts';
 import type { Grading, GradingContext } from '../grading-context.ts';
 import { StagedGrading } from './staged-grading.ts';
@@ -20,7 +20,7 @@ const ATTEMPTS = 3;
  * @throws InputError when the task cannot be graded as it is declared; the signal's reason.
  */
 export async function takeVerdict(grading: Grading, context: GradingContext, signal: AbortSignal): Promise<Verdict> {
-  const digest = verifierDigest(grading.task, grading.step, VERIFIER_VERSION);
+  const digest = digestVerifier(grading.task, grading.step, VERIFIER_VERSION);
   for (let attempt = 1; ; attempt += 1) {
     const verdict = await takeOnce(grading, context, digest, signal);
     if (verdict.problem?.kind !== 'infrastructure' || attempt === ATTEMPTS) return verdict;
@@ -53,7 +53,7 @@ async function carryOut(
     return await staged.carryOut(request, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof InfrastructureError)) throw error;
-    const failed: InfrastructureEvidence = { stage: request.stage, kind: 'infrastructure', reason: evidenceText(error.message) };
+    const failed: InfrastructureEvidence = { stage: request.stage, kind: 'infrastructure', reason: shortenEvidence(error.message) };
     return failed;
   }
 }

@@ -3,13 +3,13 @@ import { CommandLine } from '../../workspace/command-line.ts';
 import type { Command, CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { bothStreams, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
-import { gradingPlace, TESTS } from '../grading-place.ts';
+import { joinStreams, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
+import { describeGradingPlace, TESTS } from '../grading-place.ts';
 import { putSubmission } from '../submission.ts';
-import { assertStarted, type GradedSuite, isHostRoot, suiteCommand, suiteFiles, toolsOf } from './grade-suite.ts';
+import { assertStarted, type GradedSuite, isHostRoot, buildSuiteCommand, listSuiteFiles, listTools } from './grade-suite.ts';
 import { endCandidate, relay } from './relay.ts';
-import { notRun, suiteEvidence } from './suite-report.ts';
-import { ordersOf, REPORT, suiteRun } from './suite-run.ts';
+import { describeNotRun, readSuiteEvidence } from './suite-report.ts';
+import { drawOrders, REPORT, buildSuiteRun } from './suite-run.ts';
 
 const BOUNDARY = '/muster/runner/boundary.py';
 
@@ -21,13 +21,14 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   const { task, step, seed } = terms.grading;
   const { workdir, environment } = task.workspace;
   const { sandboxes } = terms.context;
-  await using trusted = await sandboxes.open(gradingPlace(task, step, [TESTS], toolsOf(terms, execute)), signal);
-  await using tried = await sandboxes.open(gradingPlace(task, step, []), signal);
+  await using trusted = await sandboxes.open(describeGradingPlace(task, step, [TESTS], listTools(terms, execute)), signal);
+  await using tried = await sandboxes.open(describeGradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, trusted.signal, tried.signal]);
-  await trusted.session.put(await suiteFiles(terms, execute), either);
+  await trusted.session.put(await listSuiteFiles(terms, execute), either);
   await trusted.session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), either);
   const problem = await putSubmission(tried.session, terms.files, either);
-  if (problem !== undefined) return { evidence: { stage: 'execute', kind: 'suite', runs: [notRun('shuffled', problem)] }, measured: [] };
+  if (problem !== undefined)
+    return { evidence: { stage: 'execute', kind: 'suite', runs: [describeNotRun('shuffled', problem)] }, measured: [] };
 
   const lines = { tests: new CommandLine(), candidate: new CommandLine() };
   relay(lines.tests, lines.candidate);
@@ -35,13 +36,13 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   // It is waited for below, unless the tests fail first.
   candidate.catch(() => undefined);
   const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
-  const [order = 0] = ordersOf(seed, 1);
-  const run = suiteRun({ ...execute, command: testsCommand(execute) }, order, places);
-  const result = await trusted.session.run(suiteCommand(terms, execute, run), either, lines.tests);
+  const [order = 0] = drawOrders(seed, 1);
+  const run = buildSuiteRun({ ...execute, command: testsCommand(execute) }, order, places);
+  const result = await trusted.session.run(buildSuiteCommand(terms, execute, run), either, lines.tests);
   endCandidate(lines.candidate);
   const used = await candidate;
   for (const ended of [result, used]) assertStarted(ended, workdir, execute);
-  const evidence = await suiteEvidence(trusted.session, execute, result, { workdir, order: 'shuffled' }, either);
+  const evidence = await readSuiteEvidence(trusted.session, execute, result, { workdir, order: 'shuffled' }, either);
   return {
     evidence: { stage: 'execute', kind: 'suite', runs: [{ ...evidence, output: withCandidate(evidence.output, used) }] },
     measured: [used],
@@ -77,6 +78,6 @@ function candidateCommand({ grading, verifier, within }: CandidateTerms, execute
 }
 
 function withCandidate(output: string, used: CommandResult): string {
-  const printed = bothStreams(used);
-  return printed === '' ? output : evidenceText(`${output}\nthe candidate printed:\n${printed}`);
+  const printed = joinStreams(used);
+  return printed === '' ? output : shortenEvidence(`${output}\nthe candidate printed:\n${printed}`);
 }

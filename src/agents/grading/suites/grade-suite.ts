@@ -4,13 +4,13 @@ import type { SuiteEvidence } from '../../verification/evidence.ts';
 import type { Command, CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { gradingPlace, TESTS, testFiles } from '../grading-place.ts';
+import { describeGradingPlace, TESTS, testFiles } from '../grading-place.ts';
 import type { GradingTool } from '../grading-sandboxes.ts';
 import type { MeasuredRuns } from '../measures/measure-constraints.ts';
 import { putSubmission } from '../submission.ts';
 import { makeAnew } from './make-anew.ts';
-import { keptOutput, notRun, suiteEvidence } from './suite-report.ts';
-import { ordersOf, REPORT, suiteRun, type SuiteRun } from './suite-run.ts';
+import { boundOutput, describeNotRun, readSuiteEvidence } from './suite-report.ts';
+import { drawOrders, REPORT, buildSuiteRun, type SuiteRun } from './suite-run.ts';
 
 export interface GradedSuite {
   readonly evidence: SuiteEvidence;
@@ -24,24 +24,24 @@ export interface GradedSuite {
 export async function gradeSharedSuite(terms: CandidateTerms, execute: SuiteStage, signal: AbortSignal): Promise<GradedSuite> {
   const { task, step, seed } = terms.grading;
   const { workdir, environment } = task.workspace;
-  const tests = await suiteFiles(terms, execute);
+  const tests = await listSuiteFiles(terms, execute);
   const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
   const runs: SuiteEvidence['runs'] = [];
   const measured: CommandResult[] = [];
-  await using sandbox = await terms.context.sandboxes.open(gradingPlace(task, step, [TESTS], toolsOf(terms, execute)), signal);
+  await using sandbox = await terms.context.sandboxes.open(describeGradingPlace(task, step, [TESTS], listTools(terms, execute)), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  for (const order of ordersOf(seed, 2)) {
+  for (const order of drawOrders(seed, 2)) {
     const problem = (await makeAnew(session, terms, [TESTS], either)) ?? (await putSubmission(session, tests, either));
     if (problem !== undefined) {
-      runs.push(notRun('shuffled', problem));
+      runs.push(describeNotRun('shuffled', problem));
       break;
     }
     await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), either);
-    const result = await session.run(suiteCommand(terms, execute, suiteRun(execute, order, places)), either);
+    const result = await session.run(buildSuiteCommand(terms, execute, buildSuiteRun(execute, order, places)), either);
     assertStarted(result, workdir, execute);
     measured.push(result);
-    runs.push(await suiteEvidence(session, execute, result, { workdir, order: 'shuffled' }, either));
+    runs.push(await readSuiteEvidence(session, execute, result, { workdir, order: 'shuffled' }, either));
     // Its memory limit has ended the whole sandbox.
     if (result.end.kind === 'out-of-memory') break;
   }
@@ -52,12 +52,12 @@ export function isHostRoot({ grading }: CandidateTerms): boolean {
   return grading.task.workspace.root.kind === 'host';
 }
 
-export function toolsOf(terms: CandidateTerms, { runner }: SuiteStage): readonly GradingTool[] {
+export function listTools(terms: CandidateTerms, { runner }: SuiteStage): readonly GradingTool[] {
   return runner === 'pytest' && isHostRoot(terms) ? ['pytest'] : [];
 }
 
 /** The tests at /tests, without the lists that say which of them count, and those that are laid over the workdir. */
-export async function suiteFiles({ grading }: CandidateTerms, execute: SuiteStage): Promise<readonly WorkspaceFile[]> {
+export async function listSuiteFiles({ grading }: CandidateTerms, execute: SuiteStage): Promise<readonly WorkspaceFile[]> {
   const { task, step, content } = grading;
   const lists = new Set(execute.lists.map((path) => `${TESTS}/${path}`));
   const files = (await testFiles(task, step, content)).filter(({ path }) => !lists.has(path));
@@ -65,14 +65,18 @@ export async function suiteFiles({ grading }: CandidateTerms, execute: SuiteStag
   return [...files, ...(await testFiles(task, step, content, `${execute.overlay}/`, task.workspace.workdir))];
 }
 
-export function suiteCommand({ grading, verifier, within }: CandidateTerms, execute: SuiteStage, { argv, environment }: SuiteRun): Command {
+export function buildSuiteCommand(
+  { grading, verifier, within }: CandidateTerms,
+  execute: SuiteStage,
+  { argv, environment }: SuiteRun,
+): Command {
   const { workdir, environment: declared } = grading.task.workspace;
   return {
     argv,
     directory: workdir,
     environment: cleanEnvironment(declared, verifier.environment, environment),
     seconds: within(execute.seconds),
-    output: keptOutput(execute),
+    output: boundOutput(execute),
   };
 }
 

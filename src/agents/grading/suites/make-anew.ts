@@ -1,6 +1,6 @@
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import { gradingPlace, LOGS } from '../grading-place.ts';
+import { describeGradingPlace, LOGS } from '../grading-place.ts';
 import { putSubmission } from '../submission.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function makeAnew(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { task, step } = grading;
-  for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...gradingPlace(task, step, []).writable])
+  for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...describeGradingPlace(task, step, []).writable])
     await session.wipe(directory, signal);
   return await putSubmission(session, files, signal);
 }

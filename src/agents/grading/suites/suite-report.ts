@@ -3,7 +3,7 @@ import type { SuiteEvidence } from '../../verification/evidence.ts';
 import { readReport, type ReadReport } from '../../verification/reports/read-report.ts';
 import type { CommandResult, OutputBounds, PrintedOutput } from '../../workspace/command.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
-import { bothStreams, endingOf, evidenceText, SHOWN_OUTPUT } from '../endings.ts';
+import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
 import { REPORT } from './suite-run.ts';
 
 type Ran = SuiteEvidence['runs'][number];
@@ -14,12 +14,12 @@ const REPORT_BYTES = 32 * 2 ** 20;
 const PRINTED: Readonly<Partial<Record<SuiteStage['runner'], 'stdout' | 'stderr'>>> = { unittest: 'stderr', go: 'stdout', cargo: 'stdout' };
 
 /** What is kept of what a run prints. */
-export function keptOutput({ runner }: SuiteStage): OutputBounds {
+export function boundOutput({ runner }: SuiteStage): OutputBounds {
   return PRINTED[runner] === undefined ? SHOWN_OUTPUT : { ...SHOWN_OUTPUT, head: REPORT_BYTES };
 }
 
 /** Reads the report of a run, once every process of it is dead. */
-export async function suiteEvidence(
+export async function readSuiteEvidence(
   session: WorkspaceSession,
   execute: SuiteStage,
   result: CommandResult,
@@ -28,12 +28,12 @@ export async function suiteEvidence(
 ): Promise<Ran> {
   const isAlive = result.end.kind !== 'out-of-memory';
   const report = isAlive ? await reportOf(session, execute, result, workdir, signal) : problem('its tests took more memory than they may');
-  return { order, ending: endingOf(result.end), ...writable(report), output: shown(result), seconds: result.seconds };
+  return { order, ending: readEnding(result.end), ...writable(report), output: shown(result), seconds: result.seconds };
 }
 
 /** Of tests that could not be run, through the submission's own fault. */
-export function notRun(order: Ran['order'], detail: string): Ran {
-  const ending = { kind: 'no-output', detail: evidenceText(`was not run: ${detail}`) } as const;
+export function describeNotRun(order: Ran['order'], detail: string): Ran {
+  const ending = { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) } as const;
   return { order, ending, results: [], problem: ending.detail, output: '', seconds: 0 };
 }
 
@@ -65,7 +65,7 @@ function problem(text: string): ReadReport {
 
 /** A printed report is evidence by its results; of the text its ends are kept. */
 function shown({ stdout, stderr, ...rest }: CommandResult): string {
-  return bothStreams({ ...rest, stdout: shortened(stdout), stderr: shortened(stderr) });
+  return joinStreams({ ...rest, stdout: shortened(stdout), stderr: shortened(stderr) });
 }
 
 function shortened({ head, tail, total }: PrintedOutput): PrintedOutput {

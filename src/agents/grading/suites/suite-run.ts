@@ -1,8 +1,8 @@
-import { createSeededRandom, randomIndex } from '../../../kernel/seeded-random.ts';
+import { createSeededRandom, drawIndex } from '../../../kernel/seeded-random.ts';
 import type { RunnerKind, SuiteStage } from '../../tasks/muster-schema.ts';
 import { LOGS, TESTS } from '../grading-place.ts';
 import { PYTEST_INSIDE } from '../grading-sandboxes.ts';
-import { randomOf, shuffled } from '../order-of-runs.ts';
+import { seedRandom, shuffle } from '../order-of-runs.ts';
 
 /** Where `{report}` is. */
 export const REPORT = `${LOGS}/report/results`;
@@ -24,10 +24,10 @@ export interface PythonPlaces {
 }
 
 /** The numbers that decide the order of each run: different ones, which follow from the seed of the verdict. */
-export function ordersOf(seed: string, runs: number): readonly number[] {
-  const random = randomOf('order of tests', seed);
+export function drawOrders(seed: string, runs: number): readonly number[] {
+  const random = seedRandom('order of tests', seed);
   const orders = new Set<number>();
-  while (orders.size < runs) orders.add(1 + randomIndex(random, LARGEST_ORDER - 1));
+  while (orders.size < runs) orders.add(1 + drawIndex(random, LARGEST_ORDER - 1));
   return [...orders];
 }
 
@@ -35,19 +35,23 @@ export function ordersOf(seed: string, runs: number): readonly number[] {
  * What is run. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
  * latter two: a plug-in orders its tests, which it is told of by its environment.
  */
-export function suiteRun(execute: SuiteStage, order: number, places: PythonPlaces): SuiteRun {
+export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonPlaces): SuiteRun {
   const { command, failToPass, passToPass, tripwires, runner } = execute;
   const ids = [...failToPass, ...passToPass, ...tripwires.map(({ id }) => id)];
-  const tests = shuffled(ids, createSeededRandom('tests', order));
+  const tests = shuffle(ids, createSeededRandom('tests', order));
   const argv = command.flatMap((word) => {
     if (word === '{tests}') return tests;
     return [word.replaceAll('{report}', REPORT).replaceAll('{seed}', `${order}`)];
   });
-  return { argv, environment: pythonEnvironment(runner, order, places) };
+  return { argv, environment: buildPythonEnvironment(runner, order, places) };
 }
 
 /** For the runners that are Python's. */
-export function pythonEnvironment(runner: RunnerKind, order: number, { isHostRoot, environment }: PythonPlaces): SuiteRun['environment'] {
+export function buildPythonEnvironment(
+  runner: RunnerKind,
+  order: number,
+  { isHostRoot, environment }: PythonPlaces,
+): SuiteRun['environment'] {
   if (runner !== 'pytest' && runner !== 'unittest') return {};
   const own = runner === 'unittest' ? [TESTS] : isHostRoot ? [PLUGINS, PYTEST_INSIDE] : [PLUGINS];
   const path = [environment['PYTHONPATH'] ?? '', ...own].filter((each) => each !== '').join(':');

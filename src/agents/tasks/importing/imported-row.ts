@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
 import { tryParseJson } from '../../../kernel/json-bounds.ts';
-import { pathText } from '../../../kernel/documents/path.ts';
+import { formatPath } from '../../../kernel/documents/path.ts';
 import type { WrittenTask } from '../written-task.ts';
 
 /** A row of a dataset, or the reason why there is no task in it. */
@@ -19,13 +19,13 @@ export function parseRow<Schema extends z.ZodType>(where: string, schema: Schema
   if (error === undefined) return data;
   const problems = error.issues.slice(0, 5).map(({ path, message }) => {
     const field = path.map((part) => (typeof part === 'number' ? part : String(part)));
-    return `${where}: ${pathText(field)}: ${message}`;
+    return `${where}: ${formatPath(field)}: ${message}`;
   });
   throw new InputError('task.row', problems.join('\n'));
 }
 
 /** A name that can be a directory's and a task's. */
-export function directoryName(id: string): string {
+export function toDirectoryName(id: string): string {
   return (
     id
       .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
@@ -36,6 +36,6 @@ export function directoryName(id: string): string {
 }
 
 /** A text as a TOML basic string: what JSON escapes, TOML reads. */
-export function tomlText(text: string): string {
+export function formatTomlText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { writtenFile, type WrittenTask } from '../written-task.ts';
-import { directoryName, parseRow, testIdList, tomlText, type ImportedRow } from './imported-row.ts';
+import { toWrittenFile, type WrittenTask } from '../written-task.ts';
+import { toDirectoryName, parseRow, testIdList, formatTomlText, type ImportedRow } from './imported-row.ts';
 
 const patchText = z
   .string()
@@ -31,7 +31,7 @@ const WORKDIR = '/testbed';
 
 /** SWE-rebench-V2, whose rows name a language, has the repository in a directory of its name; all others in /testbed. */
 function workdirOf({ repo, language }: { readonly repo: string; readonly language?: string | undefined }): string {
-  return language === undefined ? WORKDIR : `/${directoryName(repo.slice(repo.lastIndexOf('/') + 1))}`;
+  return language === undefined ? WORKDIR : `/${toDirectoryName(repo.slice(repo.lastIndexOf('/') + 1))}`;
 }
 
 /** A path at the side of a patch that is there behind it. */
@@ -45,7 +45,7 @@ const PYTEST_ID = /^[\w./-]+\.py::/;
  *
  * @param where names the row for messages. @throws InputError `task.row` that names the field.
  */
-export function sweTaskOf(where: string, row: unknown): ImportedRow {
+export function readSweTask(where: string, row: unknown): ImportedRow {
   if (typeof row === 'object' && row !== null && 'expected_output_json' in row) return r2eRefusal(row);
   const hasTests = typeof row === 'object' && row !== null && 'test_patch' in row;
   return hasTests ? sweBenchTask(where, row) : sweSmithTask(where, row);
@@ -55,7 +55,7 @@ export function sweTaskOf(where: string, row: unknown): ImportedRow {
 function r2eRefusal(row: object): ImportedRow {
   const named = ['repo_name', 'commit_hash'].map((key): unknown => Reflect.get(row, key)).filter((part) => typeof part === 'string');
   const refusal = "it is a row of R2E-Gym: its tests lie in the image, and its statuses name functions and not pytest's test ids";
-  return { name: directoryName(named.join('-')), refusal };
+  return { name: toDirectoryName(named.join('-')), refusal };
 }
 
 /** SWE-bench and what has its columns. The gold patch is the oracle, and stands nowhere else. */
@@ -125,13 +125,13 @@ interface SweParts {
 }
 
 function sweTask(row: SweRow, { source, workdir, environment, instruction, test, files }: SweParts): WrittenTask {
-  const name = directoryName(row.instance_id);
+  const name = toDirectoryName(row.instance_id);
   const taskToml = `schema_version = "1.4"
 artifacts = [{ source = "${workdir}", exclude = [".git", "__pycache__"] }]
 
 [task]
-name = ${tomlText(`${source}/${name}`)}
-description = ${tomlText(`An issue of ${row.repo}`)}
+name = ${formatTomlText(`${source}/${name}`)}
+description = ${formatTomlText(`An issue of ${row.repo}`)}
 keywords = ["${source}", "repository"]
 
 [agent]
@@ -144,13 +144,13 @@ timeout_sec = 3000.0
 network_mode = "no-network"
 workdir = "${workdir}"
 ${Object.entries(environment)
-  .map(([key, text]) => `${key} = ${tomlText(text)}\n`)
+  .map(([key, text]) => `${key} = ${formatTomlText(text)}\n`)
   .join('')}`;
   const musterToml = `[execute]
 kind = "suite"
 runner = "pytest"
 boundary = "shared"
-command = ["bash", "-lc", ${tomlText(test)}]
+command = ["bash", "-lc", ${formatTomlText(test)}]
 failToPass = "fail-to-pass.json"
 passToPass = "pass-to-pass.json"
 seconds = 1800
@@ -163,7 +163,7 @@ seconds = 1800
     ['tests/pass-to-pass.json', listText(row.PASS_TO_PASS)],
     ...files,
   ];
-  return { name, files: written.map(([path, text]) => writtenFile(path, text)), notices: [] };
+  return { name, files: written.map(([path, text]) => toWrittenFile(path, text)), notices: [] };
 }
 
 function refusalOf({ FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: SweRow): string | undefined {

@@ -1,5 +1,5 @@
 import type { TestResult } from '../evidence.ts';
-import { linesOf, ReportProblem } from './report-problem.ts';
+import { splitLines, ReportProblem } from './report-problem.ts';
 
 const RESULT = /^test (?<name>\S.*?)(?: - should panic)? \.\.\. (?<status>ok|FAILED|ignored)(?:, .*)?$/;
 const BEGIN = /^running (?<count>\d{1,6}) tests?(?: \(shuffle seed: \d{1,20}\))?$/;
@@ -10,9 +10,9 @@ const END = /^test result: /;
  *
  * @throws ReportProblem when a binary never came to its end, or none ran.
  */
-export function* cargoResults(text: string): Generator<TestResult> {
+export function* readCargoResults(text: string): Generator<TestResult> {
   let [begun, ended] = [0, 0];
-  for (const line of linesOf(text)) {
+  for (const line of splitLines(text)) {
     if (BEGIN.test(line)) begun += 1;
     else if (END.test(line)) ended += 1;
     // A line beyond any id's length is not tried: the expression looks for its end from each of its characters.

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import type { TestResult } from '../evidence.ts';
-import { linesOf, ReportProblem } from './report-problem.ts';
+import { splitLines, ReportProblem } from './report-problem.ts';
 
 const eventSchema = z.object({ Action: z.string(), Package: z.string().optional(), Test: z.string().optional() });
 const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
@@ -16,11 +16,11 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
  *
  * @throws ReportProblem when a line is no event, or a package never came to its end.
  */
-export function* goResults(text: string): Generator<TestResult> {
+export function* readGoResults(text: string): Generator<TestResult> {
   const running = new Set<string>();
   const explained = new Set<string>();
   let events = 0;
-  for (const line of linesOf(text)) {
+  for (const line of splitLines(text)) {
     if (line === '') continue;
     const { data: event } = eventSchema.safeParse(tryParseJson(line));
     if (event === undefined) throw new ReportProblem(`a line is no event of go test -json: ${JSON.stringify(line.slice(0, 80))}`);

@@ -20,7 +20,7 @@ const BOUNDS = { bytes: 64 * 1024 * 1024, depth: 32, values: 4_000_000 };
  *
  * @throws ReportProblem
  */
-export function* jestResults(text: string, workdir: string): Generator<TestResult> {
+export function* readJestResults(text: string, workdir: string): Generator<TestResult> {
   for (const { name, status, assertionResults } of reportOf(text).testResults) {
     const file = name.startsWith(`${workdir}/`) ? name.slice(workdir.length + 1) : name;
     if (status === 'failed' && assertionResults.every((result) => result.status !== 'failed')) yield { id: file, status: 'error' };

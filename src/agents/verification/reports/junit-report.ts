@@ -1,6 +1,6 @@
 import type { TestResult } from '../evidence.ts';
 import { ReportProblem } from './report-problem.ts';
-import { xmlTags, type XmlTag } from './xml-tags.ts';
+import { readXmlTags, type XmlTag } from './xml-tags.ts';
 
 const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
   ['failure', 'failed'],
@@ -16,10 +16,10 @@ const NOT_RUN = new Set(['notrun', 'disabled', 'skipped', 'suppressed']);
  *
  * @throws ReportProblem
  */
-export function* junitResults(text: string): Generator<TestResult> {
+export function* readJunitResults(text: string): Generator<TestResult> {
   let current: { readonly tag: XmlTag; status: TestResult['status'] } | undefined;
   let hasSuite = false;
-  for (const tag of xmlTags(text)) {
+  for (const tag of readXmlTags(text)) {
     if (tag.name === 'testsuite' || tag.name === 'testsuites') hasSuite = true;
     if (tag.name === 'testcase') {
       if (tag.kind !== 'close' && current !== undefined) throw new ReportProblem('a <testcase> stands in another');

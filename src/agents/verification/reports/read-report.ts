@@ -1,11 +1,11 @@
 import type { RunnerKind } from '../../tasks/muster-schema.ts';
 import type { TestResult } from '../evidence.ts';
-import { cargoResults } from './cargo-report.ts';
-import { goResults } from './go-report.ts';
-import { jestResults } from './jest-report.ts';
-import { junitResults } from './junit-report.ts';
+import { readCargoResults } from './cargo-report.ts';
+import { readGoResults } from './go-report.ts';
+import { readJestResults } from './jest-report.ts';
+import { readJunitResults } from './junit-report.ts';
 import { ReportProblem } from './report-problem.ts';
-import { unittestResults } from './unittest-report.ts';
+import { readUnittestResults } from './unittest-report.ts';
 
 /** Of a report, in bytes: far more than the tests of any repository write. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -43,15 +43,15 @@ function resultsOf(runner: RunnerKind, text: string, workdir: string): Iterable<
     case 'pytest':
     case 'ctest':
     case 'junit':
-      return junitResults(text);
+      return readJunitResults(text);
     case 'unittest':
-      return unittestResults(text);
+      return readUnittestResults(text);
     case 'go':
-      return goResults(text);
+      return readGoResults(text);
     case 'cargo':
-      return cargoResults(text);
+      return readCargoResults(text);
     case 'vitest':
     case 'jest':
-      return jestResults(text, workdir);
+      return readJestResults(text, workdir);
   }
 }

@@ -4,7 +4,7 @@ export class ReportProblem extends Error {
 }
 
 /** The lines of a text, one at a time. */
-export function* linesOf(text: string): Generator<string> {
+export function* splitLines(text: string): Generator<string> {
   for (let begin = 0; begin < text.length;) {
     const found = text.indexOf('\n', begin);
     const end = found === -1 ? text.length : found;

@@ -1,5 +1,5 @@
 import type { TestResult } from '../evidence.ts';
-import { linesOf, ReportProblem } from './report-problem.ts';
+import { splitLines, ReportProblem } from './report-problem.ts';
 
 const HEADER = /^(?<method>\w+) \((?<place>[\w.]+)\)(?<rest>.*)$/;
 const STATUSES = new Set(['ok', 'FAIL', 'ERROR', 'expected failure', 'unexpected success']);
@@ -11,10 +11,10 @@ const END = /^Ran \d+ tests? in /;
  *
  * @throws ReportProblem when the line is missing that ends a run.
  */
-export function* unittestResults(text: string): Generator<TestResult> {
+export function* readUnittestResults(text: string): Generator<TestResult> {
   let pending: string | undefined;
   let hasEnded = false;
-  for (const line of linesOf(text)) {
+  for (const line of splitLines(text)) {
     hasEnded ||= END.test(line);
     const header = HEADER.exec(line)?.groups;
     if (header !== undefined) pending = idOf(header['method'] ?? '', header['place'] ?? '');

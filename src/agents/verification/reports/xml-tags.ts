@@ -22,7 +22,7 @@ const ENDS = { comment: '-->', data: ']]>', instruction: '?>' } as const;
  *
  * @throws ReportProblem
  */
-export function* xmlTags(text: string): Generator<XmlTag> {
+export function* readXmlTags(text: string): Generator<XmlTag> {
   const open: string[] = [];
   let tags = 0;
   STEP.lastIndex = 0;

@@ -5,7 +5,7 @@ import type { StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import type { AgentEpisode } from '../../../faces/client/arena-client.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
-import { printable } from '../../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { interruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
@@ -30,7 +30,7 @@ function start(connect: Connect): Command {
     using interrupt = interruption(process);
     const started = await connect(flags).arena.start(task, agent, 0, interrupt.signal);
     if (flags.json) return await print(process.stdout, `${JSON.stringify(started, undefined, 2)}\n`);
-    await print(process.stderr, `${printable(started.observation.text)}\n`);
+    await print(process.stderr, `${escapeUnprintable(started.observation.text)}\n`);
     await print(process.stdout, `${started.episode}\n`);
   });
 }
@@ -69,7 +69,7 @@ function action(text: string): Given {
 
 function stepText({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
   const state = truncated ? 'a limit is reached: it is graded' : done ? 'submitted: it is graded' : `${remaining.steps} steps are left`;
-  return `${[...(notice === null ? [] : [notice]), printable(observation.text), `[step ${number}; ${state}]`].join('\n')}\n`;
+  return `${[...(notice === null ? [] : [notice]), escapeUnprintable(observation.text), `[step ${number}; ${state}]`].join('\n')}\n`;
 }
 
 function show(connect: Connect): Command {
@@ -85,7 +85,7 @@ function show(connect: Connect): Command {
       for (const each of steps)
         await print(
           process.stdout,
-          flags.json ? `${JSON.stringify(each)}\n` : `\n> ${printable(JSON.stringify(each.action))}\n${stepText(each.answer)}`,
+          flags.json ? `${JSON.stringify(each)}\n` : `\n> ${escapeUnprintable(JSON.stringify(each.action))}\n${stepText(each.answer)}`,
         );
       const last = steps.at(-1);
       if (last === undefined) return;
@@ -103,7 +103,7 @@ function reward(connect: Connect): Command {
     const answer = await connect(flags).arena.reward(id, interrupt.signal);
     const { reward: value, outcome, tests_passed: passed, total_tests: total, problem } = answer;
     const said = value === null ? `none: ${problem ?? outcome}` : `${value}; ${passed} of ${total} tests pass`;
-    await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : `reward ${printable(said)}\n`);
+    await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : `reward ${escapeUnprintable(said)}\n`);
   });
 }
 
@@ -137,5 +137,5 @@ function cancel(connect: Connect): Command {
 
 function episodeLine({ episode, task, agent, state, steps, outcome, reward: value }: AgentEpisode): string {
   const end = outcome === null ? state : value === null ? outcome : `${outcome} ${value}`;
-  return `${episode}  ${task}  ${printable(agent)}  ${steps} steps  ${end}`;
+  return `${episode}  ${task}  ${escapeUnprintable(agent)}  ${steps} steps  ${end}`;
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Soundness } from '../../../agents/grading/soundness.ts';
 import type { CheckedTask } from '../../../faces/report/grading/graded-submission.ts';
-import { printable } from '../../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { soundnessLines } from '../../lines/soundness-lines.ts';
@@ -66,7 +66,7 @@ async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean
     const { soundness } = checkedTask;
     found.push(soundness);
     if (page) tasks.push(checkedTask);
-    if (!isJson) await print(process.stdout, printable(`${soundnessLines(soundness).join('\n')}\n`));
+    if (!isJson) await print(process.stdout, escapeUnprintable(`${soundnessLines(soundness).join('\n')}\n`));
   };
   try {
     const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
@@ -85,7 +85,7 @@ async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean
 
 /** Progress for a person who watches. */
 function announce(what: string): void {
-  if (process.stderr.isTTY) void print(process.stderr, `${printable(what)}\n`);
+  if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }
 
 function exitCodeOf(found: readonly Soundness[]): number {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Hardening, HardenTerms } from '../../../app/grading/task-hardening.ts';
 import { InputError } from '../../../kernel/errors.ts';
-import { printable } from '../../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { hardeningLines } from '../../lines/soundness-lines.ts';
 import { notice } from '../../terminal/error-report.ts';
@@ -66,7 +66,7 @@ async function hardened(harden: HardenTask, request: HardenRequest, isJson: bool
   using interrupt = interruption(process);
   try {
     const found = await harden(request, announce, interrupt.signal);
-    const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : printable(`${hardeningLines(found).join('\n')}\n`);
+    const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${hardeningLines(found).join('\n')}\n`);
     await print(process.stdout, text);
     return exitCodeOf(found);
   } catch (error) {
@@ -78,7 +78,7 @@ async function hardened(harden: HardenTask, request: HardenRequest, isJson: bool
 
 /** Progress for a person who watches. */
 function announce(what: string): void {
-  if (process.stderr.isTTY) void print(process.stderr, `${printable(what)}\n`);
+  if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }
 
 function exitCodeOf({ trial: { finding } }: Hardening): number {

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { ImportedTask, ImportTerms } from '../../../app/tasks/task-import.ts';
-import { printableLine } from '../../../kernel/text/printable.ts';
+import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { notice } from '../../terminal/error-report.ts';
@@ -45,7 +45,8 @@ Example:
 async function imported(tasks: AsyncIterable<ImportedTask>): Promise<number> {
   let made = 0;
   for await (const { name, directory, refusal } of tasks) {
-    if (directory === null) await print(process.stderr, notice(`${printableLine(name)} is left out: ${printableLine(refusal)}`));
+    if (directory === null)
+      await print(process.stderr, notice(`${escapeUnprintableLine(name)} is left out: ${escapeUnprintableLine(refusal)}`));
     else {
       made += 1;
       await print(process.stdout, `${directory}\n`);

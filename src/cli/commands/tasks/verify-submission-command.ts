@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
-import { printable } from '../../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { verdictLines } from '../../lines/verdict-lines.ts';
@@ -62,7 +62,10 @@ async function verified(verify: VerifySubmission, request: VerifyRequest, isJson
   try {
     const taken = await verify(request, announceStage, interrupt.signal);
     await page?.write({ kind: 'verdict', submission: taken });
-    await print(process.stdout, isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : printable(`${verdictLines(taken).join('\n')}\n`));
+    await print(
+      process.stdout,
+      isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : escapeUnprintable(`${verdictLines(taken).join('\n')}\n`),
+    );
     return exitCodeOf(taken);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;

@@ -4,7 +4,7 @@ import { stopOverrideSchema } from '../../../orchestrator/suite/suite.ts';
 import { newEvaluationSchema } from '../../http/schemas/evaluation-schemas.ts';
 import { KnownSettings } from '../../../kernel/documents/known-settings.ts';
 import type { Layer } from '../../../kernel/documents/layer.ts';
-import { problemLine, problemsOf } from '../../../kernel/documents/problems.ts';
+import { formatProblemLine, listProblems } from '../../../kernel/documents/problems.ts';
 import { isLabelPattern } from './batch-labels.ts';
 
 const text = z.string().min(1).max(4096);
@@ -63,6 +63,6 @@ const KNOWN = new KnownSettings(z.toJSONSchema(batchSchema, { io: 'input' }));
 export function parseBatch(layer: Layer): BatchFile {
   const parsed = batchSchema.safeParse(layer.value);
   if (parsed.success) return parsed.data;
-  const lines = problemsOf(parsed.error, layer.value, KNOWN).map((problem) => problemLine(layer.findOrigin(problem.path), problem));
+  const lines = listProblems(parsed.error, layer.value, KNOWN).map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem));
   throw new InputError('batch.invalid', lines.join('\n'));
 }

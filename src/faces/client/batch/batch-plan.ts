@@ -1,5 +1,5 @@
 import { InputError } from '../../../kernel/errors.ts';
-import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../../kernel/canonical-json.ts';
 import { digestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { BatchCheckpoint, BatchFile } from './batch-file.ts';
 import { labelsIn } from './batch-labels.ts';
@@ -75,6 +75,6 @@ function titleOf(named: { readonly uri: string } | { readonly sha256: string }):
  * @param suiteDigest of a suite that the body names only: it may say something else by now. @param attempt 1, 2, …: the next after one that failed.
  */
 export function batchKey(body: object, suiteDigest: string | undefined, attempt: number): string {
-  const digest = digestHex(digestOf(canonicalJson([body, suiteDigest ?? null])));
+  const digest = digestHex(digestBytes(formatCanonicalJson([body, suiteDigest ?? null])));
   return `batch-${digest}-${attempt}`;
 }

@@ -4,7 +4,7 @@ import { QuotaError } from '../../../service/access/quota-error.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
 import { UploadOffsetError } from '../../../policy-distribution/uploads/uploads.ts';
 import type { Problem } from '../../../kernel/documents/problems.ts';
-import { pathText } from '../../../kernel/documents/path.ts';
+import { formatPath } from '../../../kernel/documents/path.ts';
 import { ForbiddenError, MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
 const fieldProblemSchema = z.strictObject({
@@ -38,7 +38,7 @@ export class RequestInvalidError extends InputError {
   /** @param part of the request: `body`, `querystring`, … */
   constructor(part: string, problems: readonly Problem[]) {
     const within = problems.map(({ path, ...rest }) => ({ path: [part, ...path], ...rest }));
-    super('request.invalid', within.map(({ path, text }) => `${pathText(path)}: ${text}`).join('\n'));
+    super('request.invalid', within.map(({ path, text }) => `${formatPath(path)}: ${text}`).join('\n'));
     this.problems = within;
   }
 }
@@ -75,7 +75,7 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
     const errors = error.problems.map(({ path, text, expected }) => ({
-      field: pathText(path),
+      field: formatPath(path),
       detail: text,
       ...(expected === undefined ? {} : { expected }),
     }));

@@ -1,5 +1,5 @@
 import type { Caller } from '../../../service/access/caller.ts';
-import { permission, type Call } from '../../../service/access/permissions.ts';
+import { decidePermission, type Call } from '../../../service/access/permissions.ts';
 import { InputError } from '../../../kernel/errors.ts';
 
 /** The caller is unknown: `access.missing`, `access.malformed`, `access.unknown`, `access.expired`, `access.revoked`. */
@@ -33,7 +33,7 @@ export class TooManyRequestsError extends InputError {
  * @throws ForbiddenError, UnauthenticatedError
  */
 export function assertPermitted(call: Call, caller: Caller | undefined, owner?: string): void {
-  const decision = permission(call, caller, owner);
+  const decision = decidePermission(call, caller, owner);
   switch (decision.kind) {
     case 'allowed':
       return;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { KnownSettings } from '../../../kernel/documents/known-settings.ts';
-import { problemsOf } from '../../../kernel/documents/problems.ts';
+import { listProblems } from '../../../kernel/documents/problems.ts';
 import { RequestInvalidError } from './problem.ts';
 
 /**
@@ -15,7 +15,7 @@ export function checkBySchemas(app: FastifyInstance): void {
     return (data: unknown) => {
       const result = schema.safeParse(data);
       if (result.success) return { value: result.data };
-      return { error: new RequestInvalidError(httpPart === 'querystring' ? 'query' : httpPart, problemsOf(result.error, data, known)) };
+      return { error: new RequestInvalidError(httpPart === 'querystring' ? 'query' : httpPart, listProblems(result.error, data, known)) };
     };
   });
   app.setSerializerCompiler<z.ZodType>(({ schema, method, url }) => (data: unknown) => {

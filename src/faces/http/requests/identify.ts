@@ -1,9 +1,9 @@
 import { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyRequest } from 'fastify';
-import { authenticate, remedyOf, type RefusedToken } from '../../../service/access/authenticate.ts';
+import { authenticate, describeRemedy, type RefusedToken } from '../../../service/access/authenticate.ts';
 import { LOCAL_CALLER, type Caller } from '../../../service/access/caller.ts';
 import { KnownTokens } from '../../../service/access/known-tokens.ts';
-import { strangeOrigin } from '../../../service/access/loopback.ts';
+import { findStrangeOrigin } from '../../../service/access/loopback.ts';
 import { TokenAttempts } from '../../../service/access/token-attempts.ts';
 import type { Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -57,7 +57,7 @@ function foreignPageError(): ForbiddenError {
 }
 
 function unauthenticatedError(why: RefusedToken): UnauthenticatedError {
-  return new UnauthenticatedError(`access.${why}`, remedyOf(why));
+  return new UnauthenticatedError(`access.${why}`, describeRemedy(why));
 }
 
 function tooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
@@ -68,7 +68,7 @@ function tooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequ
 /** Every caller on this machine, where access is off. */
 export const identifyLocal: Identify = async ({ headers, socket }) => {
   const forwarded = headers.forwarded ?? headers['x-forwarded-for'];
-  const strange = strangeOrigin({
+  const strange = findStrangeOrigin({
     remoteAddress: socket.remoteAddress,
     host: headers.host,
     origin: headers.origin,

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { rewardSchema, stepAnswerSchema, type RewardAnswer, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
-import { remainingOf } from '../../../agents/arena/episode-state.ts';
+import { computeRemaining } from '../../../agents/arena/episode-state.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
-import { observed } from '../../../agents/actions/observation-text.ts';
+import { toObservation } from '../../../agents/actions/observation-text.ts';
 import type { StartedEpisode } from '../../../service/arena/episode-service.ts';
 import {
   ACTION_TOOLS,
@@ -26,7 +26,7 @@ export function agentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeo
     outcome: closed?.outcome ?? null,
     reward: closed?.reward ?? null,
     limits: { ...limits },
-    remaining: remainingOf(limits, steps, episode.spent),
+    remaining: computeRemaining(limits, steps, episode.spent),
     createdAt: createdAt.toISOString(),
     touchedAt: touchedAt.toISOString(),
     closedAt: closed?.at.toISOString() ?? null,
@@ -37,7 +37,7 @@ export function startedEpisodeResource({ episode, task: { task } }: StartedEpiso
   const self = `/v1/episodes/${episode.id}`;
   return {
     episode: episode.id,
-    observation: observed({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir }),
+    observation: toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir }),
     limits: { ...episode.limits },
     actions: ACTION_TOOLS.filter(({ name }) => episode.actions.includes(name)),
     links: { self, steps: `${self}/steps`, reward: `${self}/reward`, events: `${self}/events` },

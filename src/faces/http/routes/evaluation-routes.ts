@@ -4,7 +4,7 @@ import { parseEvaluationId } from '../../../kernel/ids.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
-import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
@@ -37,7 +37,7 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
       const separator = label?.indexOf('=') ?? 0;
       const labelled = label === undefined ? {} : { label: { name: label.slice(0, separator), value: label.slice(separator + 1) } };
       const page = await service.list({ ...filter, states: state, ...labelled }, { limit, after });
-      const readable = await readableTo(requireCaller(caller), page.items, use);
+      const readable = await findReadable(requireCaller(caller), page.items, use);
       const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withholdText(evaluationItem(item))));
       return { items, next: page.next ?? null };
     },
@@ -54,7 +54,7 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
     },
     async ({ params, caller }) => {
       const found = await findEvaluation(service, params.id);
-      const readable = await readableTo(requireCaller(caller), [found], use);
+      const readable = await findReadable(requireCaller(caller), [found], use);
       return readable.has(found.id) ? evaluationResource(found) : withholdText(evaluationResource(found));
     },
   );

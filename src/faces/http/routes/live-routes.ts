@@ -3,7 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Caller } from '../../../service/access/caller.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
-import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import type { PoolService } from '../../../service/upkeep/pool-service.ts';
 import type { LiveChanges } from '../../../service/watching/live-feed.ts';
@@ -70,6 +70,6 @@ async function readableItems(
   caller: Caller,
   use: Pick<CheckpointUse, 'usable'>,
 ): Promise<EvaluationItem[]> {
-  const readable = await readableTo(caller, evaluations, use);
+  const readable = await findReadable(caller, evaluations, use);
   return evaluations.map((stored) => (readable.has(stored.id) ? evaluationItem(stored) : withholdText(evaluationItem(stored))));
 }

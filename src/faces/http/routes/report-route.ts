@@ -3,7 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { InputError } from '../../../kernel/errors.ts';
 import { comparisonSummarySchema } from '../../../orchestrator/results/comparison-summary.ts';
 import { summarySchema } from '../../../orchestrator/results/summary.ts';
-import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { ReportDocument } from '../../report/document.ts';
 import { reportPage } from '../../report/page.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
@@ -28,7 +28,7 @@ export function reportRoute(instance: FastifyInstance, { service, use }: Evaluat
     },
     async ({ params, caller }, reply) => {
       const found = await findEvaluation(service, params.id);
-      const readable = await readableTo(requireCaller(caller), [found], use);
+      const readable = await findReadable(requireCaller(caller), [found], use);
       const resource = evaluationResource(found);
       const document = documentOf(readable.has(found.id) ? resource : withholdText(resource));
       return reply

@@ -5,7 +5,7 @@ import type { StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
-import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import { orderOf } from '../../../service/orders/evaluation-order.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
@@ -87,7 +87,7 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
       const order = orderOf(evaluation);
       if (checkpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
-      const readable = await readableTo(requireCaller(caller), [evaluation], use);
+      const readable = await findReadable(requireCaller(caller), [evaluation], use);
       room.take(requireCaller(caller).principal, reply);
       const episodes = take(service.episodes(evaluation.id, query.arm, query.from), query.limit ?? Infinity);
       return reply

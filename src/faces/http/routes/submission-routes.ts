@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
-import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../../kernel/canonical-json.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import type { Submission, Terms } from '../../../service/acceptance/submission.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
@@ -100,7 +100,7 @@ async function submit(
 
 function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
   const key = headers['idempotency-key'];
-  return typeof key === 'string' ? { key, fingerprint: digestOf(canonicalJson([routeOptions.url, body])) } : undefined;
+  return typeof key === 'string' ? { key, fingerprint: digestBytes(formatCanonicalJson([routeOptions.url, body])) } : undefined;
 }
 
 type NewEvaluation = z.infer<typeof newEvaluationSchema>;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, valueAt } from '../../../kernel/documents/path.ts';
+import { isMapping, getValueAt } from '../../../kernel/documents/path.ts';
 
 const INPUT = 'Input';
 
@@ -8,8 +8,8 @@ const INPUT = 'Input';
  * they say the same, or only one is referred to, there is to be one, under the plain name.
  */
 export function plainlyNamed<Document extends object>(document: Document): Document {
-  const components = valueAt(document, ['components']);
-  const schemas = valueAt(components, ['schemas']);
+  const components = getValueAt(document, ['components']);
+  const schemas = getValueAt(components, ['schemas']);
   if (!isMapping(components) || !isMapping(schemas)) return document;
   const referred = findReferences(document);
   const plain = new Map<string, string>();

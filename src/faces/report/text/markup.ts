@@ -1,4 +1,4 @@
-import { printable } from '../../../kernel/text/printable.ts';
+import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 
 /** Text that is HTML already. The class stays in here, so `markup` alone makes it, and nothing gets into a page unescaped. */
 class MarkupText {
@@ -44,5 +44,5 @@ function textOf(content: Content): string {
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
 function escapeMarkup(text: string): string {
-  return printable(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return escapeUnprintable(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { createE2bProvider } from '../../../../src/adapters/sandbox/e2b/e2b-provider.ts';
 import { createInMemoryProvider } from '../../../support/in-memory-sandbox/in-memory-provider.ts';
-import { digestOf } from '../../../../src/kernel/canonical-json.ts';
+import { digestBytes } from '../../../../src/kernel/canonical-json.ts';
 import { type Clock, systemClock } from '../../../../src/kernel/clock.ts';
 import { MusterError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../../../src/kernel/ids.ts';
@@ -19,9 +19,9 @@ import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 const EPISODES = 60;
 /** Scripted runners look at nothing but its digest, and yet it is sent to each of them. */
 const CHECKPOINT: StoredCheckpoint = {
-  digest: digestOf('paper'),
+  digest: digestBytes('paper'),
   kind: 'file',
-  files: [{ path: 'weights', digest: digestOf('paper'), size: statSync(import.meta.filename).size, hostPath: import.meta.filename }],
+  files: [{ path: 'weights', digest: digestBytes('paper'), size: statSync(import.meta.filename).size, hostPath: import.meta.filename }],
   labels: {},
 };
 
@@ -93,7 +93,7 @@ async function evaluate(
     if (whenReady) await eventually('all sandboxes are ready', () => fixture.poolState().sandboxes.idle === sandboxes);
     whenReady?.();
     const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'fixed', episodes } }), {}, CHECKPOINT);
-    return { official: digestOf(JSON.stringify(summary.official)), pool: fixture.poolState() };
+    return { official: digestBytes(JSON.stringify(summary.official)), pool: fixture.poolState() };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind !== 'infrastructure') throw error;
     return { error: error.code, pool: fixture.poolState() };

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { isForgotten, isGone, labels, readLabel } from '../../../../src/adapters/sandbox/e2b/ownership.ts';
+import { isForgotten, isGone, createLabels, readLabel } from '../../../../src/adapters/sandbox/e2b/ownership.ts';
 import { identifyThisProcess } from '../../../../src/adapters/sandbox/local/owner-record.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 
 const [owner, id] = [parseOwnerId('owner'), parseSandboxId('s1')];
 const self = await identifyThisProcess();
-const metadata = await labels(owner, id, TEMPLATE);
+const metadata = await createLabels(owner, id, TEMPLATE);
 
 test('what is written on a sandbox is read back', () => {
   expect(readLabel({ metadata })).toEqual({ owner, id, process: self });

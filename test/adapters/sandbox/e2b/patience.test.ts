@@ -1,6 +1,6 @@
 import { AuthenticationError, RateLimitError } from 'e2b';
 import { describe, expect, it } from 'vitest';
-import { patiently } from '../../../../src/adapters/sandbox/e2b/patience.ts';
+import { retryPatiently } from '../../../../src/adapters/sandbox/e2b/patience.ts';
 import { HurriedClock } from '../../../support/hurried-clock.ts';
 
 const NEVER = new AbortController().signal;
@@ -12,7 +12,7 @@ describe('a request to E2B that may be sent more than once', () => {
       if ((attempts += 1) < 3) throw new RateLimitError('slow down');
       return 'answered';
     };
-    expect(await patiently(new HurriedClock(100), NEVER, act)).toBe('answered');
+    expect(await retryPatiently(new HurriedClock(100), NEVER, act)).toBe('answered');
     expect(attempts).toBe(3);
   });
 
@@ -22,13 +22,13 @@ describe('a request to E2B that may be sent more than once', () => {
       attempts += 1;
       throw new AuthenticationError('no such key');
     };
-    await expect(patiently(new HurriedClock(100), NEVER, act)).rejects.toThrow('no such key');
+    await expect(retryPatiently(new HurriedClock(100), NEVER, act)).rejects.toThrow('no such key');
     expect(attempts).toBe(1);
   });
 
   it('that never ends, as the SDK’s do when they are called off at the wrong moment, ends with the signal’s reason', async () => {
     const calling = new AbortController();
-    const request = patiently(new HurriedClock(100), calling.signal, () => new Promise<never>(() => {}));
+    const request = retryPatiently(new HurriedClock(100), calling.signal, () => new Promise<never>(() => {}));
     calling.abort(new Error('called off'));
     await expect(request).rejects.toThrow('called off');
   });
@@ -36,7 +36,7 @@ describe('a request to E2B that may be sent more than once', () => {
   it('that fails after it was called off says so to nobody', async () => {
     const calling = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
-    const request = patiently(new HurriedClock(100), calling.signal, () => promise);
+    const request = retryPatiently(new HurriedClock(100), calling.signal, () => promise);
     calling.abort(new Error('called off'));
     await expect(request).rejects.toThrow('called off');
     reject(new Error('too late'));

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Sandbox } from 'e2b';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { uploadRunner } from '../../../../src/adapters/sandbox/e2b/upload-runner.ts';
-import { messageOf } from '../../../../src/kernel/errors.ts';
+import { getMessage } from '../../../../src/kernel/errors.ts';
 import { E2bContext, PROJECT } from '../../../support/e2b/e2b-context.ts';
 import type { Fault } from '../../../support/e2b/faults.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
@@ -56,7 +56,7 @@ test('an upload that is called off in its first moments ends with the reason, an
     for (let turns = 0; turns < TURNS; turns += 3) {
       const calling = new AbortController();
       requests.mockClear();
-      const upload = uploadRunner(remote, PLACE, context.clock, calling.signal).then(() => 'done', messageOf);
+      const upload = uploadRunner(remote, PLACE, context.clock, calling.signal).then(() => 'done', getMessage);
       while (requests.mock.calls.length === 0) await turn();
       for (let i = 0; i < turns; i += 1) await turn();
       calling.abort(new Error('called off'));

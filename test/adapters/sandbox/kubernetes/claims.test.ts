@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { AgentSandbox } from '../../../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
 import { parseClaim } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../../../src/adapters/sandbox/kubernetes/cluster/cluster.ts';
-import { podName } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
+import { namePod } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { PodPart, type ClaimSettings } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
@@ -113,7 +113,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       operate((text) => text.replace('replicas: 2', 'replicas: 0'));
       const sandbox = await make();
       expect(await firstLine(sandbox)).toContain('"ready"');
-      expect(context.podOf(provider.owner, ID)).toBe(podName(provider.owner, ID));
+      expect(context.podOf(provider.owner, ID)).toBe(namePod(provider.owner, ID));
       await sandbox.destroy();
       expect(await context.traces()).toEqual([]);
     });
@@ -205,7 +205,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       for (const resource of [SANDBOXES, CLAIMS]) {
         const sandbox = await make();
         await firstLine(sandbox);
-        const name = resource === CLAIMS ? podName(provider.owner, ID) : context.podOf(provider.owner, ID);
+        const name = resource === CLAIMS ? namePod(provider.owner, ID) : context.podOf(provider.owner, ID);
         context.simulator.agentSandbox.delete(resource, name, false);
         expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('deleted') });
         await sandbox.destroy();

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { podTemplateOf } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-manifest.ts';
-import { shortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims/sandbox-template-check.ts';
+import { createPodTemplate } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-manifest.ts';
+import { findShortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims/sandbox-template-check.ts';
 import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/pods/container-names.ts';
-import { podManifest } from '../../../../src/adapters/sandbox/kubernetes/pods/pod-manifest.ts';
+import { createPodManifest } from '../../../../src/adapters/sandbox/kubernetes/pods/pod-manifest.ts';
 import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
-import { podOf, podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
+import { getPod, createTemplateForPods as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
 import { loadConfig } from '../../../../src/app/configuration.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { podTemplate } from '../../../support/kubernetes/kubernetes-context.ts';
-import { podPartOf, PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
+import { getPodPart, PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { kubernetesSchema } from '../../../../src/adapters/sandbox/kubernetes/settings/schema.ts';
 
 const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
@@ -27,7 +27,7 @@ const POD = podTemplate('auto', {
 });
 const LIMITS = { memoryBytes: 2 ** 30, processes: 10, cpus: 1.5, diskBytes: 4_000_000, lifetimeSeconds: 600 };
 const SPEC = { id: parseSandboxId('s7'), template: { ...TEMPLATE, limits: LIMITS, environment: { OMP_NUM_THREADS: '1' } } };
-const manifest = podManifest(parseOwnerId('muster-1'), SPEC, POD);
+const manifest = createPodManifest(parseOwnerId('muster-1'), SPEC, POD);
 
 describe('the pod of a sandbox', () => {
   it('is confined as the Pod Security level "restricted" demands, and more', () => {
@@ -116,7 +116,7 @@ describe('the pod of a sandbox that dials back', () => {
     container: () => ({ command: ['python3', '-I', '/dialler.py'], env, terminationMessagePolicy: 'FallbackToLogsOnError' }),
   };
   const pod = podTemplate('auto', { transport });
-  const dialling = podManifest(
+  const dialling = createPodManifest(
     parseOwnerId('muster-1'),
     { ...SPEC, template: { ...SPEC.template, providerPart: new PodPart(pod) } },
     pod,
@@ -124,7 +124,7 @@ describe('the pod of a sandbox that dials back', () => {
   );
 
   it('runs the dialler in both containers, which are as confined as ever', () => {
-    const plain = podManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
+    const plain = createPodManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
     expect(dialling.spec?.hostAliases).toEqual([{ ip: '10.0.0.1', hostnames: ['muster'] }]);
     for (const [i, container] of (dialling.spec?.containers ?? []).entries()) {
       expect(container).toMatchObject({ command: ['python3', '-I', '/dialler.py'], terminationMessagePolicy: 'FallbackToLogsOnError' });
@@ -156,7 +156,7 @@ describe('the pod of a sandbox that dials back', () => {
 
   it('may have a network where its template says so', () => {
     const open = podTemplate('auto', { transport, network: 'cluster' });
-    const { metadata } = podManifest(
+    const { metadata } = createPodManifest(
       parseOwnerId('muster-1'),
       { ...SPEC, template: { ...SPEC.template, providerPart: new PodPart(open) } },
       open,
@@ -286,7 +286,7 @@ describe('a template with provider: kubernetes', () => {
   it('runs the image’s Python and runner, whatever Python this machine has', () => {
     const template = configured('local', local, own);
     const { command, mounts } = template;
-    const pod = podPartOf(template);
+    const pod = getPodPart(template);
     expect(command.slice(0, 3)).toEqual(['python3', '-I', '/muster/runner']);
     expect(mounts).toEqual([]);
     expect(pod).toMatchObject({ kubeconfig: 'auto', namespace: 'muster', image: 'muster-runner:0.1.0', requestedShare: 1 });
@@ -295,7 +295,7 @@ describe('a template with provider: kubernetes', () => {
 
   it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless it is told', () => {
     const template = configured('local', local, { ...own, transport: 'dial-back' });
-    expect(podPartOf(template)?.transport).toEqual({
+    expect(getPodPart(template)?.transport).toEqual({
       kind: 'dial-back',
       host: '127.0.0.1',
       port: 0,
@@ -308,8 +308,8 @@ describe('a template with provider: kubernetes', () => {
   it('makes the pods that the SandboxTemplate of deploy/ describes', () => {
     const template = configured('local', local, own);
     const [sandboxTemplate] = parseAllDocuments(readFileSync(path.join(DEPLOY, 'sandbox-template.yaml'), 'utf8'));
-    const pod = podOf(template);
-    expect(shortcomings(sandboxTemplate?.toJS(), podTemplateOf(template, pod).spec, pod)).toEqual([]);
+    const pod = getPod(template);
+    expect(findShortcomings(sandboxTemplate?.toJS(), createPodTemplate(template, pod).spec, pod)).toEqual([]);
   });
 
   it('has to name an image, and nothing of this machine', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parsePod, podState, type PodState } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
+import { parsePod, readPodState, type PodState } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 
-const state = (status: object, metadata: object = {}): PodState => podState(parsePod({ metadata: { name: 'pod', ...metadata }, status }));
+const state = (status: object, metadata: object = {}): PodState =>
+  readPodState(parsePod({ metadata: { name: 'pod', ...metadata }, status }));
 const containers = (...states: readonly object[]): object[] =>
   states.map((state, i) => ({ name: i === 0 ? 'program' : 'inbox', ready: 'running' in state, state }));
 const waiting = (reason: string): object => ({ waiting: { reason, message: 'said the kubelet' } });

@@ -2,7 +2,7 @@ import path from 'node:path';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { podName } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
+import { namePod } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import {
   CLAIM_PERMISSIONS,
   PERMISSIONS,
@@ -250,6 +250,6 @@ describe('before any sandbox is made on a cluster', () => {
     ]);
     context.clock.skip(600_000);
     expect(await given).toMatchObject({ code: 'sandbox.unschedulable', message: expect.stringContaining('Too many pods') });
-    expect(context.simulator.podNames()).not.toContain(podName(provider.owner, parseSandboxId('s1')));
+    expect(context.simulator.podNames()).not.toContain(namePod(provider.owner, parseSandboxId('s1')));
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { inspectPython } from '../../../../src/adapters/sandbox/local/template/python-environment.ts';
-import { pythonTemplate } from '../../../../src/adapters/sandbox/local/template/python-template.ts';
+import { createPythonTemplate } from '../../../../src/adapters/sandbox/local/template/python-template.ts';
 import type { TemplateSettings } from '../../../../src/pool/ports/template-settings.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 
@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 const make = (changes: Partial<TemplateSettings> = {}): Promise<SandboxTemplate> =>
-  pythonTemplate('local', { ...settings, ...changes }, project, signal);
+  createPythonTemplate('local', { ...settings, ...changes }, project, signal);
 
 /** An interpreter that says of itself what it is told to. */
 function interpreter(path: string, changes: Readonly<Record<string, unknown>> = {}): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Architecture, REFUSED_SYSTEM_CALLS } from '../../../../src/adapters/sandbox/local/program/refused-system-calls.ts';
-import { systemCallFilter } from '../../../../src/adapters/sandbox/local/program/system-call-filter.ts';
+import { buildSystemCallFilter } from '../../../../src/adapters/sandbox/local/program/system-call-filter.ts';
 
 /** Of linux/audit.h. */
 const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
@@ -65,7 +65,7 @@ function named(value: number): string {
 }
 
 describe.each<Architecture>(['x64', 'arm64'])('the system-call filter for %s', (architecture) => {
-  const program = systemCallFilter(architecture);
+  const program = buildSystemCallFilter(architecture);
   const here = REFUSED_SYSTEM_CALLS.flatMap((call) => {
     const number = call[architecture];
     return number === undefined ? [] : [{ ...call, number }];
@@ -140,7 +140,7 @@ describe.each<Architecture>(['x64', 'arm64'])('the system-call filter for %s', (
 
 describe('the system-call filter for x64', () => {
   it('does not know the calls of x32, which are the same under other numbers', () => {
-    const program = systemCallFilter('x64');
+    const program = buildSystemCallFilter('x64');
     for (const number of [0, 1, 59, 512, 547, ...REFUSED_SYSTEM_CALLS.flatMap(({ x64 }) => x64 ?? [])]) {
       expect(verdict(program, { architecture: AUDIT.x64, number: X32_BIT + number })).toBe(`errno ${ERRNO.ENOSYS}`);
     }

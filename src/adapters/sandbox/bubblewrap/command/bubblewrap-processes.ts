@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { FurtherProcesses } from '../../local/program/launched-program.ts';
-import { childrenOf, killProcess, startTimeOf, waitUntilGone } from '../../local/host/process-table.ts';
+import { listChildren, killProcess, startTimeOf, waitUntilGone } from '../../local/host/process-table.ts';
 import { killSandboxProcesses } from '../../local/sweep.ts';
 
 /**
@@ -23,7 +23,7 @@ export class BubblewrapProcesses implements FurtherProcesses {
   }
 
   async find(pid: number): Promise<void> {
-    const child = (await childrenOf(pid))?.[0];
+    const child = (await listChildren(pid))?.[0];
     const startTime = child && (await startTimeOf(child));
     if (child && startTime) this.#first = { pid: child, startTime };
   }

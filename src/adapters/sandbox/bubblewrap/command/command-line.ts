@@ -1,8 +1,8 @@
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { INBOX } from '../../upload-path.ts';
 import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../../local/host/inside-identity.ts';
-import { systemFiles, type SystemView } from '../../local/template/system-view.ts';
-import { writableSizes } from '../../local/template/writable-space.ts';
+import { listSystemFiles, type SystemView } from '../../local/template/system-view.ts';
+import { divideWritableSpace } from '../../local/template/writable-space.ts';
 
 /** Besides a user namespace and that of the network. */
 const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
@@ -19,7 +19,7 @@ const SITES = '/tmp/muster-sites';
 const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
 /** The host's system directories as mounts: links where the host has links. */
-export function systemArguments({ mounts, links }: SystemView): readonly string[] {
+export function buildSystemArguments({ mounts, links }: SystemView): readonly string[] {
   return [
     ...mounts.flatMap(({ source, target }) => bindWithDirectories(source, target)),
     ...links.flatMap(({ at, to }) => ['--symlink', to, at]),
@@ -47,7 +47,7 @@ export const NAMESPACE_DESCRIPTOR = 6;
  * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first
  * process becomes the user that the program is to be.
  */
-export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
+export function buildBubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
   return [
     ...isolation(setpriv),
     ...(template.network === 'host' ? [] : ['--unshare-net']),
@@ -100,7 +100,7 @@ function becoming(setpriv: string): readonly string[] {
  * @param sites host directory that has those of all its sandboxes.
  * @param namespace descriptor of its user namespace, where one has been made for it.
  */
-export function wardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
+export function buildWardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
   return [
     ...wardenNamespaces(namespace),
     ...(template.network === 'host' ? [] : ['--unshare-net']),
@@ -124,13 +124,13 @@ function wardenNamespaces(namespace: number | undefined): readonly string[] {
 }
 
 /** What isolates a plain sandbox, to try whether this machine allows it; the program follows. */
-export function sandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
+export function buildSandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
   const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
   return [...isolation(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : becoming(setpriv))];
 }
 
 /** What a warden is given, and no more, to try whether this machine lets it do its work. */
-export function wardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
+export function buildWardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
   return [
     ...wardenNamespaces(namespace),
     '--unshare-net',
@@ -164,7 +164,7 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
 /** Files in /etc. Another root file system has its own. */
 function configurationArguments({ network }: SandboxTemplate, { etc }: SandboxView): readonly string[] {
   return [
-    ...systemFiles(network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
+    ...listSystemFiles(network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
     ...Object.keys(SYNTHESISED_FILES).flatMap((name) => bindWithDirectories(`${etc}/${name}`, `/etc/${name}`)),
   ];
 }
@@ -174,18 +174,18 @@ function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
 }
 
 /** Further arguments, which are kept from the process table: variables hold keys and passwords. */
-export function environmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
+export function buildEnvironmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }
 
 function writableArguments(template: SandboxTemplate): readonly string[] {
-  const { tmpBytes, sharedBytes } = writableSizes(template.limits, 1 + (template.workspace?.writable.length ?? 0));
+  const { tmpBytes, sharedBytes } = divideWritableSpace(template.limits, 1 + (template.workspace?.writable.length ?? 0));
   return [...tmpfs('/dev/shm', sharedBytes), ...tmpfs('/tmp', tmpBytes)];
 }
 
 function workspaceArguments({ workspace, limits }: SandboxTemplate): readonly string[] {
   if (!workspace) return [];
-  const { tmpBytes } = writableSizes(limits, 1 + workspace.writable.length);
+  const { tmpBytes } = divideWritableSpace(limits, 1 + workspace.writable.length);
   return workspace.writable.flatMap((directory) => [...parentDirectories(directory), ...tmpfs(directory, tmpBytes)]);
 }
 

@@ -1,7 +1,14 @@
 import type { Duplex, Writable } from 'node:stream';
 import type { SandboxLimits } from '../../../../pool/ports/template.ts';
 import type { DescriptorCover } from '../../local/host/inherited-descriptors.ts';
-import { ENTER_GROUPS, type Launcher, pipeOf, type ShellStart, startJoinedLaunchers, startLauncher } from '../../local/program/launcher.ts';
+import {
+  ENTER_GROUPS,
+  type Launcher,
+  getPipe,
+  type ShellStart,
+  startJoinedLaunchers,
+  startLauncher,
+} from '../../local/program/launcher.ts';
 import type { LaunchedProcess } from '../../local/program/launched-program.ts';
 import { OPEN_FILES } from '../../local/host/open-files.ts';
 import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR, NAMESPACE_DESCRIPTOR } from './command-line.ts';
@@ -87,8 +94,8 @@ function shellOf(plan: Launch, start: string): ShellStart {
 }
 
 function launchWith(launcher: Launcher, plan: Launch): LaunchedProcess {
-  handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
-  return { ...launcher, started: hasData(pipeOf(launcher, STARTED_DESCRIPTOR)) };
+  handOver(plan.unlisted, getPipe(launcher, ARGUMENTS_DESCRIPTOR));
+  return { ...launcher, started: hasData(getPipe(launcher, STARTED_DESCRIPTOR)) };
 }
 
 /**
@@ -103,7 +110,7 @@ export async function launchHolder(
 ): Promise<Launcher> {
   const beyond = ['ignore', 'pipe', ...descriptors, ...plan.covered.stdio.slice(descriptors.length)] as const;
   const launcher = await startLauncher(`${outsideLimits(plan.limits)}; exec "$@"`, [...plan.bubblewrap, ...plan.program], beyond);
-  handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
+  handOver(plan.unlisted, getPipe(launcher, ARGUMENTS_DESCRIPTOR));
   return launcher;
 }
 

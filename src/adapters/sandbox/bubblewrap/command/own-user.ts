@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 import { findProgram } from '../../local/host/find-program.ts';
 import { INSIDE_UID } from '../../local/host/inside-identity.ts';
 import { startLauncher } from '../../local/program/launcher.ts';
@@ -60,7 +60,7 @@ export async function openOwnUser(): Promise<OwnUser> {
 }
 
 /** Where a process that root starts finds a file that this one has open. */
-export function pathOf({ fd }: FileHandle): string {
+export function getPath({ fd }: FileHandle): string {
   return `/proc/${process.pid}/fd/${fd}`;
 }
 
@@ -82,7 +82,7 @@ async function userNamespace(unshare: string, prepare: string): Promise<FileHand
   } catch (error) {
     holder.process.kill('SIGKILL');
     const [, said] = await ended;
-    throw unavailable(said.trim() || messageOf(error), error);
+    throw unavailable(said.trim() || getMessage(error), error);
   } finally {
     holder.process.kill('SIGKILL');
     await ended;

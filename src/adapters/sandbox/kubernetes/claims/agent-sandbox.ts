@@ -27,7 +27,7 @@ const pageSchema = z.object({
 const labelledSchema = z.object({ metadata: z.object({ labels: z.record(z.string(), z.string()).default({}) }) });
 
 /** Of anything in these collections. @throws ZodError for what is no object. */
-export function labelsOf(object: unknown): Readonly<Record<string, string>> {
+export function getLabels(object: unknown): Readonly<Record<string, string>> {
   return labelledSchema.parse(object).metadata.labels;
 }
 

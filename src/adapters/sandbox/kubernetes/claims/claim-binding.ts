@@ -1,4 +1,4 @@
-import { abortError } from '../../../../kernel/abort.ts';
+import { createAbortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { FollowedPod } from '../pods/pod-kind.ts';
@@ -22,7 +22,7 @@ export interface Patience {
  */
 export async function waitUntilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
   for (;;) {
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     const pod = findBoundPod(claim, patience);
     if (pod !== undefined) return pod;
     await claim.change(signal);
@@ -32,7 +32,7 @@ export async function waitUntilBound(claim: FollowedClaim, patience: Patience, s
 /** Resolves when there is a pod of the claim's sandbox. @throws as `waitUntilBound` does. */
 export async function waitUntilPodExists(claim: FollowedClaim, pod: FollowedPod, patience: Patience, signal: AbortSignal): Promise<void> {
   while (pod.state.kind === 'unseen') {
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     findBoundPod(claim, patience);
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);

@@ -2,19 +2,19 @@ import type { FollowedObject } from '../cluster/followed-object.ts';
 import type { ObjectKind } from '../cluster/object-kind.ts';
 import type { OwnedObjects } from '../cluster/owned-objects.ts';
 import type { AgentSandbox } from './agent-sandbox.ts';
-import { claimState, parseClaim, type ClaimState, type ClaimView } from './claim-view.ts';
+import { readClaimState, parseClaim, type ClaimState, type ClaimView } from './claim-view.ts';
 
 const CLAIMS = 'sandboxclaims';
 
 export type Claims = OwnedObjects<ClaimView, ClaimState>;
 export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
 
-export function claimKind(api: AgentSandbox): ObjectKind<ClaimView, ClaimState> {
+export function createClaimKind(api: AgentSandbox): ObjectKind<ClaimView, ClaimState> {
   return {
     what: 'claims',
     path: api.pathOf(CLAIMS),
     parse: parseClaim,
-    stateOf: claimState,
+    stateOf: readClaimState,
     list: (selector, signal) => api.list(CLAIMS, parseClaim, selector, signal),
     get: async (name, signal) => {
       const found = await api.get(CLAIMS, name, signal);

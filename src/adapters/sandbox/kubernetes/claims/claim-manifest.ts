@@ -1,11 +1,11 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../../../kernel/canonical-json.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
-import { ownerLabels, podLabels, podName, sharedPodLabels } from '../cluster/pod-labels.ts';
-import { podSpec } from '../pods/pod-manifest.ts';
+import { createOwnerLabels, createPodLabels, namePod, createSharedPodLabels } from '../cluster/pod-labels.ts';
+import { createPodSpec } from '../pods/pod-manifest.ts';
 import type { Manifest } from './agent-sandbox.ts';
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
@@ -24,12 +24,16 @@ export interface ClaimOptions {
 }
 
 /** One sandbox's claim. It ends by itself when its Muster is gone: it names its end for the controller. Pure. */
-export function claimManifest({ id, template }: SandboxSpec, pod: PodTemplate, { owner, warmPool, serverTime }: ClaimOptions): Manifest {
+export function createClaimManifest(
+  { id, template }: SandboxSpec,
+  pod: PodTemplate,
+  { owner, warmPool, serverTime }: ClaimOptions,
+): Manifest {
   const seconds = pod.unschedulableSeconds + START_SECONDS + template.limits.lifetimeSeconds;
   return {
     apiVersion: API_VERSION,
     kind: 'SandboxClaim',
-    metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
+    metadata: { name: namePod(owner, id), namespace: pod.namespace, labels: createPodLabels(owner, id, template) },
     spec: {
       warmPoolRef: { name: warmPool },
       lifecycle: {
@@ -42,26 +46,26 @@ export function claimManifest({ id, template }: SandboxSpec, pod: PodTemplate, {
 }
 
 /** What a SandboxTemplate says of its pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
-export function podTemplateOf(
+export function createPodTemplate(
   template: SandboxTemplate,
   pod: PodTemplate,
 ): { readonly metadata: { readonly labels: Readonly<Record<string, string>> }; readonly spec: V1PodSpec } {
-  const { activeDeadlineSeconds: _claimed, ...spec } = podSpec(template, pod);
-  return { metadata: { labels: sharedPodLabels(template) }, spec };
+  const { activeDeadlineSeconds: _claimed, ...spec } = createPodSpec(template, pod);
+  return { metadata: { labels: createSharedPodLabels(template) }, spec };
 }
 
 /** What an owner's SandboxTemplate and SandboxWarmPool for a template are called. Templates that make the same pods share them. */
-export function ownPoolName(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
-  const digest = digestOf(canonicalJson([podTemplateOf(template, pod), pod.claims]));
+export function nameOwnPool(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
+  const digest = digestBytes(formatCanonicalJson([createPodTemplate(template, pod), pod.claims]));
   return `${owner}-${digest.slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS)}`;
 }
 
-export function sandboxTemplateManifest(name: string, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): Manifest {
+export function createSandboxTemplateManifest(name: string, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): Manifest {
   return {
     apiVersion: API_VERSION,
     kind: 'SandboxTemplate',
-    metadata: { name, namespace: pod.namespace, labels: ownerLabels(owner, template) },
-    spec: { podTemplate: podTemplateOf(template, pod), ...networkPolicy(pod) },
+    metadata: { name, namespace: pod.namespace, labels: createOwnerLabels(owner, template) },
+    spec: { podTemplate: createPodTemplate(template, pod), ...networkPolicy(pod) },
   };
 }
 
@@ -77,11 +81,17 @@ function networkPolicy({ network }: PodTemplate): object {
   }
 }
 
-export function warmPoolManifest(name: string, replicas: number, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): Manifest {
+export function createWarmPoolManifest(
+  name: string,
+  replicas: number,
+  owner: OwnerId,
+  template: SandboxTemplate,
+  pod: PodTemplate,
+): Manifest {
   return {
     apiVersion: API_VERSION,
     kind: 'SandboxWarmPool',
-    metadata: { name, namespace: pod.namespace, labels: ownerLabels(owner, template) },
+    metadata: { name, namespace: pod.namespace, labels: createOwnerLabels(owner, template) },
     spec: { replicas, sandboxTemplateRef: { name } },
   };
 }

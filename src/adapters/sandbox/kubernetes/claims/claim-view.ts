@@ -56,7 +56,7 @@ const REFUSED_POD = 'ReconcilerError';
 const EXPIRED: ReadonlySet<string> = new Set(['ClaimExpired', 'SandboxExpired']);
 
 /** Pure. */
-export function claimState({ metadata, status }: ClaimView): ClaimState {
+export function readClaimState({ metadata, status }: ClaimView): ClaimState {
   const ready = status.conditions.find(({ type }) => type === 'Ready');
   const finished = status.conditions.find(({ type, status: is }) => type === 'Finished' && is === 'True');
   if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: joinReason(ready.reason, ready.message) };

@@ -1,5 +1,5 @@
 import { raceWithAbort } from '../../../../kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 import type { ClaimSettings, PodTemplate } from '../settings/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
@@ -7,8 +7,8 @@ import { FollowedObject } from '../cluster/followed-object.ts';
 import type { ObjectKind } from '../cluster/object-kind.ts';
 import { ObjectWatch } from '../cluster/object-watch.ts';
 import type { Owning } from '../cluster/owned-objects.ts';
-import { podKind, type FollowedPod } from '../pods/pod-kind.ts';
-import { podName } from '../cluster/pod-labels.ts';
+import { createPodKind, type FollowedPod } from '../pods/pod-kind.ts';
+import { namePod } from '../cluster/pod-labels.ts';
 import { waitUntilReady } from '../pods/pod-readiness.ts';
 import { mergeObstacles, type PodSupply, type WantedPod } from '../pods/pod-supply.ts';
 import type { PodState, PodView } from '../cluster/pod-view.ts';
@@ -16,7 +16,7 @@ import { isGone, waitUntilGone } from '../pods/removal.ts';
 import type { AgentSandbox } from './agent-sandbox.ts';
 import { waitUntilBound, waitUntilPodExists } from './claim-binding.ts';
 import type { Claims, FollowedClaim } from './claim-kind.ts';
-import { claimManifest } from './claim-manifest.ts';
+import { createClaimManifest } from './claim-manifest.ts';
 import { findWarmPool, OwnWarmPool, type WarmPool } from './warm-pool.ts';
 
 export interface ClaimedPodsOptions extends Owning {
@@ -55,7 +55,7 @@ export class ClaimedPods implements PodSupply {
   constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
     const { cluster, api, clock, owner } = options;
     this.#options = options;
-    this.#kind = podKind(cluster);
+    this.#kind = createPodKind(cluster);
     this.#pod = pod;
     this.#own = 'warmPool' in settings ? undefined : new OwnWarmPool(api, clock, owner, template, pod, settings.replicas);
     this.#warmPool = 'warmPool' in settings ? settings.warmPool : (this.#own?.name ?? '');
@@ -66,7 +66,7 @@ export class ClaimedPods implements PodSupply {
   }
 
   want(spec: SandboxSpec): WantedPod {
-    const held: Held = { claim: this.#options.claims.follow(podName(this.#options.owner, spec.id)), pod: undefined };
+    const held: Held = { claim: this.#options.claims.follow(namePod(this.#options.owner, spec.id)), pod: undefined };
     this.#held.add(held);
     return { ready: (signal) => this.#claim(held, spec, signal), remove: () => this.#remove(held, spec) };
   }
@@ -81,14 +81,14 @@ export class ClaimedPods implements PodSupply {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
     const runtime = await this.#runtime?.catch(() => undefined);
     await runtime?.watch[Symbol.asyncDispose]();
-    await this.#own?.remove().catch((error: unknown) => this.#options.log(`${messageOf(error)}: it is left to the sweep`));
+    await this.#own?.remove().catch((error: unknown) => this.#options.log(`${getMessage(error)}: it is left to the sweep`));
   }
 
   async #claim(held: Held, spec: SandboxSpec, signal: AbortSignal): Promise<FollowedPod> {
     const { api, clock, owner } = this.#options;
     const { warmPool, watch } = await raceWithAbort(this.#open(), signal);
     const serverTime = clock.date().getTime() + warmPool.aheadMs;
-    const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
+    const manifest = createClaimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
     await api.create('sandboxclaims', manifest, signal);
     const patience = { seconds: this.#pod.unschedulableSeconds, since: clock.now(), clock };
     const name = await waitUntilBound(held.claim, patience, signal);

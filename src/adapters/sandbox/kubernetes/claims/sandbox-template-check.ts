@@ -32,7 +32,7 @@ const NEVER = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'ac
 /** What tells the members of a list apart. */
 const KEYS = ['mountPath', 'name'] as const;
 
-export function podLabelsOf(template: unknown): Readonly<Record<string, string>> {
+export function readPodLabels(template: unknown): Readonly<Record<string, string>> {
   return templateSchema.parse(template).spec.podTemplate.metadata.labels;
 }
 
@@ -42,7 +42,7 @@ export function podLabelsOf(template: unknown): Readonly<Record<string, string>>
  *
  * @param template as it is in the API.
  */
-export function shortcomings(template: unknown, expected: V1PodSpec, { runtimeClassName }: PodTemplate): readonly string[] {
+export function findShortcomings(template: unknown, expected: V1PodSpec, { runtimeClassName }: PodTemplate): readonly string[] {
   const { spec } = templateSchema.parse(template).spec.podTemplate;
   // The controller turns the token off where nothing is said of it.
   const actual = { automountServiceAccountToken: false, ...spec };
@@ -68,7 +68,7 @@ function differences(expected: unknown, actual: unknown, path: string): readonly
 function listDifferences(expected: readonly unknown[], actual: unknown, path: string): readonly string[] {
   const found: readonly unknown[] = Array.isArray(actual) ? actual : [];
   return expected.flatMap((member) => {
-    const [key, name] = keyOf(member);
+    const [key, name] = selectKey(member);
     if (key === undefined) return found.includes(member) ? [] : [`${path} lacks ${formatValue(member)}`];
     const same = found.find((other) => isMapping(other) && other[key] === name);
     const place = `${path}[${String(name)}]`;
@@ -76,7 +76,7 @@ function listDifferences(expected: readonly unknown[], actual: unknown, path: st
   });
 }
 
-function keyOf(member: unknown): readonly [(typeof KEYS)[number] | undefined, unknown] {
+function selectKey(member: unknown): readonly [(typeof KEYS)[number] | undefined, unknown] {
   const key = isMapping(member) ? KEYS.find((candidate) => candidate in member) : undefined;
   return [key, key !== undefined && isMapping(member) ? member[key] : undefined];
 }

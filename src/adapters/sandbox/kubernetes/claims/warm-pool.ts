@@ -5,8 +5,8 @@ import { InfrastructureError, InputError } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
-import { labelsOf, type AgentSandbox, type Manifest, type Plural } from './agent-sandbox.ts';
-import { ownPoolName, sandboxTemplateManifest, warmPoolManifest } from './claim-manifest.ts';
+import { getLabels, type AgentSandbox, type Manifest, type Plural } from './agent-sandbox.ts';
+import { nameOwnPool, createSandboxTemplateManifest, createWarmPoolManifest } from './claim-manifest.ts';
 
 /** By which the controller tells the pods of one SandboxTemplate; it writes it onto the SandboxTemplate, too. */
 export const TEMPLATE_HASH = 'agents.x-k8s.io/sandbox-template-ref-hash';
@@ -49,14 +49,14 @@ async function hashOf(api: AgentSandbox, name: string, clock: Clock, signal: Abo
   for (;;) {
     const template = await api.get('sandboxtemplates', name, deadline.signal);
     if (template === undefined) throw missingSandboxTemplateError(name);
-    const hash = labelsOf(template)[TEMPLATE_HASH];
+    const hash = getLabels(template)[TEMPLATE_HASH];
     if (hash !== undefined) return hash;
     await sleep(clock, LOOK_MS, deadline.signal);
   }
 }
 
 /** The SandboxTemplate of an operator's pool, as it is in the API. @throws InputError as `findWarmPool` does. */
-export async function sandboxTemplateOf(
+export async function readSandboxTemplate(
   api: AgentSandbox,
   warmPool: string,
   signal: AbortSignal,
@@ -80,10 +80,10 @@ export class OwnWarmPool {
   constructor(api: AgentSandbox, clock: Clock, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate, replicas: number) {
     this.#api = api;
     this.#clock = clock;
-    this.name = ownPoolName(owner, template, pod);
+    this.name = nameOwnPool(owner, template, pod);
     this.#manifests = [
-      ['sandboxtemplates', sandboxTemplateManifest(this.name, owner, template, pod)],
-      ['sandboxwarmpools', warmPoolManifest(this.name, replicas, owner, template, pod)],
+      ['sandboxtemplates', createSandboxTemplateManifest(this.name, owner, template, pod)],
+      ['sandboxwarmpools', createWarmPoolManifest(this.name, replicas, owner, template, pod)],
     ];
   }
 

@@ -1,6 +1,6 @@
 import { ApiException } from '@kubernetes/client-node';
 import { z } from 'zod';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage, MusterError } from '../../../../kernel/errors.ts';
 import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { ProviderBusyError } from '../../../../pool/ports/provider-busy.ts';
 
@@ -18,7 +18,7 @@ interface Refusal {
 const RETRY_AFTER_MAX_MS = 30_000;
 const RBAC_REMEDY = 'give Muster the Role of deploy/kubernetes/rbac.yaml in that namespace';
 
-export function refusalOf(error: unknown): Refusal | undefined {
+export function readRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof ApiException)) return undefined;
   const { message, reason } = bodyOf(error.body, error.message);
   const seconds = Number(error.headers['retry-after']);
@@ -27,7 +27,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
 }
 
 /** The same for a refusal that came on another way than the client's. */
-export function statusText(body: string): string {
+export function readStatusText(body: string): string {
   return bodyOf(body, body.slice(0, 500)).message;
 }
 
@@ -39,7 +39,7 @@ function bodyOf(body: unknown, otherwise: string): { message: string; reason: st
 /** Whether asking again may help: the server is busy or ill, or the connection broke. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof MusterError) return error.code === LATE;
-  const code = refusalOf(error)?.code;
+  const code = readRefusal(error)?.code;
   if (code === undefined) return error instanceof Error && error.name !== 'AbortError';
   return code === 429 || code >= 500;
 }
@@ -48,17 +48,17 @@ export function isPassing(error: unknown): boolean {
 export const LATE = 'kubernetes.late';
 
 export function isNotFound(error: unknown): boolean {
-  return refusalOf(error)?.code === 404;
+  return readRefusal(error)?.code === 404;
 }
 
 export function isConflict(error: unknown): boolean {
-  return refusalOf(error)?.code === 409;
+  return readRefusal(error)?.code === 409;
 }
 
 /** The message about a call that failed for good. @param what as in "create the pod x". */
-export function apiError(error: unknown, what: string): MusterError {
+export function createApiError(error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
-  const refusal = refusalOf(error);
+  const refusal = readRefusal(error);
   const text = `Kubernetes did not ${what}: ${refusal?.message ?? causes(error)}`;
   if (refusal === undefined) {
     return new InfrastructureError('kubernetes.unreachable', `${text}; is the API server of the kubeconfig's context up?`, {
@@ -105,6 +105,6 @@ function forbiddenError(message: string, text: string, cause: unknown): MusterEr
 
 /** fetch's own message is "fetch failed": what failed is said by the error that caused it. */
 function causes(error: unknown): string {
-  if (!(error instanceof Error) || !(error.cause instanceof Error)) return messageOf(error);
-  return `${error.message} (${messageOf(error.cause)})`;
+  if (!(error instanceof Error) || !(error.cause instanceof Error)) return getMessage(error);
+  return `${error.message} (${getMessage(error.cause)})`;
 }

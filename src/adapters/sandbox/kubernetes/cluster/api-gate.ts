@@ -1,10 +1,10 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
-import { abortError, raceWithAbort } from '../../../../kernel/abort.ts';
+import { createAbortError, raceWithAbort } from '../../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
-import { apiError, isPassing, LATE, refusalOf } from './api-errors.ts';
+import { createApiError, isPassing, LATE, readRefusal } from './api-errors.ts';
 
 /** Long enough for a server that is under load; what hangs is asked again. */
 const ATTEMPT_MS = 15_000;
@@ -48,14 +48,14 @@ export class ApiGate implements Disposable {
    * @param what as in "create the pod x", for messages; its first word names the request's kind.
    * @param act has to be repeatable.
    * @param retries after the first attempt.
-   * @throws InputError | InfrastructureError as `apiError` makes them, or the signal's reason.
+   * @throws InputError | InfrastructureError as `createApiError` makes them, or the signal's reason.
    */
   async request<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     try {
       return await this.raw(what, signal, act, retries);
     } catch (error) {
-      if (signal.aborted) throw abortError(signal);
-      throw apiError(error, what);
+      if (signal.aborted) throw createAbortError(signal);
+      throw createApiError(error, what);
     }
   }
 
@@ -88,7 +88,7 @@ export class ApiGate implements Disposable {
   }
 
   async #heed(error: unknown, signal: AbortSignal): Promise<void> {
-    const refusal = refusalOf(error);
+    const refusal = readRefusal(error);
     if (refusal?.code !== 429 || refusal.retryAfterMs === undefined) return;
     this.#holdFor(refusal.retryAfterMs);
     await sleep(this.#clock, refusal.retryAfterMs, signal);

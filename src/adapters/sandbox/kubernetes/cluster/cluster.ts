@@ -11,7 +11,7 @@ import {
   type V1Pod,
 } from '@kubernetes/client-node';
 import { AbortError } from 'p-retry';
-import { abortError } from '../../../../kernel/abort.ts';
+import { createAbortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { PodPlace } from '../settings/pod-template.ts';
 import { ApiGate } from './api-gate.ts';
@@ -77,7 +77,7 @@ export class Cluster implements Disposable {
   async create(what: string, signal: AbortSignal, act: (attemptSignal: AbortSignal) => Promise<unknown>): Promise<void> {
     let attempts = 0;
     await this.gate.request(`create ${what}`, NEVER, async (attemptSignal) => {
-      if (signal.aborted) throw new AbortError(abortError(signal));
+      if (signal.aborted) throw new AbortError(createAbortError(signal));
       attempts += 1;
       try {
         await act(attemptSignal);

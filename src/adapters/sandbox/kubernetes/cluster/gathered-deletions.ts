@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kernel/clock.ts';
-import { messageOf } from '../../../../kernel/errors.ts';
+import { getMessage } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import { ownerSelector, SANDBOX } from './pod-labels.ts';
+import { formatOwnerSelector, SANDBOX } from './pod-labels.ts';
 
 /** Deletions that are requested within this window go in one request. */
 const GATHER_MS = 5;
@@ -60,7 +60,7 @@ export class GatheredDeletions {
     if (strays.length > 0) log(`${strays.length} ${this.#deleter.what} with this owner's name are unknown and are deleted`);
     for (const { metadata } of strays) {
       const deletion = this.delete(metadata.name, metadata.labels[SANDBOX] ?? '');
-      deletion.catch((error: unknown) => log(messageOf(error)));
+      deletion.catch((error: unknown) => log(getMessage(error)));
     }
   }
 
@@ -83,6 +83,6 @@ export class GatheredDeletions {
   }
 
   #selector(batch: readonly Waiting[]): string {
-    return `${ownerSelector(this.#owner)},${SANDBOX} in (${batch.map(({ sandbox }) => sandbox).join(',')})`;
+    return `${formatOwnerSelector(this.#owner)},${SANDBOX} in (${batch.map(({ sandbox }) => sandbox).join(',')})`;
   }
 }

@@ -1,5 +1,5 @@
 import { KubeConfig, type RequestContext } from '@kubernetes/client-node';
-import { InputError, messageOf } from '../../../../kernel/errors.ts';
+import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { PodTemplate } from '../settings/pod-template.ts';
 
 type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
@@ -27,7 +27,7 @@ export function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubec
     if (kubeconfig === 'auto') config.loadFromDefault();
     else config.loadFromFile(kubeconfig);
   } catch (error) {
-    throw new InputError('kubernetes.config', `the kubeconfig ${kubeconfig} cannot be read: ${messageOf(error)}; ${REMEDY}`, {
+    throw new InputError('kubernetes.config', `the kubeconfig ${kubeconfig} cannot be read: ${getMessage(error)}; ${REMEDY}`, {
       cause: error,
     });
   }

@@ -5,7 +5,7 @@ import { FollowedObject } from './followed-object.ts';
 import { GatheredDeletions, type LabelledView } from './gathered-deletions.ts';
 import type { ObjectKind, WatchedView } from './object-kind.ts';
 import { ObjectWatch } from './object-watch.ts';
-import { ownerSelector } from './pod-labels.ts';
+import { formatOwnerSelector } from './pod-labels.ts';
 
 export interface Owning {
   readonly cluster: Cluster;
@@ -30,7 +30,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     this.#watch = new ObjectWatch({
       ...kind,
       config: cluster.config,
-      labelSelector: ownerSelector(owner),
+      labelSelector: formatOwnerSelector(owner),
       clock,
       log,
       onList: (objects) => this.#deletions.deleteStrays(objects, this.#followed, log),

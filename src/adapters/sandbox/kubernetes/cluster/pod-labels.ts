@@ -1,7 +1,7 @@
 import type { OwnerId, SandboxId } from '../../../../kernel/ids.ts';
-import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
+import { formatCanonicalJson, digestBytes } from '../../../../kernel/canonical-json.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
-import { podPartOf } from '../settings/pod-template.ts';
+import { getPodPart } from '../settings/pod-template.ts';
 
 /** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
 export const MANAGED_BY = 'app.kubernetes.io/managed-by';
@@ -21,39 +21,39 @@ const DIGEST_CHARACTERS = 16;
 const NAME_MAX = 253;
 
 /** Of a sandbox's own objects: its pod, its claim. */
-export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
-  return { ...ownerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
+export function createPodLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
+  return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
 }
 
 /** Of what an owner makes for all sandboxes of a template. */
-export function ownerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
+export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
   return {
     [MANAGED_BY]: 'muster',
     [OWNER]: owner,
     [POOL]: template.name,
-    [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
+    [TEMPLATE_DIGEST]: digestBytes(formatCanonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };
 }
 
 /** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
-export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
+export function createSharedPodLabels(template: SandboxTemplate): Record<string, string> {
   return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
 /** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
 function networkLabel(template: SandboxTemplate): string {
-  const pod = podPartOf(template);
+  const pod = getPodPart(template);
   const network = pod?.network ?? 'none';
   return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;
 }
 
-export function ownerSelector(owner: OwnerId): string {
+export function formatOwnerSelector(owner: OwnerId): string {
   return `${MANAGED_BY}=muster,${OWNER}=${owner}`;
 }
 
 export const MANAGED_SELECTOR = `${MANAGED_BY}=muster`;
 
-export function podName(owner: OwnerId, sandbox: SandboxId): string {
+export function namePod(owner: OwnerId, sandbox: SandboxId): string {
   return `${owner}-${sandbox}`.slice(0, NAME_MAX);
 }

@@ -79,7 +79,7 @@ const CONTAINER_REASONS: ReadonlySet<string> = new Set([
 const PASSING_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'RegistryUnavailable']);
 
 /** Pure. */
-export function podState(pod: PodView): PodState {
+export function readPodState(pod: PodView): PodState {
   const end = podEnd(pod);
   if (end !== undefined) return { kind: 'ended', end };
   const { containerStatuses } = pod.status;

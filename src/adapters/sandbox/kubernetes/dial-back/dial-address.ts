@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { V1HostAlias } from '@kubernetes/client-node';
-import { InputError, messageOf } from '../../../../kernel/errors.ts';
+import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 
 const SETTING = 'kubernetes.dialBack.advertise';
@@ -13,7 +13,7 @@ const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
  *
  * @throws InputError `kubernetes.dial-back-address`, with the remedy.
  */
-export function advertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
+export function getAdvertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
   if (advertise === undefined)
     throw addressError(
       `is not set, and pods that dial back have to be told where Muster is; set it to ws:// or wss:// and an address that they reach`,
@@ -33,8 +33,8 @@ export function advertisedUrl({ advertise, certificate, plaintext }: DialBackSet
 }
 
 /** @param port that Muster listens on: what a port of 0 stands for. */
-export function dialledUrl(settings: DialBackSettings, port: number): URL {
-  const url = advertisedUrl(settings);
+export function getDialledUrl(settings: DialBackSettings, port: number): URL {
+  const url = getAdvertisedUrl(settings);
   if (url.port === '0') url.port = String(port);
   return url;
 }
@@ -44,14 +44,14 @@ export function dialledUrl(settings: DialBackSettings, port: number): URL {
  *
  * @throws InputError `kubernetes.dial-back-address` when Muster cannot find it either.
  */
-export async function hostAliasesOf({ hostname }: URL): Promise<readonly V1HostAlias[]> {
+export async function resolveHostAliases({ hostname }: URL): Promise<readonly V1HostAlias[]> {
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [];
   try {
     const { address } = await lookup(hostname);
     return [{ ip: address, hostnames: [hostname] }];
   } catch (error) {
     throw addressError(
-      `has a host that cannot be found from here: ${messageOf(error)}; write its IP address, or a name that is known here, too`,
+      `has a host that cannot be found from here: ${getMessage(error)}; write its IP address, or a name that is known here, too`,
     );
   }
 }

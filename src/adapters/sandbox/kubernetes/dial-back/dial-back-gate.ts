@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
-import { InputError, messageOf } from '../../../../kernel/errors.ts';
+import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 import { Heartbeats } from '../exec/heartbeats.ts';
 import { DialChannel } from './dial-channel.ts';
@@ -75,7 +75,7 @@ export class DialBackGate implements AsyncDisposable {
       await listening(server, port, host);
       return new DialBackGate(server, parts);
     } catch (error) {
-      const problem = `Muster cannot listen on ${host}:${port} for pods that dial back: ${messageOf(error)}`;
+      const problem = `Muster cannot listen on ${host}:${port} for pods that dial back: ${getMessage(error)}`;
       throw new InputError(
         'kubernetes.dial-back-listen',
         `${problem}; set kubernetes.dialBack.host and port to an address of this machine that is free, and certificate and key to files of PEM`,

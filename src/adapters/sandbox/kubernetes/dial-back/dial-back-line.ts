@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { V1HostAlias } from '@kubernetes/client-node';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf } from '../../../../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 import { INBOX_CONTAINER, PROGRAM_CONTAINER } from '../pods/container-names.ts';
 import type { PodHold, PodLine } from '../exec/pod-line.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';
-import { dialledUrl, hostAliasesOf } from './dial-address.ts';
+import { getDialledUrl, resolveHostAliases } from './dial-address.ts';
 import type { DialBackGate } from './dial-back-gate.ts';
 import { DialledContainer } from './dialled-container.ts';
 
@@ -51,10 +51,10 @@ export class DialBackLine implements PodLine {
     };
   }
 
-  /** @throws InputError for settings that pods cannot be told: see `advertisedUrl`, `hostAliasesOf`, `authorityOf`. */
+  /** @throws InputError for settings that pods cannot be told: see `getAdvertisedUrl`, `resolveHostAliases`, `readAuthority`. */
   static async open(pod: string, settings: DialBackSettings, gate: DialBackGate, clock: Clock): Promise<DialBackLine> {
-    const url = dialledUrl(settings, gate.port);
-    const [hostAliases, authority] = await Promise.all([hostAliasesOf(url), authorityOf(settings)]);
+    const url = getDialledUrl(settings, gate.port);
+    const [hostAliases, authority] = await Promise.all([resolveHostAliases(url), readAuthority(settings)]);
     const command = [settings.python, '-I', settings.dialler];
     return new DialBackLine(pod, gate, { url, hostAliases, authority, command }, clock);
   }
@@ -86,7 +86,7 @@ export class DialBackLine implements PodLine {
  *
  * @throws InputError `kubernetes.dial-back-authority` when it cannot be read.
  */
-export async function authorityOf({ authority, certificate }: DialBackSettings): Promise<string | undefined> {
+export async function readAuthority({ authority, certificate }: DialBackSettings): Promise<string | undefined> {
   const file = authority ?? certificate;
   if (file === undefined) return undefined;
   try {
@@ -94,7 +94,7 @@ export async function authorityOf({ authority, certificate }: DialBackSettings):
   } catch (error) {
     throw new InputError(
       'kubernetes.dial-back-authority',
-      `the certificates that pods are to trust cannot be read: ${messageOf(error)}; set kubernetes.dialBack.authority to a file of PEM`,
+      `the certificates that pods are to trust cannot be read: ${getMessage(error)}; set kubernetes.dialBack.authority to a file of PEM`,
       { cause: error },
     );
   }

@@ -4,8 +4,8 @@ import { ExecOutput } from '../exec/exec-output.ts';
 import type { Heartbeats } from '../exec/heartbeats.ts';
 import { answersPing } from '../exec/ping.ts';
 import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
-import { bytesOf, SocketInput } from '../exec/socket-input.ts';
-import { CHANNEL, creditMessage, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
+import { toBuffer, SocketInput } from '../exec/socket-input.ts';
+import { CHANNEL, encodeCredit, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
 
 /** Of each output, on its way or waiting here before it is read. */
 const WINDOW_BYTES = 256 * 1024;
@@ -104,7 +104,7 @@ export class DialChannel implements ProgramChannel {
 
   #onMessage(data: RawData, isBinary: boolean): void {
     this.#unanswered = 0;
-    const bytes = bytesOf(data);
+    const bytes = toBuffer(data);
     const problem = isBinary && this.#isStarted && this.#status === undefined ? this.#take(bytes) : 'a message out of turn';
     if (problem !== undefined) this.#giveUp(`its dialler broke the protocol: ${problem}`);
   }
@@ -150,7 +150,7 @@ export class DialChannel implements ProgramChannel {
   /** For what has been taken, not for each piece of it: half a window is always on its way. */
   #giveCredit(flow: Flow): void {
     if (!this.#isStarted || flow.taken < WINDOW_BYTES / 2 || this.#socket.readyState !== WebSocket.OPEN) return;
-    this.#socket.send(creditMessage(flow.stream, flow.taken));
+    this.#socket.send(encodeCredit(flow.stream, flow.taken));
     flow.credit += flow.taken;
     flow.taken = 0;
   }

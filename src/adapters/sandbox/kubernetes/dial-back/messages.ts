@@ -21,7 +21,7 @@ export function orderMessage(command: readonly string[], next: string | undefine
 }
 
 /** So many more bytes of the stream may come. */
-export function creditMessage(stream: number, bytes: number): Buffer {
+export function encodeCredit(stream: number, bytes: number): Buffer {
   const message = Buffer.alloc(CREDIT_BYTES);
   message.writeUInt8(CHANNEL.credit);
   message.writeUInt8(stream, 1);

@@ -3,7 +3,7 @@ import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { tryParseJson } from '../../../../kernel/json-bounds.ts';
-import { bytesOf, SocketInput } from './socket-input.ts';
+import { toBuffer, SocketInput } from './socket-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { answersPing } from './ping.ts';
@@ -83,7 +83,7 @@ export class ExecChannel implements ProgramChannel {
 
   #onMessage(data: RawData): void {
     this.#isAsked = false;
-    const bytes = bytesOf(data);
+    const bytes = toBuffer(data);
     // An empty message on each stream says that the server is ready.
     if (bytes.length < 2) return;
     const payload = bytes.subarray(1);

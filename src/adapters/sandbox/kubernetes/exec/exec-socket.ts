@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { text } from 'node:stream/consumers';
 import { WebSocket, type ClientOptions } from 'ws';
-import { abortError } from '../../../../kernel/abort.ts';
-import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../../kernel/errors.ts';
-import { statusText } from '../cluster/api-errors.ts';
+import { createAbortError } from '../../../../kernel/abort.ts';
+import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../../kernel/errors.ts';
+import { readStatusText } from '../cluster/api-errors.ts';
 
 /** The only version in which one stream can be ended by itself. API servers speak it from 1.30 on. */
 const PROTOCOL = 'v5.channel.k8s.io';
@@ -29,19 +29,19 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
   const server = config.getCurrentCluster()?.server ?? '';
   const options: ClientOptions = {};
   await config.applyToHTTPSOptions(options);
-  if (signal.aborted) throw abortError(signal);
+  if (signal.aborted) throw createAbortError(signal);
   const url = `${server.replace(/^http/, 'ws').replace(/\/$/, '')}${execPath(exec)}`;
   const limits = { handshakeTimeout: HANDSHAKE_MS, maxPayload: MESSAGE_MAX_BYTES, perMessageDeflate: false };
   const socket = new WebSocket(url, [PROTOCOL], { ...options, ...limits });
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
-  const onAbort = (): void => reject(abortError(signal));
+  const onAbort = (): void => reject(createAbortError(signal));
   signal.addEventListener('abort', onAbort, { once: true });
   socket.once('open', () => {
     // Bytes that came with the answer wait for a listener.
     socket.pause();
     resolve(socket);
   });
-  socket.on('error', (error) => reject(execError(exec, messageOf(error))));
+  socket.on('error', (error) => reject(execError(exec, getMessage(error))));
   socket.once('unexpected-response', (_request, response) => void refusalError(exec, response).then(reject, reject));
   try {
     return await promise;
@@ -60,7 +60,7 @@ function execPath({ namespace, pod, container, command }: ExecCommand): string {
 }
 
 async function refusalError(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
-  const said = statusText(await text(response));
+  const said = readStatusText(await text(response));
   if (response.statusCode === 403) {
     const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec';
     return new InputError('kubernetes.forbidden', `Kubernetes did not exec in the pod ${exec.pod}: ${said}; ${remedy}`);

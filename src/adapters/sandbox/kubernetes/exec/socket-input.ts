@@ -96,6 +96,6 @@ export class SocketInput extends Writable {
 }
 
 /** A message of a connection in one piece. */
-export function bytesOf(data: RawData): Buffer {
+export function toBuffer(data: RawData): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [new Uint8Array(data)]);
 }

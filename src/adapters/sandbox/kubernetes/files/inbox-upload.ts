@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { abortError, raceWithAbort } from '../../../../kernel/abort.ts';
-import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { createAbortError, raceWithAbort } from '../../../../kernel/abort.ts';
+import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 import type { UploadContent } from '../../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../../upload-path.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';
@@ -28,7 +28,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   const complete = path.posix.join(INBOX, target);
   const files = [`${INBOX}/.incomplete-${randomUUID()}`, complete, path.posix.dirname(complete)] as const;
   try {
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     const size = content.kind === 'file' ? await sizeOf(content.hostPath) : undefined;
     const sent = await send(exec, files, content, size, signal);
     // How much a stream has is known at its end only: then it is asked whether all of it has come, and put in its place.
@@ -37,8 +37,8 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   } catch (error) {
     if (content.kind === 'stream') content.stream.destroy();
     await removeQuietly(exec, files[0], signal);
-    if (signal.aborted) throw abortError(signal);
-    throw new InfrastructureError('sandbox.upload', `upload of "${target}" failed: ${messageOf(error)}`, { cause: error });
+    if (signal.aborted) throw createAbortError(signal);
+    throw new InfrastructureError('sandbox.upload', `upload of "${target}" failed: ${getMessage(error)}`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { raceWithAbort } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 import type { FetchOrder } from '../../../../kernel/fetching.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import type { NodeCacheTemplate, PodFetching } from '../settings/pod-template.ts';
@@ -111,7 +111,7 @@ export class NodeCaches implements Disposable {
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#kept.get(node)?.delete(order.digest);
-      this.#options.log(`the cache of the node ${node} no longer holds ${order.digest}: ${messageOf(error)}`);
+      this.#options.log(`the cache of the node ${node} no longer holds ${order.digest}: ${getMessage(error)}`);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { raceWithAbort } from '../../../../kernel/abort.ts';
-import { messageOf, MusterError } from '../../../../kernel/errors.ts';
+import { getMessage, MusterError } from '../../../../kernel/errors.ts';
 import { RecentText } from '../../../../kernel/recent-text.ts';
 import { fetchError, MOST_ANSWER_CHARACTERS, readPullAnswer } from '../../remote/pull-order.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';
@@ -24,7 +24,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
   } catch (error) {
     channel?.terminate();
     signal.throwIfAborted();
-    throw error instanceof MusterError ? error : fetchError(messageOf(error), error);
+    throw error instanceof MusterError ? error : fetchError(getMessage(error), error);
   }
 }
 

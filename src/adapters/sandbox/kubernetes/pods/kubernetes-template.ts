@@ -2,7 +2,7 @@ import { InfrastructureError, InputError } from '../../../../kernel/errors.ts';
 import type { FetchWay } from '../../../../kernel/fetching.ts';
 import {
   PodPart,
-  podPartOf,
+  getPodPart,
   type DialBackSettings,
   type NodeCacheTemplate,
   type PodFetching,
@@ -12,7 +12,7 @@ import {
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { pullCommand } from '../../remote/pull-order.ts';
-import { remoteTemplate } from '../../remote/remote-template.ts';
+import { createRemoteTemplate } from '../../remote/remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
 export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
@@ -24,8 +24,8 @@ export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | '
   readonly dialBack: Omit<DialBackSettings, 'kind' | 'python'>;
 }
 
-/** @throws InputError `template.no-image`; `template.not-local` as `remoteTemplate` does. */
-export function podTemplate(name: string, settings: TemplateSettings, kubernetes: PodSettings): SandboxTemplate {
+/** @throws InputError `template.no-image`; `template.not-local` as `createRemoteTemplate` does. */
+export function createTemplateForPods(name: string, settings: TemplateSettings, kubernetes: PodSettings): SandboxTemplate {
   const { image, python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
   if (image === undefined) {
     throw new InputError(
@@ -35,12 +35,12 @@ export function podTemplate(name: string, settings: TemplateSettings, kubernetes
   }
   const fetching = fetchingOf(settings, kubernetes);
   const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
-  return { ...remoteTemplate(name, settings, python), providerPart: new PodPart(made) };
+  return { ...createRemoteTemplate(name, settings, python), providerPart: new PodPart(made) };
 }
 
 /** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
-export function podOf(template: SandboxTemplate): PodTemplate {
-  const pod = podPartOf(template);
+export function getPod(template: SandboxTemplate): PodTemplate {
+  const pod = getPodPart(template);
   if (pod) return pod;
   throw new InfrastructureError('template.no-pod', `template "${template.name}" does not say what its pods are made of`);
 }

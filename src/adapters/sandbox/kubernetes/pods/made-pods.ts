@@ -1,10 +1,10 @@
 import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
-import { podOf } from './kubernetes-template.ts';
+import { getPod } from './kubernetes-template.ts';
 import { OwnedObjects, type Owning } from '../cluster/owned-objects.ts';
-import { podKind, type FollowedPod } from './pod-kind.ts';
-import { podName } from '../cluster/pod-labels.ts';
+import { createPodKind, type FollowedPod } from './pod-kind.ts';
+import { namePod } from '../cluster/pod-labels.ts';
 import type { PodHold } from '../exec/pod-line.ts';
-import { podManifest } from './pod-manifest.ts';
+import { createPodManifest } from './pod-manifest.ts';
 import { waitUntilReady } from './pod-readiness.ts';
 import { mergeObstacles, type PodSupply, type WantedPod } from './pod-supply.ts';
 import type { PodState, PodView } from '../cluster/pod-view.ts';
@@ -17,7 +17,7 @@ export class MadePods implements PodSupply {
 
   constructor(options: Owning) {
     this.#options = options;
-    this.#pods = new OwnedObjects(podKind(options.cluster), options);
+    this.#pods = new OwnedObjects(createPodKind(options.cluster), options);
   }
 
   get isHolding(): boolean {
@@ -25,7 +25,7 @@ export class MadePods implements PodSupply {
   }
 
   want(spec: SandboxSpec, hold: PodHold): WantedPod {
-    const pod = this.#pods.follow(podName(this.#options.owner, spec.id));
+    const pod = this.#pods.follow(namePod(this.#options.owner, spec.id));
     return { ready: (signal) => this.#make(pod, spec, hold, signal), remove: () => this.#remove(pod, spec) };
   }
 
@@ -39,8 +39,8 @@ export class MadePods implements PodSupply {
 
   async #make(pod: FollowedPod, spec: SandboxSpec, hold: PodHold, signal: AbortSignal): Promise<FollowedPod> {
     const { cluster, owner, clock } = this.#options;
-    const template = podOf(spec.template);
-    await cluster.createPod(podManifest(owner, spec, template, hold), signal);
+    const template = getPod(spec.template);
+    await cluster.createPod(createPodManifest(owner, spec, template, hold), signal);
     await waitUntilReady(pod, template, clock, signal);
     return pod;
   }

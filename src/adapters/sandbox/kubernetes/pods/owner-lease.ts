@@ -1,11 +1,11 @@
 import { setHeaderOptions, PatchStrategy, type V1Lease } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
-import { messageOf } from '../../../../kernel/errors.ts';
+import { getMessage } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { processSchema, identifyThisProcess, locateProcess } from '../../local/owner-record.ts';
-import { apiError, isConflict, isNotFound } from '../cluster/api-errors.ts';
+import { createApiError, isConflict, isNotFound } from '../cluster/api-errors.ts';
 import { withSignal, type Cluster } from '../cluster/cluster.ts';
 import { MANAGED_BY, MANAGED_SELECTOR, OWNER } from '../cluster/pod-labels.ts';
 
@@ -46,7 +46,7 @@ export class OwnerLease implements AsyncDisposable {
     try {
       await lease.#create(signal);
     } catch (error) {
-      throw apiError(error, `take the lease of ${owner}`);
+      throw createApiError(error, `take the lease of ${owner}`);
     }
     lease.#schedule();
     return lease;
@@ -103,7 +103,7 @@ export class OwnerLease implements AsyncDisposable {
       await this.#renew();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
-      this.#log(`the lease of ${this.#owner} could not be renewed: ${messageOf(error)}`);
+      this.#log(`the lease of ${this.#owner} could not be renewed: ${getMessage(error)}`);
       // It was deleted: any Muster may sweep pods without one.
       if (isNotFound(error)) await this.#create(this.#closing.signal).catch(() => undefined);
     }
@@ -148,7 +148,7 @@ type LeaseView = z.infer<typeof leaseSchema>;
  * Owners with a lease, by whether they are alive. Times are the API server's alone: those of when it took the last change, and of its
  * answer, so no other clock has to be right.
  */
-export async function owners(cluster: Cluster, signal: AbortSignal): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+export async function listOwners(cluster: Cluster, signal: AbortSignal): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
   let serverTime = Number.NaN;
   const leases = await cluster.gate.request('list the leases', signal, (attemptSignal) =>
     cluster.coordination.listNamespacedLease(

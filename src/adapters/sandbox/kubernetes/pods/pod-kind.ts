@@ -2,16 +2,16 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { FollowedObject } from '../cluster/followed-object.ts';
 import type { ObjectKind } from '../cluster/object-kind.ts';
 import { GRACE_SECONDS } from './pod-manifest.ts';
-import { parsePod, podState, type PodState, type PodView } from '../cluster/pod-view.ts';
+import { parsePod, readPodState, type PodState, type PodView } from '../cluster/pod-view.ts';
 
 export type FollowedPod = FollowedObject<PodView, PodState>;
 
-export function podKind(cluster: Cluster): ObjectKind<PodView, PodState> {
+export function createPodKind(cluster: Cluster): ObjectKind<PodView, PodState> {
   return {
     what: 'pods',
     path: cluster.podsPath,
     parse: parsePod,
-    stateOf: podState,
+    stateOf: readPodState,
     list: (selector, signal) => cluster.pods(selector, signal),
     get: (name, signal) => cluster.pod(name, signal),
     deleteOne: (name, signal) => cluster.deletePod(name, GRACE_SECONDS, signal),

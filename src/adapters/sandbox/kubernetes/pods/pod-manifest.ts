@@ -6,7 +6,7 @@ import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { INBOX } from '../../upload-path.ts';
 import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './container-names.ts';
 import { EXEC_HOLD } from '../exec/exec-line.ts';
-import { podLabels, podName } from '../cluster/pod-labels.ts';
+import { createPodLabels, namePod } from '../cluster/pod-labels.ts';
 import type { PodHold } from '../exec/pod-line.ts';
 
 /** Where the program sees what its node has. */
@@ -34,17 +34,17 @@ const LOCKED: V1SecurityContext = {
 };
 
 /** The pod that one sandbox is. Its containers wait; the program is started in one of them later. Pure. */
-export function podManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
+export function createPodManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
-    spec: podSpec(template, pod, hold),
+    metadata: { name: namePod(owner, id), namespace: pod.namespace, labels: createPodLabels(owner, id, template) },
+    spec: createPodSpec(template, pod, hold),
   };
 }
 
 /** The same for a template of pods that others make. */
-export function podSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
+export function createPodSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
   return {
     restartPolicy: 'Never',
     automountServiceAccountToken: false,

@@ -1,4 +1,4 @@
-import { abortError } from '../../../../kernel/abort.ts';
+import { createAbortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { PodTemplate } from '../settings/pod-template.ts';
@@ -15,7 +15,7 @@ export async function waitUntilReady(followed: FollowedPod, pod: PodTemplate, cl
   const since = clock.now();
   for (;;) {
     const { state } = followed;
-    if (signal.aborted) throw abortError(signal);
+    if (signal.aborted) throw createAbortError(signal);
     switch (state.kind) {
       case 'ready':
         return;

@@ -34,7 +34,7 @@ export class PodPart {
 }
 
 /** Undefined when the template was made for another provider. */
-export function podPartOf({ providerPart }: SandboxTemplate): PodTemplate | undefined {
+export function getPodPart({ providerPart }: SandboxTemplate): PodTemplate | undefined {
   return providerPart instanceof PodPart ? providerPart.pod : undefined;
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { messageOf } from '../../../../kernel/errors.ts';
+import { getMessage } from '../../../../kernel/errors.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
 
@@ -108,7 +108,7 @@ async function probeV2(files: CgroupFiles, group: string, obstacles: string[]): 
     if (bases.size < V2_CONTROLS.length) obstacles.push(`${group}: not all of memory, pids and cpu are delegated`);
     return bases;
   } catch (error) {
-    obstacles.push(messageOf(error));
+    obstacles.push(getMessage(error));
     return undefined;
   } finally {
     await removeUnused(files, probe);
@@ -157,7 +157,7 @@ async function probeV1(files: CgroupFiles, own: string, file: string, obstacles:
     await makeGroup(files, probe);
     return (await files.read(path.join(probe, file))) !== undefined;
   } catch (error) {
-    obstacles.push(messageOf(error));
+    obstacles.push(getMessage(error));
     return false;
   } finally {
     await removeUnused(files, probe);

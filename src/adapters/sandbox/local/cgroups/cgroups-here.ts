@@ -15,7 +15,7 @@ export async function detectWanted(wanted: 'detect' | 'none', files: CgroupFiles
 }
 
 /** Whether the limits of a whole process tree can be enforced. */
-export function cgroupFinding({ layout, obstacles }: CgroupDetection): Finding {
+export function describeCgroups({ layout, obstacles }: CgroupDetection): Finding {
   const enforced = layout ? [...layout.bases.keys()].join(', ') : 'none';
   if (layout && obstacles.length === 0) return { state: 'available', detail: `${layout.version}: ${enforced}` };
   const detail = `${layout?.version ?? 'no control groups'}: ${enforced} enforced for the whole tree; ${obstacles.slice(0, 3).join('; ')}`;

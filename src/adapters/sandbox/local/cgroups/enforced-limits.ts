@@ -6,16 +6,16 @@ import type { Finding } from '../../finding.ts';
 export type EnforcedLimits = Readonly<Record<LimitName, LimitEnforcement>>;
 
 /** @returns undefined when no control group enforces the limit here. */
-export function enforcedByGroup(layout: CgroupLayout | undefined, limit: CgroupLimit): LimitEnforcement | undefined {
+export function describeGroupEnforcement(layout: CgroupLayout | undefined, limit: CgroupLimit): LimitEnforcement | undefined {
   return layout?.bases.has(limit) === true ? { scope: 'tree', by: layout.version } : undefined;
 }
 
 /** What holds a local sandbox to its limits. @param processes what counts them, which depends on the kernel that does. */
-export function enforcedLimits(layout: CgroupLayout | undefined, processes: LimitEnforcement): EnforcedLimits {
+export function describeEnforcedLimits(layout: CgroupLayout | undefined, processes: LimitEnforcement): EnforcedLimits {
   return {
-    memory: enforcedByGroup(layout, 'memory') ?? { scope: 'process', by: 'rlimit' },
+    memory: describeGroupEnforcement(layout, 'memory') ?? { scope: 'process', by: 'rlimit' },
     processes,
-    cpu: enforcedByGroup(layout, 'cpu') ?? { scope: 'none', by: 'none' },
+    cpu: describeGroupEnforcement(layout, 'cpu') ?? { scope: 'none', by: 'none' },
     disk: { scope: 'tree', by: 'tmpfs' },
     lifetime: { scope: 'tree', by: 'timer' },
   };

@@ -50,7 +50,7 @@ async function processIds(): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    for (const id of (await statusOf(name))
+    for (const id of (await getStatus(name))
       .match(/^NSpid:(.*)$/m)?.[1]
       ?.trim()
       .split(/\s+/) ?? [name])
@@ -60,7 +60,7 @@ async function processIds(): Promise<ReadonlySet<string>> {
 }
 
 /** Empty when it has ended meanwhile. */
-async function statusOf(pid: string): Promise<string> {
+async function getStatus(pid: string): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/status`, 'utf8');
   } catch (error) {

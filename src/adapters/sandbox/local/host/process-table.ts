@@ -23,7 +23,7 @@ export async function startTimeOf(pid: number): Promise<string | undefined> {
 }
 
 /** @returns undefined when the kernel does not tell (CONFIG_PROC_CHILDREN), or the process is gone. */
-export async function childrenOf(pid: number): Promise<readonly number[] | undefined> {
+export async function listChildren(pid: number): Promise<readonly number[] | undefined> {
   const text = await readProcessFile(pid, `task/${pid}/children`);
   return text?.split(' ').map(Number).filter(Boolean);
 }

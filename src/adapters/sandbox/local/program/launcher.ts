@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Duplex, type Readable, type Stream, type Writable } from 'node:stream';
-import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 
 /** Shown in the process table until the launcher has become what holds the sandbox. */
 const LAUNCHER_NAME = 'muster-launch';
@@ -85,7 +85,7 @@ async function launcherOf(child: ChildProcess): Promise<Launcher> {
 }
 
 /** Muster's end of the pipe at a descriptor from 3 on. */
-export function pipeOf({ process }: Launcher, descriptor: 3 | 4): Duplex {
+export function getPipe({ process }: Launcher, descriptor: 3 | 4): Duplex {
   const pipe = process.stdio[descriptor];
   if (pipe instanceof Duplex) return pipe;
   throw new InfrastructureError('sandbox.spawn', `a sandbox process was started without a pipe at descriptor ${descriptor}`);
@@ -109,5 +109,5 @@ async function spawnFailure(child: ChildProcess): Promise<InfrastructureError> {
 
 function spawnError(cause: unknown): InfrastructureError {
   const remedy = 'raise the limits on processes and open files (ulimit -u, ulimit -n), or lower the number of sandboxes';
-  return new InfrastructureError('sandbox.spawn', `a sandbox process could not be started: ${messageOf(cause)}; ${remedy}`, { cause });
+  return new InfrastructureError('sandbox.spawn', `a sandbox process could not be started: ${getMessage(cause)}; ${remedy}`, { cause });
 }

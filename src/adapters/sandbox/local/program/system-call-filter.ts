@@ -31,7 +31,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, valu
  * Everything that is not in the table is allowed. A program of another architecture than the kernel's own is killed: its calls have
  * other numbers.
  */
-export function systemCallFilter(architecture: Architecture): Uint8Array {
+export function buildSystemCallFilter(architecture: Architecture): Uint8Array {
   const instructions: Instruction[] = [
     [LOAD_WORD, 0, 0, ARCHITECTURE_AT],
     [JUMP_IF_EQUAL, 1, 0, AUDIT[architecture]],
@@ -54,7 +54,7 @@ export function systemCallFilter(architecture: Architecture): Uint8Array {
 /** @throws InfrastructureError on a processor that the table has no numbers for. */
 export function filterOfThisMachine(): Uint8Array {
   const { arch } = process;
-  if (arch === 'x64' || arch === 'arm64') return systemCallFilter(arch);
+  if (arch === 'x64' || arch === 'arm64') return buildSystemCallFilter(arch);
   throw new InfrastructureError(
     'sandbox.architecture',
     `local sandboxes need a system-call filter, and there is none for ${arch} processors; use a machine with x64 or arm64`,

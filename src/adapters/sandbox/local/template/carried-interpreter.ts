@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
-import { answerOf } from './python-environment.ts';
+import { askPython } from './python-environment.ts';
 
 /** Files of the host by which a Python can be started in any root file system. All paths are absolute, none goes through a link. */
 export interface CarriedInterpreter {
@@ -40,8 +40,8 @@ const answerSchema = z.object({
  * @param runner directory of Muster's own Python programs.
  * @throws InfrastructureError `python.unusable`.
  */
-export async function carriedInterpreter(python: string, runner: string, signal: AbortSignal): Promise<CarriedInterpreter> {
-  const output = await answerOf(python, ['-I', '-S', '-B', '-c', QUESTIONS, runner], signal);
+export async function findCarriedInterpreter(python: string, runner: string, signal: AbortSignal): Promise<CarriedInterpreter> {
+  const output = await askPython(python, ['-I', '-S', '-B', '-c', QUESTIONS, runner], signal);
   const answer = answerSchema.safeParse(parsed(output));
   const [loader] = answer.data?.loaders ?? [];
   if (!answer.success || loader === undefined) {

@@ -61,7 +61,7 @@ const reportSchema = z.object({
  * @throws InfrastructureError `python.unusable` when there is no answer that makes sense.
  */
 export async function inspectPython(python: string, modules: readonly string[], signal: AbortSignal): Promise<PythonEnvironment> {
-  const output = await answerOf(python, ['-I', '-B', '-c', QUESTIONS, ...modules], signal);
+  const output = await askPython(python, ['-I', '-B', '-c', QUESTIONS, ...modules], signal);
   try {
     return reportSchema.parse(JSON.parse(output));
   } catch (error) {
@@ -70,7 +70,7 @@ export async function inspectPython(python: string, modules: readonly string[], 
 }
 
 /** What the interpreter prints. @throws InfrastructureError `python.unusable`. */
-export function answerOf(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
+export function askPython(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };
   const limits = { timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;

@@ -31,7 +31,7 @@ const OLDEST = [3, 11] as const;
  * `python.package-missing`,
  * `python.package-too-old`, `python.out-of-sight`; each with the remedy. InfrastructureError `python.unusable`.
  */
-export async function pythonTemplate(
+export async function createPythonTemplate(
   name: string,
   settings: TemplateSettings,
   projectDirectory: string,
@@ -45,7 +45,7 @@ export async function pythonTemplate(
     if (settings.policy === 'apart') throw cannotPlayApart(name, 'it has a runner of its own (command)');
     return { ...rest, command, mounts: [runner, ...settings.mounts] };
   }
-  const environment = await usablePython(python, imports, projectDirectory, signal);
+  const environment = await findUsablePython(python, imports, projectDirectory, signal);
   const installation = await installationOf(environment);
   assertVisible(environment, [...installation, ...settings.mounts]);
   const runnerCommand = [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
@@ -76,7 +76,7 @@ function unforkable(name: string): InputError {
 }
 
 /** The interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */
-export async function usablePython(
+export async function findUsablePython(
   python: string,
   imports: readonly string[],
   projectDirectory: string,

@@ -20,7 +20,7 @@ interface Link {
 }
 
 /** Does not change while the machine runs. */
-export async function systemView(): Promise<SystemView> {
+export async function readSystemView(): Promise<SystemView> {
   const mounts: Mount[] = [{ source: '/usr', target: '/usr' }];
   const links: Link[] = [];
   for (const directory of SYSTEM_DIRECTORIES) {
@@ -38,7 +38,7 @@ export async function systemView(): Promise<SystemView> {
 const OWN_DIRECTORIES: ReadonlySet<string> = new Set(['dev', 'proc', 'sys', 'tmp', 'muster']);
 
 /** Another root file system as a sandbox sees it: entry by entry, so that there is room for what is made beside them. */
-export async function rootView(root: string): Promise<SystemView> {
+export async function readRootView(root: string): Promise<SystemView> {
   const mounts: Mount[] = [];
   const links: Link[] = [];
   for (const entry of await readdir(root, { withFileTypes: true })) {
@@ -51,6 +51,6 @@ export async function rootView(root: string): Promise<SystemView> {
 }
 
 /** The host's files in /etc that a sandbox sees, where the host has them. */
-export function systemFiles(network: SandboxTemplate['network']): readonly string[] {
+export function listSystemFiles(network: SandboxTemplate['network']): readonly string[] {
   return network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { TemplateContext, WorkspaceSettings } from '../../../../pool/ports/provider-plugin.ts';
 import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
-import { type CarriedInterpreter, carriedInterpreter } from './carried-interpreter.ts';
+import { type CarriedInterpreter, findCarriedInterpreter } from './carried-interpreter.ts';
 
 /** Where sandboxes have what Muster runs in them. */
 const RUNNER_INSIDE = '/muster/runner';
@@ -14,13 +14,13 @@ const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
  *
  * @throws InfrastructureError `python.unusable`.
  */
-export async function workspaceTemplate(
+export async function createWorkspaceTemplate(
   name: string,
   { root, writable, limits, demands, mounts }: WorkspaceSettings,
   { projectDirectory, signal }: TemplateContext,
 ): Promise<SandboxTemplate> {
   const runner = join(projectDirectory, 'runner');
-  const interpreter = await carriedInterpreter(join(projectDirectory, '.venv', 'bin', 'python'), runner, signal);
+  const interpreter = await findCarriedInterpreter(join(projectDirectory, '.venv', 'bin', 'python'), runner, signal);
   const places = ['/tmp', '/dev/shm', ...writable];
   return {
     name,

@@ -10,7 +10,10 @@ export const DISK_MIN_BYTES = 2 * PAGE_BYTES;
  *
  * @param directories how many share the rest: /tmp and others like it. Each has `tmpBytes`.
  */
-export function writableSizes({ diskBytes }: SandboxLimits, directories = 1): { readonly tmpBytes: number; readonly sharedBytes: number } {
+export function divideWritableSpace(
+  { diskBytes }: SandboxLimits,
+  directories = 1,
+): { readonly tmpBytes: number; readonly sharedBytes: number } {
   const pages = Math.floor(diskBytes / PAGE_BYTES);
   const shared = Math.max(1, Math.floor(pages / 4));
   return { tmpBytes: Math.max(1, Math.floor((pages - shared) / directories)) * PAGE_BYTES, sharedBytes: shared * PAGE_BYTES };

@@ -3,24 +3,24 @@ import type { Row } from './database.ts';
 
 /** Reading columns. @throws InfrastructureError `store.unreadable` each, when a column holds something else. */
 
-export function textOf(row: Row, column: string): string {
+export function readText(row: Row, column: string): string {
   const value = row[column];
   if (typeof value === 'string') return value;
   throw unreadable(column, 'text', value);
 }
 
-export function numberOf(row: Row, column: string): number {
+export function readNumber(row: Row, column: string): number {
   const value = row[column];
   if (typeof value === 'number') return value;
   throw unreadable(column, 'a number', value);
 }
 
-export function dateOf(row: Row, column: string): Date {
-  return new Date(numberOf(row, column));
+export function readDate(row: Row, column: string): Date {
+  return new Date(readNumber(row, column));
 }
 
-export function documentOf(row: Row, column: string): unknown {
-  const text = textOf(row, column);
+export function readDocument(row: Row, column: string): unknown {
+  const text = readText(row, column);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -29,7 +29,7 @@ export function documentOf(row: Row, column: string): unknown {
 }
 
 /** Undefined for NULL; otherwise what `read` makes of the column. */
-export function optional<Value>(row: Row, column: string, read: (row: Row, column: string) => Value): Value | undefined {
+export function readOptional<Value>(row: Row, column: string, read: (row: Row, column: string) => Value): Value | undefined {
   return row[column] === null || row[column] === undefined ? undefined : read(row, column);
 }
 

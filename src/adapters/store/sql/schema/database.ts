@@ -62,7 +62,7 @@ export interface Database extends AsyncDisposable {
   transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined>;
 }
 
-export function statement(sql: Sql): Step {
+export function toStep(sql: Sql): Step {
   return { kind: 'statement', sql };
 }
 

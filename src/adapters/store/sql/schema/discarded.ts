@@ -1,5 +1,5 @@
-import { numberOf } from './columns.ts';
-import { statement, type Database, type Step } from './database.ts';
+import { readNumber } from './columns.ts';
+import { toStep, type Database, type Step } from './database.ts';
 import { sql } from './statement.ts';
 
 /** Small enough that no other statement waits long for a removal under way. */
@@ -8,26 +8,26 @@ const EPISODES_A_TIME = 20_000;
 /** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */
 export function forgetSteps(key: number): readonly Step[] {
   return [
-    statement(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),
-    statement(sql`DELETE FROM evaluations WHERE key = ${key}`),
+    toStep(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),
+    toStep(sql`DELETE FROM evaluations WHERE key = ${key}`),
   ];
 }
 
 /** Removes episodes whose evaluation is forgotten, those that a Muster left that ended in the middle of it included. */
 export async function sweepEpisodes(database: Database): Promise<void> {
   const discarded = await database.query(sql`SELECT evaluation FROM discarded`);
-  for (const row of discarded) await sweepOne(database, numberOf(row, 'evaluation'));
+  for (const row of discarded) await sweepOne(database, readNumber(row, 'evaluation'));
 }
 
 async function sweepOne(database: Database, key: number): Promise<void> {
   const some = sql`
     SELECT arm, episode FROM episodes WHERE evaluation = ${key} ORDER BY arm, episode LIMIT 1 OFFSET ${EPISODES_A_TIME}`;
   for (let [next] = await database.query(some); next !== undefined; [next] = await database.query(some)) {
-    const before = sql`(arm, episode) < (${numberOf(next, 'arm')}, ${numberOf(next, 'episode')})`;
-    await database.transact([statement(sql`DELETE FROM episodes WHERE evaluation = ${key} AND ${before}`)]);
+    const before = sql`(arm, episode) < (${readNumber(next, 'arm')}, ${readNumber(next, 'episode')})`;
+    await database.transact([toStep(sql`DELETE FROM episodes WHERE evaluation = ${key} AND ${before}`)]);
   }
   await database.transact([
-    statement(sql`DELETE FROM episodes WHERE evaluation = ${key}`),
-    statement(sql`DELETE FROM discarded WHERE evaluation = ${key}`),
+    toStep(sql`DELETE FROM episodes WHERE evaluation = ${key}`),
+    toStep(sql`DELETE FROM discarded WHERE evaluation = ${key}`),
   ]);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InputError } from '../../../../kernel/errors.ts';
-import { numberOf } from './columns.ts';
-import { statement, type Database } from './database.ts';
+import { readNumber } from './columns.ts';
+import { toStep, type Database } from './database.ts';
 import { MIGRATIONS, type Migration } from './migrations.ts';
 import { plain, sql } from './statement.ts';
 
@@ -21,9 +21,9 @@ export async function migrate(
   const migrated = plain(
     'CREATE TABLE IF NOT EXISTS muster_migrations (version bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)',
   );
-  await database.transact([statement(migrated)]);
+  await database.transact([toStep(migrated)]);
   const [row] = await database.query(sql`SELECT coalesce(max(version), 0) AS version FROM muster_migrations`);
-  const version = row === undefined ? 0 : numberOf(row, 'version');
+  const version = row === undefined ? 0 : readNumber(row, 'version');
   if (version > migrations.length) {
     throw new InputError(
       'store.newer',
@@ -33,6 +33,6 @@ export async function migrate(
   for (const [i, migration] of migrations.entries()) {
     if (i < version) continue;
     const applied = sql`INSERT INTO muster_migrations (version, name, applied_at) VALUES (${i + 1}, ${migration.name}, ${clock.date().getTime()})`;
-    await database.transact([...migration.statements(database.dialect).map((text) => statement(plain(text))), statement(applied)]);
+    await database.transact([...migration.statements(database.dialect).map((text) => toStep(plain(text))), toStep(applied)]);
   }
 }
