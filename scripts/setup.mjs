@@ -56,7 +56,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-training', '.tools']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-openenv', '.venv-training', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -227,6 +227,19 @@ function installBeside(environment, requirements) {
   });
 }
 
+/**
+ * The real client of OpenEnv. Its package names a web interface and language models as requirements, 600 MB that a client never imports: what it does
+ * import is listed, and the package itself is installed without the rest.
+ */
+function installOpenEnv() {
+  installBeside('.venv-openenv', 'test/end-to-end/arena/requirements-openenv.txt');
+  const client = 'openenv-core==0.3.0';
+  once('.venv-openenv/.client-stamp', [client], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', client];
+    run(`installing ${client}`, join(root, '.venv-openenv/bin/python'), flags);
+  });
+}
+
 refuseLinks();
 installPackages();
 installPython();
@@ -243,6 +256,7 @@ if (forTests) {
   // The real TensorFlow, for a training loop and Keras models: 1.6 GB.
   installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
   installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
+  installOpenEnv();
   installFakeGcs();
 }
 if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');

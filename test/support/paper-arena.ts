@@ -6,6 +6,8 @@ const refuse = async (): Promise<never> => {
 
 /** For tests that ask for no episode. */
 export const PAPER_ARENA: EpisodeCalls = {
+  task: refuse,
+  tasks: refuse,
   start: refuse,
   step: refuse,
   find: refuse,

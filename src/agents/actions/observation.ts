@@ -49,7 +49,7 @@ export const REFUSAL_REASONS = [
   'patch',
 ] as const;
 
-const dataSchema = z.discriminatedUnion('kind', [
+export const dataSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('task'), instruction: z.string(), workdir: file }),
   z.strictObject({
     kind: z.literal('file'),

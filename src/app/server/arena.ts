@@ -13,7 +13,7 @@ import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { GradingPools } from '../grading/grading-pools.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
-import { findTask } from '../tasks/task-finder.ts';
+import { findTask, readableTasks } from '../tasks/task-finder.ts';
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
@@ -30,6 +30,7 @@ export function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal
     contents: new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     sandboxesOf: (open) => workspaces.of(open),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
+    listTasks: () => readableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,
     holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),

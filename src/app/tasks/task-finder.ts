@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isTaskId } from '../../agents/tasks/task-ids.ts';
+import type { Task } from '../../agents/tasks/task.ts';
 import { openTask, type OpenTask } from '../grading/task-grader.ts';
 import { listTasks } from './task-catalogue.ts';
 
@@ -27,6 +28,14 @@ export async function findTask(directories: readonly string[], name: string): Pr
     if (found) return await openTask(found.directory);
   }
   return undefined;
+}
+
+/** Of all directories; one that cannot be read as a task is left out, and of two with the same id the first counts, as in `findTask`. */
+export async function readableTasks(directories: readonly string[]): Promise<readonly Task[]> {
+  const found = new Map<string, Task>();
+  for (const directory of directories)
+    for (const { task } of await listTasks(directory)) if (task && !found.has(task.id)) found.set(task.id, task);
+  return [...found.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 async function isTask(directory: string): Promise<boolean> {

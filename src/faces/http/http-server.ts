@@ -24,6 +24,9 @@ import { MethodNotAllowedError } from './problems/refusals.ts';
 import { checkBySchemas, routeOf } from './problems/schema-compilers.ts';
 import { episodeRoutes, eventRoutes } from './routes/stream-routes.ts';
 import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
+import { mcpRoute } from './mcp/mcp-route.ts';
+import { openEnvRoutes } from './openenv/openenv-routes.ts';
+import { isSocketRequest, SocketUpgrades } from './requests/socket-upgrades.ts';
 import { reportRoute } from './routes/report-route.ts';
 import { sessionRoutes } from './routes/session-routes.ts';
 import { submissionRoutes } from './routes/submission-routes.ts';
@@ -63,7 +66,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     bodyLimit: options.maxBodyBytes,
     // Uploads take hours.
     requestTimeout: 0,
-    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS, shouldUpgradeCallback: isSocketRequest },
     // Streams of events end with the service; what is idle by then is closed.
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 128 },
@@ -74,7 +77,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   takeJsonBodies(app, options.maxBodyBytes);
   handleErrors(app, log);
   limitBodyTime(app, clock, isUpload);
-  await guard(app, { identify, requestsPerMinute });
+  const count = await guard(app, { identify, requestsPerMinute });
   refuseUnknown(app, methods);
   limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
   app.addHook('onResponse', async (request, reply) => {
@@ -91,9 +94,15 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
   eventRoutes(app, { ...options, clock, room });
   episodeRoutes(app, { ...options, clock, room });
+  const upgrades = new SocketUpgrades(app, clock, options.maxBodyBytes);
   if (options.arena) {
     agentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
     gymRoutes(app, options.arena);
+    const { arena, version } = options;
+    mcpRoute(app, { arena, version, log, maxWaitSeconds: () => options.maxWaitSeconds });
+    await app.register(async (scope) =>
+      openEnvRoutes(scope, { arena, room, upgrades, maxWaitSeconds: () => options.maxWaitSeconds, count, log }),
+    );
   }
   operationRoutes(app, options.readiness);
   sessionRoutes(app, options.version);

@@ -7,6 +7,7 @@ import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
+import type { Task } from '../../agents/tasks/task.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Caller } from '../access/caller.ts';
@@ -25,6 +26,8 @@ export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' 
   /** Episodes that a principal may have open at a time; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
   readonly newId: () => AgentEpisodeId;
+  /** Those that can be read, by id. */
+  readonly listTasks: () => Promise<readonly Task[]>;
 }
 
 export interface EpisodeRequest {
@@ -41,7 +44,10 @@ export interface StartedEpisode {
 export type EpisodeReward = { readonly kind: 'closed'; readonly document: string } | { readonly kind: 'grading' };
 
 /** What callers ask for. */
-export type EpisodeCalls = Pick<EpisodeService, 'start' | 'step' | 'find' | 'list' | 'steps' | 'reward' | 'cancel' | 'follow'>;
+export type EpisodeCalls = Pick<
+  EpisodeService,
+  'task' | 'tasks' | 'start' | 'step' | 'find' | 'list' | 'steps' | 'reward' | 'cancel' | 'follow'
+>;
 
 const SWEEP_MS = 15_000;
 /** Episodes looked at in one sweep. */
@@ -79,15 +85,26 @@ export class EpisodeService {
     this.#open.clear();
   }
 
+  /** What an episode would play now. @throws InputError `task.not-found`, `task.steps` */
+  async task(name: string): Promise<PlayableTask> {
+    const task = await this.#options.findTask(name);
+    if (task === undefined) throw new InputError('task.not-found', `task: there is no task ${name} in the directories of arena.tasks`);
+    const { id, steps } = task.task;
+    if (steps.length === 1) return task;
+    throw new InputError('task.steps', `task ${id} has ${steps.length} steps; expected one: tasks of several steps are not played`);
+  }
+
+  /** Tasks that can be played. */
+  async tasks(): Promise<readonly Task[]> {
+    return (await this.#options.listTasks()).filter(({ steps }) => steps.length === 1);
+  }
+
   /** @throws InputError `task.not-found`, `task.steps`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made. */
   async start({ task: name, agent, seed }: EpisodeRequest, { principal }: Caller): Promise<StartedEpisode> {
-    const { trajectories, findTask, audit } = this.#options;
+    const { trajectories, audit } = this.#options;
     await this.#assertRoom(principal);
-    const task = await findTask(name);
-    if (task === undefined) throw new InputError('task.not-found', `task: there is no task ${name} in the directories of arena.tasks`);
+    const task = await this.task(name);
     const { id: taskId, digest, steps } = task.task;
-    if (steps.length > 1)
-      throw new InputError('task.steps', `task ${taskId} has ${steps.length} steps; expected one: tasks of several steps are not played`);
     const defaults = this.#options.limits();
     const limits = { ...defaults, seconds: steps[0].agent.timeoutSeconds ?? defaults.seconds };
     const id = this.#options.newId();

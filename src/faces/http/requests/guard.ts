@@ -12,11 +12,14 @@ export interface GuardOptions {
 
 const MINUTE_MS = 60_000;
 
+/** Counts one more request of the caller of a request: a message over its connection. @throws TooManyRequestsError */
+export type CountRequest = (request: FastifyRequest) => Promise<void>;
+
 /**
  * Stands before every route: finds out who speaks, counts the request, and looks up whether the call may be made. A route that is not in the
  * table of calls cannot be added. To be set up before any route is.
  */
-export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<void> {
+export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<CountRequest> {
   await app.register(rateLimit, { global: false });
   const assertNotTooMany = rateLimiter(app, requestsPerMinute);
   app.decorateRequest('caller', undefined);
@@ -32,6 +35,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
     // Whose thing it is, only the route can find out: here it may be the caller's own.
     assertPermitted(call, request.caller, request.caller?.principal);
   });
+  return assertNotTooMany;
 }
 
 function assertKnown({ method, url }: RouteOptions): void {
@@ -40,7 +44,7 @@ function assertKnown({ method, url }: RouteOptions): void {
   if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so no caller could make it: add it to NEEDS`);
 }
 
-function rateLimiter(app: FastifyInstance, max: number | undefined): (request: FastifyRequest) => Promise<void> {
+function rateLimiter(app: FastifyInstance, max: number | undefined): CountRequest {
   if (max === undefined) return async () => undefined;
   const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: limiterKey });
   return async (request) => {

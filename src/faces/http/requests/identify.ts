@@ -24,7 +24,7 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
   const known = new KnownTokens();
   return async (request) => {
     const { headers, ip } = request;
-    const authorization = headers.authorization ?? authorizationOfCookie(headers);
+    const authorization = bearerOf(headers.authorization) ?? authorizationOfCookie(headers);
     if (authorization === undefined) return unauthenticatedError('missing');
     if (headers.authorization === undefined && isForeign(request)) return foreignPageError();
     if (known.has(authorization)) return lookUp(authorization);
@@ -46,6 +46,16 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
     else known.forget(authorization);
     return found.kind === 'caller' ? found.caller : unauthenticatedError(found.why);
   }
+}
+
+const BASIC = /^basic +(?<credentials>[A-Za-z0-9+/=]{1,1000}) *$/i;
+
+/** A client that can be given nothing but an address takes the token with it: http://muster:muster_…@host. It then comes as a password. */
+function bearerOf(authorization: string | undefined): string | undefined {
+  const credentials = BASIC.exec(authorization ?? '')?.groups?.['credentials'];
+  if (credentials === undefined) return authorization;
+  const decoded = Buffer.from(credentials, 'base64').toString('latin1');
+  return `Bearer ${decoded.slice(decoded.indexOf(':') + 1)}`;
 }
 
 function foreignPageError(): ForbiddenError {

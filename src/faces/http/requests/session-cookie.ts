@@ -35,7 +35,8 @@ function cookieText(value: string, isSecure: boolean, maxAgeSeconds: number | un
  * holds for browsers that do not know it, and for sites on other ports of the same host, which count as the same site.
  */
 export function isForeign({ method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders }): boolean {
-  if (SAFE_METHODS.has(method)) return false;
+  // A page of another site may open a WebSocket, and what is sent over it changes something.
+  if (SAFE_METHODS.has(method) && headers.upgrade === undefined) return false;
   const { origin, host } = headers;
   return origin === undefined || URL.parse(origin)?.host !== host;
 }

@@ -22,8 +22,13 @@ export class StreamRoom {
     this.#limits = limits;
   }
 
-  /** Until the answer is over. @throws TooManyRequestsError `stream.too-many`; InfrastructureError `stream.busy` when others take all room. */
+  /** Until the answer is over. @throws as `enter` does. */
   take(principal: string, reply: FastifyReply): void {
+    onAnswerEnd(reply, this.enter(principal));
+  }
+
+  /** @returns what ends it, once. @throws TooManyRequestsError `stream.too-many`; InfrastructureError `stream.busy` when others take all room. */
+  enter(principal: string): () => void {
     const { ofOne = Infinity, ofAll = Infinity } = this.#limits;
     const open = this.#open.get(principal) ?? 0;
     if (open >= ofOne)
@@ -36,7 +41,7 @@ export class StreamRoom {
       throw new InfrastructureError('stream.busy', `${this.#all} streams are open, and server.streams is ${ofAll}; ask again`);
     this.#open.set(principal, open + 1);
     this.#all += 1;
-    onAnswerEnd(reply, () => this.#leave(principal));
+    return () => this.#leave(principal);
   }
 
   #leave(principal: string): void {

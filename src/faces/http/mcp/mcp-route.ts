@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { getMessage } from '../../../kernel/errors.ts';
+import type { Log } from '../../../kernel/log.ts';
+import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import { requireCaller } from '../requests/caller.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
+import { createMcpServer } from './mcp-server.ts';
+
+export interface McpRouteOptions {
+  readonly arena: EpisodeCalls;
+  readonly maxWaitSeconds: () => number;
+  readonly version: string;
+  readonly log: Log;
+}
+
+const rpc = z.looseObject({ jsonrpc: z.literal('2.0') });
+
+/** The Model Context Protocol over HTTP. Nothing is kept between two requests, so that any server on the same store answers the next one. */
+export function mcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, version, log }: McpRouteOptions): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const onDefect = (error: unknown): void => log.warn({ error: getMessage(error) }, 'a defect of Muster');
+  app.post(
+    '/mcp',
+    {
+      schema: {
+        summary: 'The arena as tools of the Model Context Protocol (streamable HTTP)',
+        tags: ['episodes of agents'],
+        body: z.union([rpc, z.array(rpc).min(1).max(100)]).describe('messages of JSON-RPC'),
+        response: {
+          200: {
+            description: 'messages of JSON-RPC, as JSON or as server-sent events',
+            content: { 'application/json': { schema: z.unknown() } },
+          },
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (request, reply) => {
+      const gone = createGoneSignal(reply);
+      const wait = { milliseconds: maxWaitSeconds() * 1000, gone };
+      const parts = { arena, caller: requireCaller(request.caller), wait, version, onDefect };
+      // There is nothing to subscribe to.
+      const handler = createMcpHandler(() => createMcpServer(parts), { maxSubscriptions: 0 });
+      const answer = await handler.fetch(fetchRequest(request, gone), { parsedBody: request.body });
+      reply.code(answer.status).headers(Object.fromEntries(answer.headers));
+      // As it is: the messages were checked when they were made.
+      reply.serializer((payload) => payload);
+      return reply.send(answer.body === null ? '' : Readable.from(answer.body));
+    },
+  );
+}
+
+function fetchRequest({ headers, body, host }: FastifyRequest, signal: AbortSignal): Request {
+  const kept = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === 'string' && name !== 'content-length' && name !== 'authorization') kept.set(name, value);
+  return new Request(`http://${host}/mcp`, { method: 'POST', headers: kept, body: JSON.stringify(body), signal });
+}

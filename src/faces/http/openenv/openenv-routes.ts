@@ -1,0 +1,220 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { isTaskId } from '../../../agents/tasks/task-ids.ts';
+import { InputError, getMessage } from '../../../kernel/errors.ts';
+import type { Log } from '../../../kernel/log.ts';
+import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
+import { stepToReward } from '../../../service/arena/step-to-reward.ts';
+import { problemOf, RequestInvalidError } from '../problems/problem.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import { requireCaller } from '../requests/caller.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
+import type { SocketUpgrades } from '../requests/socket-upgrades.ts';
+import type { StreamRoom } from '../requests/stream-room.ts';
+import { errorFrame, openEnvSchemas, openEnvStateSchema, resetDataSchema, resultSchema } from './openenv-frames.ts';
+import { actionResult } from './openenv-observation.ts';
+import { OpenEnvSession, resetResult } from './openenv-session.ts';
+import { serveSession } from './openenv-socket.ts';
+
+export interface OpenEnvRoutesOptions {
+  readonly arena: EpisodeCalls;
+  readonly room: StreamRoom;
+  readonly upgrades: SocketUpgrades;
+  readonly maxWaitSeconds: () => number;
+  /** Counts a message as a request of its caller. */
+  readonly count: (request: FastifyRequest) => Promise<void>;
+  readonly log: Log;
+}
+
+const TAGS = ['OpenEnv'];
+const params = z.object({ task: z.string().max(260).refine(isTaskId, 'expected the id of a task, or the name of its directory') });
+
+const metadataSchema = z.strictObject({
+  name: z.string(),
+  description: z.string(),
+  readme_content: z.string().nullable().describe('what the agent is told'),
+  version: z.string().nullable().describe('digest of the task'),
+  author: z.string().nullable(),
+  documentation_url: z.string().nullable(),
+});
+
+/** Each task as an environment of OpenEnv. Its clients take http://HOST/openenv/TASK as the address of the environment. */
+export function openEnvRoutes(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
+  // OpenEnv answers a request that is not valid with 422.
+  instance.setErrorHandler((error) => {
+    throw error instanceof RequestInvalidError ? new InputError(error.code, error.message) : error;
+  });
+  socketRoute(instance, options);
+  listRoute(instance, options);
+  tellingRoutes(instance, options);
+  resetRoute(instance, options);
+  stepRoute(instance, options);
+  stateRoute(instance, options);
+}
+
+function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const { arena, room, upgrades, maxWaitSeconds, count, log } = options;
+  app.get('/openenv/:task/ws', { exposeHeadRoute: false, schema: { hide: true, params } }, (request, reply) => {
+    const caller = requireCaller(request.caller);
+    const { task } = request.params;
+    const socket = upgrades.accept(request, reply);
+    if (socket === undefined) return;
+    let leave: () => void;
+    try {
+      leave = room.enter(caller.principal);
+    } catch (error) {
+      socket.send(JSON.stringify(errorFrame('CAPACITY_REACHED', problemOf(error).detail)));
+      return socket.close();
+    }
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort(new DOMException('the caller has gone', 'AbortError')));
+    const onDefect = (error: unknown): void => log.warn({ task, error: getMessage(error) }, 'a defect of Muster');
+    const session = new OpenEnvSession({ arena, caller, task, patience: () => maxWaitSeconds() * 1000, gone: gone.signal, onDefect });
+    serveSession(socket, session, {
+      count: () => count(request),
+      refusal: (error) => ({ frame: errorFrame('EXECUTION_ERROR', problemOf(error).detail), closes: false }),
+      onEnd: leave,
+    });
+  });
+}
+
+function listRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/openenv',
+    {
+      schema: {
+        summary: 'Tasks that are served as environments of OpenEnv',
+        tags: TAGS,
+        response: { 200: z.strictObject({ environments: z.array(z.strictObject({ name: z.string(), path: z.string() })) }), ...PROBLEMS },
+      },
+    },
+    async () => ({ environments: (await arena.tasks()).map(({ id }) => ({ name: id, path: `/openenv/${encodeURIComponent(id)}` })) }),
+  );
+}
+
+function tellingRoutes(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/openenv/:task/metadata',
+    { schema: { summary: 'What a task is, for OpenEnv', tags: TAGS, params, response: { 200: metadataSchema, ...PROBLEMS } } },
+    async ({ params: { task: name } }) => {
+      const { id, description, digest, steps } = (await arena.task(name)).task;
+      const nothing = { author: null, documentation_url: null };
+      return { name: id, description: description || id, readme_content: steps[0].instruction, version: digest, ...nothing };
+    },
+  );
+  app.get(
+    '/openenv/:task/schema',
+    {
+      schema: {
+        summary: 'JSON Schemas of actions, observations and states, for OpenEnv',
+        tags: TAGS,
+        params,
+        response: {
+          200: z.strictObject({ action: z.looseObject({}), observation: z.looseObject({}), state: z.looseObject({}) }),
+          ...PROBLEMS,
+        },
+      },
+    },
+    async ({ params: { task } }) => {
+      await arena.task(task);
+      return openEnvSchemas();
+    },
+  );
+  app.get(
+    '/openenv/:task/health',
+    {
+      schema: {
+        summary: 'Whether a task can be played, for OpenEnv',
+        tags: TAGS,
+        params,
+        response: { 200: z.strictObject({ status: z.literal('healthy') }), ...PROBLEMS },
+      },
+    },
+    async ({ params: { task } }) => {
+      await arena.task(task);
+      return { status: 'healthy' } as const;
+    },
+  );
+}
+
+const stepSchema = z
+  .looseObject({
+    action: z.record(z.string(), z.unknown()),
+    episode_id: z.string().describe('`observation.episode` of the reset'),
+  })
+  .describe('OpenEnvStep');
+
+/** OpenEnv's calls without a connection. Its own server makes an environment for each call; here a step names the episode that it goes on with. */
+function resetRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+  instance.withTypeProvider<ZodTypeProvider>().post(
+    '/openenv/:task/reset',
+    {
+      schema: {
+        summary: 'Begin an episode, for OpenEnv',
+        tags: TAGS,
+        params,
+        body: resetDataSchema.nullish(),
+        response: { 200: resultSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params: { task }, body, caller }) => {
+      const { agent, seed } = body ?? {};
+      const started = await arena.start({ task, agent: agent ?? 'openenv', seed: seed ?? 0 }, requireCaller(caller));
+      const result = resetResult(started);
+      return { ...result, observation: { ...result.observation } };
+    },
+  );
+}
+
+function stepRoute(instance: FastifyInstance, { arena, maxWaitSeconds }: OpenEnvRoutesOptions): void {
+  instance.withTypeProvider<ZodTypeProvider>().post(
+    '/openenv/:task/step',
+    {
+      schema: {
+        summary: 'Take a step of an episode, for OpenEnv; the last one waits for the reward',
+        tags: TAGS,
+        params,
+        body: stepSchema,
+        response: { 200: resultSchema, ...PROBLEMS },
+      },
+    },
+    async ({ body: { action, episode_id: id }, caller }, reply) => stepped({ arena, maxWaitSeconds }, id, action, caller, reply),
+  );
+}
+
+function stateRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/openenv/:task/state',
+    {
+      schema: {
+        summary: 'The state of an episode, for OpenEnv',
+        tags: TAGS,
+        params,
+        querystring: z.strictObject({ episode_id: z.string().optional() }),
+        response: { 200: openEnvStateSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params: { task }, query: { episode_id: id }, caller }) => {
+      if (id === undefined) return { episode_id: null, step_count: 0, task, episode: null };
+      const { steps } = await arena.find(id, requireCaller(caller));
+      return { episode_id: id, step_count: steps, task, episode: id };
+    },
+  );
+}
+
+async function stepped(
+  { arena, maxWaitSeconds }: Pick<OpenEnvRoutesOptions, 'arena' | 'maxWaitSeconds'>,
+  id: string,
+  action: Record<string, unknown>,
+  caller: FastifyRequest['caller'],
+  reply: FastifyReply,
+): Promise<z.infer<typeof resultSchema>> {
+  const wait = { milliseconds: maxWaitSeconds() * 1000, gone: createGoneSignal(reply) };
+  const { answer, reward } = await stepToReward(arena, id, requireCaller(caller), action, wait);
+  const result = actionResult(id, { answer, reward });
+  if (result) return { ...result, observation: { ...result.observation } };
+  throw new InputError('episode.grading.conflict', `episode ${id} is graded, and that takes longer; send the step again`);
+}

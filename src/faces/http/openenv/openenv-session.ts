@@ -1,0 +1,144 @@
+import { computeRemaining } from '../../../agents/arena/episode-state.ts';
+import { toObservation } from '../../../agents/actions/observation-text.ts';
+import { InputError } from '../../../kernel/errors.ts';
+import type { Caller } from '../../../service/access/caller.ts';
+import { QuotaError } from '../../../service/access/quota-error.ts';
+import type { EpisodeCalls, StartedEpisode } from '../../../service/arena/episode-service.ts';
+import { stepToReward } from '../../../service/arena/step-to-reward.ts';
+import { problemOf } from '../problems/problem.ts';
+import { readMessage } from './openenv-message.ts';
+import { errorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
+import { actionResult } from './openenv-observation.ts';
+import { answerRpc, readToolCall, toolResult, TOOLS, type ToolCall } from './openenv-tools.ts';
+
+export interface SessionParts {
+  readonly arena: EpisodeCalls;
+  readonly caller: Caller;
+  /** Of the task that it plays. */
+  readonly task: string;
+  /** For a verdict to be taken, in milliseconds. */
+  readonly patience: () => number;
+  /** Aborted when the peer has gone. */
+  readonly gone: AbortSignal;
+  readonly onDefect: (error: unknown) => void;
+}
+
+/** Undefined: nothing is answered. */
+export type SessionAnswer = { readonly frame: Frame | undefined; readonly closes: boolean };
+
+interface Play {
+  /** In the arena. */
+  readonly id: string;
+  /** As the caller calls it. */
+  readonly alias: string;
+  steps: number;
+  isOver: boolean;
+}
+
+/** One connection: it plays one episode at a time, and what is open when it ends is given up. Its messages are answered one after the other. */
+export class OpenEnvSession {
+  readonly #parts: SessionParts;
+  #play: Play | undefined;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects. */
+  async answer(text: string): Promise<SessionAnswer> {
+    const read = readMessage(text);
+    if (read.kind === 'misfit') return { frame: errorFrame(read.code, read.detail), closes: false };
+    try {
+      return await this.#answer(read.message);
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  /** Gives up what is open. Never rejects. */
+  async leave(): Promise<void> {
+    const play = this.#play;
+    this.#play = undefined;
+    if (play === undefined || play.isOver) return;
+    try {
+      await this.#parts.arena.cancel(play.id, this.#parts.caller);
+    } catch {
+      // It ends as idle.
+    }
+  }
+
+  async #answer(message: Message): Promise<SessionAnswer> {
+    switch (message.type) {
+      case 'reset':
+        return going({ type: 'observation', data: await this.#reset(message.data) });
+      case 'step':
+        return await this.#step(message.data);
+      case 'state':
+        return going({ type: 'state', data: this.#state() });
+      case 'close':
+        return { frame: undefined, closes: true };
+      case 'mcp':
+        return going({ type: 'mcp', data: await answerRpc(message.data, (call) => this.#call(call)) });
+    }
+  }
+
+  async #reset({ seed, episode_id: alias, agent }: Extract<Message, { type: 'reset' }>['data']): Promise<Result> {
+    await this.leave();
+    const { arena, caller, task } = this.#parts;
+    const started = await arena.start({ task, agent: agent ?? 'openenv', seed: seed ?? 0 }, caller);
+    const { id } = started.episode;
+    this.#play = { id, alias: alias ?? id, steps: 0, isOver: false };
+    return resetResult(started);
+  }
+
+  async #step(data: Record<string, unknown>): Promise<SessionAnswer> {
+    const tool = readToolCall(data);
+    if (tool?.kind === 'misfit') return going(errorFrame('VALIDATION_ERROR', tool.detail));
+    if (tool?.kind === 'list') return going({ type: 'observation', data: { observation: { tools: TOOLS }, reward: null, done: false } });
+    const result = await this.#acted(tool === undefined ? data : tool.action);
+    if (result === undefined) return going(errorFrame('EXECUTION_ERROR', 'the episode is graded and takes longer; send the step again'));
+    return going({ type: 'observation', data: tool === undefined ? result : toolResult(tool.name, result) });
+  }
+
+  async #call({ name, action }: ToolCall): Promise<ActionResult> {
+    const result = await this.#acted(action);
+    if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
+    return result;
+  }
+
+  /** @returns undefined while it is graded. */
+  async #acted(action: Record<string, unknown>): Promise<ActionResult | undefined> {
+    const { arena, caller, patience, gone } = this.#parts;
+    const play = this.#play;
+    if (play === undefined) throw new InputError('episode.none', 'no episode has begun; send a reset first');
+    const { answer, reward } = await stepToReward(arena, play.id, caller, action, { milliseconds: patience(), gone });
+    play.steps = answer?.step ?? 0;
+    play.isOver = reward !== undefined;
+    return actionResult(play.id, { answer, reward });
+  }
+
+  #state(): object {
+    const { alias = null, steps = 0, id = null } = this.#play ?? {};
+    return { episode_id: alias, step_count: steps, task: this.#parts.task, episode: id };
+  }
+
+  #failed(error: unknown): SessionAnswer {
+    const { status, detail } = problemOf(error);
+    if (status === 500) this.#parts.onDefect(error);
+    if (error instanceof QuotaError) return { frame: errorFrame('CAPACITY_REACHED', detail), closes: true };
+    if (error instanceof InputError && error.code.startsWith('task.')) return { frame: errorFrame('FACTORY_ERROR', detail), closes: true };
+    return going(errorFrame('EXECUTION_ERROR', detail));
+  }
+}
+
+function going(frame: Frame): SessionAnswer {
+  return { frame, closes: false };
+}
+
+/** What an episode begins with. */
+export function resetResult({ episode, task: { task } }: StartedEpisode): Result {
+  const begun = toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir });
+  const { id, limits, spent } = episode;
+  const observation = { ...begun, episode: id, step: 0, truncated: false, remaining: computeRemaining(limits, 0, spent), notice: null };
+  return { observation, reward: null, done: false };
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { ACTION_TOOLS } from '../schemas/agent-episode-schemas.ts';
+import { problemOf } from '../problems/problem.ts';
+import { toolActionSchema, type ActionResult, type Result } from './openenv-frames.ts';
+
+/** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
+
+export const TOOLS: readonly object[] = ACTION_TOOLS.map(({ name, description, parameters }) => ({
+  name,
+  description,
+  input_schema: parameters,
+}));
+
+export interface ToolCall {
+  readonly name: string;
+  readonly action: Record<string, unknown>;
+}
+
+export type ReadToolCall =
+  { readonly kind: 'list' } | ({ readonly kind: 'call' } & ToolCall) | { readonly kind: 'misfit'; readonly detail: string };
+
+/** Undefined for an action that is none of a tool caller. */
+export function readToolCall(data: Record<string, unknown>): ReadToolCall | undefined {
+  if (data['type'] !== 'list_tools' && data['type'] !== 'call_tool') return undefined;
+  const read = toolActionSchema.safeParse(data);
+  if (!read.success) return { kind: 'misfit', detail: z.prettifyError(read.error).slice(0, 2000) };
+  if (read.data.type === 'list_tools') return { kind: 'list' };
+  return { kind: 'call', ...callOf(read.data.tool_name, read.data.arguments) };
+}
+
+/** A tool's name cannot be replaced by an argument. */
+function callOf(name: string, fields: Record<string, unknown>): ToolCall {
+  return { name, action: { ...fields, action: name } };
+}
+
+/** A result as tool callers have it; what was refused is an error. */
+export function toolResult(tool: string, { observation, reward, done }: ActionResult): Result {
+  const { text, data } = observation;
+  const error = data.kind === 'refused' ? { error_type: errorType(data.reason), message: data.detail } : null;
+  return { observation: { ...observation, tool_name: tool, result: error === null ? text : null, error }, reward, done };
+}
+
+function errorType(reason: string): 'tool_not_found' | 'invalid_args' | 'execution_error' {
+  if (reason === 'unknown-action' || reason === 'not-allowed') return 'tool_not_found';
+  return reason === 'malformed' ? 'invalid_args' : 'execution_error';
+}
+
+const rpcSchema = z.looseObject({
+  jsonrpc: z.literal('2.0'),
+  method: z.string(),
+  params: z.record(z.string(), z.unknown()).default({}),
+  id: z.union([z.string(), z.number()]).nullish(),
+});
+const callSchema = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()).default({}) });
+
+const INVALID_REQUEST = -32_600;
+const METHOD_NOT_FOUND = -32_601;
+const INVALID_PARAMS = -32_602;
+const SERVER_ERROR = -32_000;
+
+/** Answers one JSON-RPC request. Never rejects. */
+export async function answerRpc(data: unknown, act: (call: ToolCall) => Promise<ActionResult>): Promise<object> {
+  const request = rpcSchema.safeParse(data);
+  if (!request.success) return failure(null, INVALID_REQUEST, z.prettifyError(request.error));
+  const { id = null, method, params } = request.data;
+  if (method === 'tools/list') return { jsonrpc: '2.0', id, result: { tools: TOOLS } };
+  if (method !== 'tools/call') return failure(id, METHOD_NOT_FOUND, `expected tools/list or tools/call, got ${method.slice(0, 100)}`);
+  const call = callSchema.safeParse(params);
+  if (!call.success) return failure(id, INVALID_PARAMS, z.prettifyError(call.error));
+  try {
+    const { observation, reward, done } = await act(callOf(call.data.name, call.data.arguments));
+    const isError = observation.data.kind === 'refused';
+    const content = [{ type: 'text', text: observation.text }];
+    return { jsonrpc: '2.0', id, result: { data: { ...observation, reward, done }, content, isError } };
+  } catch (error) {
+    return failure(id, SERVER_ERROR, problemOf(error).detail);
+  }
+}
+
+function failure(id: string | number | null, code: number, message: string): object {
+  return { jsonrpc: '2.0', id, error: { code, message: message.slice(0, 2000) } };
+}
