@@ -1,8 +1,8 @@
 """Checkpoints as a training run leaves them: bf16 tensors of normally distributed numbers in a file of safetensors.
 
-  training_run.py make PATH BYTES TENSORS SEED    writes the first one
-  training_run.py step FROM TO SHARE SEED         a SHARE of all numbers, at random, are other ones
-  training_run.py adapt FROM TO TENSORS SEED      all numbers of so many tensors are other ones
+training_run.py make PATH BYTES TENSORS SEED    writes the first one
+training_run.py step FROM TO SHARE SEED         a SHARE of all numbers, at random, are other ones
+training_run.py adapt FROM TO TENSORS SEED      all numbers of so many tensors are other ones
 """
 
 import json

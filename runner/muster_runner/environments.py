@@ -19,6 +19,9 @@ from muster_runner.refusal import EnvironmentRefusal
 Environment = gymnasium.Env[Any, Any]
 VectorEnvironment = VectorEnv[Any, Any, Any]
 
+# Whose environments step many rows at a time, and have no form for one.
+VECTOR_PACKAGES = ("envpool", "gymnax", "brax")
+
 # Any constant does: what an environment draws while it is made is then the same in every sandbox.
 CONSTRUCTION_SEED = 0
 
@@ -71,9 +74,17 @@ def _innermost(point: EntryPoint, code: Path | None) -> Environment:
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
         return _registered(name, point.kwargs)
-    if package == "envpool":
+    if package in VECTOR_PACKAGES:
         raise CodeError(f"{point.entry} steps many rows at a time: play it with mode: vector")
+    if package == "pettingzoo":
+        from muster_runner.games import make_pettingzoo
+
+        return make_pettingzoo(name, point.kwargs)
     environment: Environment = find(point.entry, code)(**point.kwargs)
+    if hasattr(environment, "possible_agents"):
+        from muster_runner.games import Game
+
+        return Game(environment)
     return environment
 
 

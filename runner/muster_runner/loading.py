@@ -132,7 +132,7 @@ def _visit_suite(request: Load, loaded: Loaded) -> None:
 
 
 def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:
-    policies = FittedPolicies(checkpoint.fit)
+    policies = FittedPolicies[Policy](lambda fit: fit_policy(checkpoint, fit))
     code = None if request.code is None else Path(request.code)
     for position, task in enumerate(request.tasks):
         maker = EnvironmentMaker(task, code)
@@ -145,6 +145,17 @@ def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:
             raise
         loaded.tasks.append(LoadedTask(maker, policy, position < KEPT_ENVIRONMENTS, environment))
         loaded.tasks[-1].played()
+
+
+def fit_policy(checkpoint: Checkpoint, fit: Fit) -> Policy:
+    """@raises Refusal"""
+    # Not imported where there is one agent: nearly always.
+    games = sys.modules.get("muster_runner.games")
+    if games is None or not isinstance(fit.observation_space, games.AgentSpaces):
+        return checkpoint.fit(fit)
+    from muster_runner.policies.agent_policies import fit_agents
+
+    return fit_agents(checkpoint, fit)
 
 
 def _fit_blocks(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:

@@ -10,9 +10,11 @@ from muster_runner.blocks.lockstep_run import LockstepRun
 from muster_runner.environments import EnvironmentMaker
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Episode, Load
+from muster_runner.games import ONE_GAME, AgentSpaces
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.prints import EpisodePrints
+from muster_runner.refusal import EnvironmentRefusal
 
 # Environments that no row uses at the moment are kept as many as there are rows, or so many where there are few rows.
 LEAST_KEPT = 64
@@ -48,6 +50,8 @@ def fit_lockstep(request: Load, batching: Batching, checkpoint: Checkpoint) -> B
     try:
         for position, maker in enumerate(makers):
             environment = maker.make_first()
+            if isinstance(environment.observation_space, AgentSpaces):
+                raise EnvironmentRefusal(f'task "{maker.task.name}": {ONE_GAME}')
             fit = Fit(environment.observation_space, environment.action_space, request.actions == "deterministic")
             pool.give(position, environment)
             policies.append(fitted.policy_for(fit, maker.task.name))

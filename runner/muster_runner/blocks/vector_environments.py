@@ -10,9 +10,10 @@ import gymnasium
 
 from muster_runner.blocks.autoreset import autoreset_of
 from muster_runner.carried_code import CodeError, find
-from muster_runner.environments import CONSTRUCTION_SEED, VectorEnvironment, close_environment
+from muster_runner.environments import CONSTRUCTION_SEED, VECTOR_PACKAGES, VectorEnvironment, close_environment
 from muster_runner.failure import describe_load
 from muster_runner.frames import Task
+from muster_runner.games import ONE_GAME
 from muster_runner.random_state import seed_global_generators
 from muster_runner.refusal import EnvironmentRefusal
 
@@ -59,10 +60,10 @@ class VectorMaker:
             if gymnasium.spec(name).vector_entry_point is None:
                 raise self._without_vector_form(f"{name} has no vector form of its own (vector_entry_point)")
             return gymnasium.make_vec(name, num_envs=width, vectorization_mode="vector_entry_point", **kwargs)
-        if package == "envpool":
-            from muster_runner.blocks.envpool_rows import make_envpool
-
-            return make_envpool(name, width, kwargs)
+        if package in VECTOR_PACKAGES:
+            return _maker_of(package)(name, width, kwargs)
+        if package == "pettingzoo":
+            raise self._refusal(ONE_GAME)
         factory = find(entry, self.code)
         if not _takes_width(factory):
             raise self._without_vector_form(f"{entry} takes no num_envs, so it makes no vector environment")
@@ -89,6 +90,23 @@ class VectorMaker:
 
     def _refusal(self, reason: str) -> EnvironmentRefusal:
         return EnvironmentRefusal(f'task "{self.task.name}": {reason}')
+
+
+def _maker_of(package: str) -> Callable[[str, int, dict[str, Any]], VectorEnvironment]:
+    # Each library is imported only for a suite that names it.
+    match package:
+        case "envpool":
+            from muster_runner.blocks.envpool_rows import make_envpool
+
+            return make_envpool
+        case "gymnax":
+            from muster_runner.blocks.gymnax_rows import make_gymnax
+
+            return make_gymnax
+        case _:
+            from muster_runner.blocks.brax_rows import make_brax
+
+            return make_brax
 
 
 def _takes_width(factory: Callable[..., Any]) -> bool:

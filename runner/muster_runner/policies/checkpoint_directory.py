@@ -1,7 +1,10 @@
 """A directory as a checkpoint: `muster.json` says what in it is the policy, unless it has one file of weights alone."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from muster_runner.frames import EntryPoint
 from muster_runner.json_fields import FieldError, as_object, as_text, only, parse_object, required
@@ -15,8 +18,15 @@ SUFFIXES = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zip")
 MOST_NAMED = 8
 
 
-def read_description(directory: Path) -> Path | CarriedPolicy:
-    """The file in it that holds the policy, or the code that makes it.
+@dataclass(frozen=True)
+class AgentFiles:
+    """The policies of a game's agents. Names of agents may be patterns, of which the first that fits counts."""
+
+    files: Mapping[str, Path]
+
+
+def read_description(directory: Path) -> Path | CarriedPolicy | AgentFiles:
+    """The file in it that holds the policy, the files of several agents' policies, or the code that makes it.
 
     @raises PolicyRefusal
     """
@@ -31,10 +41,15 @@ def read_description(directory: Path) -> Path | CarriedPolicy:
         only(document, ("policy",), DESCRIPTION_FILE)
         policy = required(document, "policy", DESCRIPTION_FILE)
         if not isinstance(policy, dict):
-            raise FieldError(f'policy is {json.dumps(policy)[:80]}, expected {{"file": "NAME"}} or {{"entry": "module:function"}}')
+            expected = '{"file": "NAME"}, {"agents": …} or {"entry": "module:function"}'
+            raise FieldError(f"policy is {json.dumps(policy)[:80]}, expected {expected}")
         if "file" in policy:
             only(policy, ("file",), "policy")
-            return _file_in(directory, as_text(policy["file"], "policy.file"))
+            return _file_in(directory, as_text(policy["file"], "policy.file"), "policy.file")
+        if "agents" in policy:
+            only(policy, ("agents",), "policy")
+            named = as_object(policy["agents"], "policy.agents")
+            return AgentFiles({agent: _file_of(directory, agent, file) for agent, file in named.items()})
         only(policy, ("entry", "kwargs"), "policy")
         kwargs = as_object(policy.get("kwargs", {}), "policy.kwargs")
         return CarriedPolicy(EntryPoint(as_text(required(policy, "entry", "policy"), "policy.entry"), kwargs), directory)
@@ -55,11 +70,16 @@ def _only_weights_in(directory: Path) -> Path:
     )
 
 
-def _file_in(directory: Path, name: str) -> Path:
+def _file_of(directory: Path, agent: str, file: Any) -> Path:
+    field = f"policy.agents.{agent}"
+    return _file_in(directory, as_text(file, field), field)
+
+
+def _file_in(directory: Path, name: str, field: str) -> Path:
     relative = PurePosixPath(name)
     if relative.is_absolute() or ".." in relative.parts:
-        raise FieldError(f'policy.file is "{name}", expected a path inside the checkpoint directory')
+        raise FieldError(f'{field} is "{name}", expected a path inside the checkpoint directory')
     path = directory / relative
     if not path.is_file():
-        raise FieldError(f'policy.file is "{name}", and the checkpoint holds no such file')
+        raise FieldError(f'{field} is "{name}", and the checkpoint holds no such file')
     return path

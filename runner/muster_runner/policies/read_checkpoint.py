@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muster_runner.policies.checkpoint import Checkpoint
-from muster_runner.policies.checkpoint_directory import read_description
+from muster_runner.policies.checkpoint_directory import AgentFiles, read_description
 from muster_runner.refusal import PolicyRefusal
 
 
@@ -13,7 +13,13 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not path.is_dir():
         return _reader(path)(path)
     found = read_description(path)
-    return _reader(found)(found) if isinstance(found, Path) else found
+    if isinstance(found, Path):
+        return _reader(found)(found)
+    if isinstance(found, AgentFiles):
+        from muster_runner.policies.agent_policies import AgentCheckpoints
+
+        return AgentCheckpoints({agent: _reader(file)(file) for agent, file in found.files.items()})
+    return found
 
 
 def _reader(path: Path) -> Callable[[Path], Checkpoint]:

@@ -157,7 +157,7 @@ def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) ->
         ),
         ({"muster.json": "{"}, "muster.json is not JSON"),
         ({"muster.json": "{}"}, 'muster.json has no "policy"'),
-        ({"muster.json": '{"policy":"p:make"}'}, 'policy is "p:make", expected {"file": "NAME"} or {"entry": "module:function"}'),
+        ({"muster.json": '{"policy":"p:make"}'}, 'policy is "p:make", expected {"file": "NAME"}, {"agents": …} or {"entry": "module:'),
         ({"muster.json": '{"policy":{}}'}, 'policy has no "entry"'),
         ({"muster.json": '{"policy":{"file":"../x.onnx"}}'}, "expected a path inside the checkpoint directory"),
         ({"muster.json": '{"policy":{"file":"x.onnx"}}'}, "holds no such file"),

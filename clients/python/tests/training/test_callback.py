@@ -40,9 +40,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     before = set(threading.enumerate())
+    # A shell that starts the tests in the background has Ctrl-C ignored.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert set(threading.enumerate()) == before
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.signal(signal.SIGINT, former) is signal.default_int_handler
 
 
 def model(environment: Any = "CartPole-v1", **options: Any) -> PPO:
