@@ -31,6 +31,17 @@ class _Place:
 class _Staged:
     place: _Place
     temporary: str
+    mode: int
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Something that a change has made, written or removed, with the path that it has once links are followed."""
+
+    kind: str
+    """directory, file or removed."""
+    path: str
+    is_executable: bool = False
 
 
 class Change:
@@ -41,8 +52,8 @@ class Change:
         self._staged: list[_Staged] = []
         self._made: list[tuple[str, list[str]]] = []
 
-    def apply(self, written: list[Written], removed: list[str]) -> None:
-        """Raises Refusal and OSError, and then nothing has changed."""
+    def apply(self, written: list[Written], removed: list[str]) -> list[Changed]:
+        """Returns directories that were made, then files in the order given. Raises Refusal and OSError, and then nothing has changed."""
         try:
             removals = [self._removal(path) for path in removed]
             for each in written:
@@ -56,6 +67,11 @@ class Change:
         for place in removals:
             with opened_directory(place.base, place.parts[:-1], make=False) as directory:
                 os.unlink(place.parts[-1], dir_fd=directory)
+        return [
+            *(Changed("directory", _path(base, parts)) for base, parts in self._made),
+            *(Changed("file", _path(each.place.base, each.place.parts), each.mode & 0o100 != 0) for each in self._staged),
+            *(Changed("removed", _path(place.base, place.parts)) for place in removals),
+        ]
 
     def _place(self, path: str) -> _Place:
         base, parts = resolved(path, self._bases)
@@ -77,7 +93,7 @@ class Change:
                 mode = _mode_of(place, directory, must_exist=False)
                 temporary = f".muster-{os.urandom(8).hex()}"
                 descriptor = os.open(temporary, _NEW, mode, dir_fd=directory)
-                self._staged.append(_Staged(place, temporary))
+                self._staged.append(_Staged(place, temporary, mode))
                 try:
                     os.fchmod(descriptor, mode)
                     left = written.content
@@ -104,6 +120,10 @@ class Change:
         for base, parts in reversed(self._made):
             with contextlib.suppress(OSError), opened_directory(base, parts[:-1], make=False) as directory:
                 os.rmdir(parts[-1], dir_fd=directory)
+
+
+def _path(base: str, parts: list[str]) -> str:
+    return "/".join([base, *parts])
 
 
 def _mode_of(place: _Place, directory: int, must_exist: bool) -> int:

@@ -120,7 +120,13 @@ class _Session:
         for path, size in zip(fields.texts(frame, "paths"), fields.wholes(frame, "sizes"), strict=True):
             written.append(Written(path, given[:size]))
             given = given[size:]
-        Change(self._writable).apply(written, fields.texts(frame, "removed"))
+        for each in Change(self._writable).apply(written, fields.texts(frame, "removed")):
+            self._snapshots.note(each.path)
+            if each.kind == "removed":
+                self._channel.send({"type": "removed", "request": request, "path": each.path})
+                continue
+            mode = {"executable": each.is_executable} if each.kind == "file" else {}
+            self._channel.send({"type": "entry", "request": request, "kind": each.kind, "path": each.path, **mode})
         self._done(request)
 
     def _snapshot(self, frame: fields.Frame, request: int) -> None:

@@ -31,6 +31,16 @@ class Snapshots:
         self._channel = channel
         self._writable = writable
         self._marks: dict[str, _Mark] = {}
+        self._paths: tuple[str, ...] = ()
+
+    def note(self, path: str) -> None:
+        """What has become of this path has been told already: the next look says nothing of it."""
+        if not any(path.startswith(f"{each}/") for each in self._paths):
+            return
+        try:
+            self._marks[path] = _mark_of(os.lstat(path))
+        except FileNotFoundError:
+            self._marks.pop(path, None)
 
     def take(self, request: int, paths: list[str], most_entries: int, most_bytes: int, is_baseline: bool) -> None:
         """Tell what has changed below directories; nothing for the first look. Raises Refusal, and then the next one tells of it again."""
@@ -43,7 +53,7 @@ class Snapshots:
             for path in self._marks:
                 if path not in look.marks:
                     self._channel.send({"request": request, "type": "removed", "path": path})
-        self._marks = look.marks
+        self._marks, self._paths = look.marks, tuple(paths)
 
 
 def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
@@ -88,8 +98,7 @@ class _Look:
     def _entry(self, directory: int, name: str, path: str, depth: int) -> None:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         is_directory = stat.S_ISDIR(found.st_mode)
-        # What a directory holds is told of by itself.
-        mark = (0,) if is_directory else (found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        mark = _mark_of(found)
         if not is_directory and not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
             return
         if not self._is_baseline and self._before.get(path) != mark:
@@ -122,6 +131,13 @@ class _Look:
                 self._channel.send_data({**self._answer, "type": "data"}, data)
         finally:
             os.close(descriptor)
+
+
+def _mark_of(found: os.stat_result) -> _Mark:
+    # What a directory holds is told of by itself.
+    if stat.S_ISDIR(found.st_mode):
+        return (0,)
+    return (found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _check_name(name: str) -> None:

@@ -3,6 +3,7 @@ import { parseAgentEpisodeId, type AgentEpisodeId } from '../../src/agents/arena
 import { NOTHING_SPENT } from '../../src/agents/arena/episode-state.ts';
 import { DEFAULT_TERMS } from '../../src/agents/arena/reward.ts';
 import { HoldLostError, type Hold, type NewAgentEpisode, type NewStep, type Trajectories } from '../../src/agents/arena/trajectories.ts';
+import { readSteps } from '../../src/agents/arena/shared-steps.ts';
 import { parseTaskDigest, parseTaskId } from '../../src/agents/tasks/task-ids.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
@@ -32,6 +33,7 @@ function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgent
     limits: { steps: 5, seconds: 60, bytesWritten: 1000, output: 1000, idleSeconds: 60 },
     actions: ['run', 'submit'],
     terms: DEFAULT_TERMS,
+    origin: undefined,
     ...changes,
   };
 }
@@ -88,6 +90,26 @@ const cases: Readonly<Record<string, Case>> = {
     ]);
     expect(await store.trajectories.steps(id, 1, 1)).toHaveLength(1);
     expect(await store.trajectories.find(parseAgentEpisodeId('ep-unknown'))).toBeUndefined();
+  },
+
+  async 'a fork begins with the steps that it shares, and its own come behind them'({ open }) {
+    await using store = await open();
+    const parent = await store.trajectories.create(episode('a'));
+    const hold = await held(store.trajectories, parent.id);
+    for (const number of [1, 2, 3]) await store.trajectories.append(hold, step(number));
+    const origin = { lineage: [{ episode: parent.id, through: 2 }], spent: SPENT };
+    const fork = await store.trajectories.create(episode('fork', { origin }));
+    expect(fork).toMatchObject({ steps: 2, spent: SPENT, origin });
+    expect(await store.trajectories.find(fork.id)).toEqual(fork);
+    const forkHold = await held(store.trajectories, fork.id);
+    await expect(store.trajectories.append(forkHold, step(1))).rejects.toBeInstanceOf(HoldLostError);
+    await store.trajectories.append(forkHold, step(3, { answer: 'of the fork' }));
+    const answers = async (after: number, limit: number): Promise<readonly (number | string)[]> =>
+      (await readSteps(store.trajectories, fork, after, limit)).flatMap(({ number, answer }) => [number, answer]);
+    expect(await answers(0, 10)).toEqual([1, step(1).answer, 2, step(2).answer, 3, 'of the fork']);
+    expect(await answers(1, 1)).toEqual([2, step(2).answer]);
+    expect(await answers(2, 9)).toEqual([3, 'of the fork']);
+    expect((await store.trajectories.steps(parent.id, 2, 9)).map(({ answer }) => answer)).toEqual([step(3).answer]);
   },
 
   async 'a step that is not the next, or comes behind the end, is not stored'({ open }) {

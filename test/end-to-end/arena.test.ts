@@ -167,6 +167,65 @@ describe('the arena', () => {
       expect((await agent.send('GET', `/v1/episodes/${each}/reward?wait=100`)).json).toMatchObject({ reward: 1, endedBy: 'submit' });
   });
 
+  it('forks an episode behind any step, and tells its files and what has changed', async () => {
+    await using stage = await Stage.open();
+    const config = await configOf(stage);
+    const server = await MusterServer.start(stage, config);
+    const agent = new Agent(server.url);
+    const id = await agent.start();
+    await agent.step(id, { action: 'run', command: 'mkdir d && echo one >d/f && head -c 100000 /dev/zero >big && rm sorting.py' });
+    await agent.step(id, { action: 'write_file', file: 'd/f', content: 'two\n' });
+    const fork = async (body: object): Promise<string> => {
+      const { status, json } = await agent.send('POST', `/v1/episodes/${id}/fork`, body);
+      expect([status, json]).toEqual([201, expect.anything()]);
+      const [made] = z.object({ items: z.array(episodeSchema) }).parse(json).items;
+      if (made === undefined) throw new Error('no episode was made');
+      return made.episode;
+    };
+    const first = await fork({ at: 1, agent: 'branch' });
+    expect((await agent.send('GET', `/v1/episodes/${first}`)).json).toMatchObject({ steps: 1, origin: { episode: id, step: 1 } });
+    const seen = await agent.step(first, { step: 2, action: 'run', command: 'cat d/f; wc -c <big; ls; echo three >d/f' });
+    expect(seen).toMatchObject({
+      notice: null,
+      observation: { data: { stdout: { text: expect.stringMatching(/^one\n100000\nbig\nd\n/) } } },
+    });
+    const deeper = await (async () => {
+      const { json } = await agent.send('POST', `/v1/episodes/${first}/fork`, {});
+      return z.object({ items: z.tuple([episodeSchema]) }).parse(json).items[0].episode;
+    })();
+    expect((await agent.step(deeper, { action: 'run', command: 'cat d/f' })).observation.text).toContain('three');
+    expect((await agent.step(id, { action: 'run', command: 'cat d/f' })).observation.text).toContain('two');
+    const steps = await agent.send('GET', `/v1/episodes/${deeper}/steps`);
+    expect(steps.json).toMatchObject({ items: [{ answer: { step: 1 } }, { answer: { step: 2 } }, { answer: { step: 3 } }] });
+    const content = (at: number, path = '/app/d/f'): Promise<Answered> =>
+      agent.send('GET', `/v1/episodes/${deeper}/files/content?at=${at}&path=${path}`);
+    expect([(await content(1)).text, (await content(2)).text, (await content(0)).status]).toEqual(['one\n', 'three\n', 404]);
+    expect((await content(0, '/app/sorting.py')).text).toContain('def ');
+    const { json: diff } = await agent.send('GET', `/v1/episodes/${deeper}/diff?from=1`);
+    expect(diff).toMatchObject({
+      files: [{ path: '/app/d/f', change: 'changed', isShown: true }],
+      patch: expect.stringContaining('-one\n+three'),
+    });
+    const { json: files } = await agent.send('GET', `/v1/episodes/${id}/files?at=2`);
+    expect(
+      z
+        .object({ items: z.array(z.object({ path: z.string() })) })
+        .parse(files)
+        .items.map(({ path }) => path),
+    ).toEqual(['/app/big', '/app/d', '/app/d/f']);
+    expect(await agent.send('POST', `/v1/episodes/${id}/fork`, { at: 9 })).toMatchObject({ status: 422, json: { code: 'step.unknown' } });
+    // A fork is graded as any episode; behind a submission there is nothing to go on with.
+    const solved = await agent.step(first, { action: 'write_file', file: 'sorting.py', content: await solution() });
+    await agent.step(first, { action: 'submit' });
+    expect((await agent.send('GET', `/v1/episodes/${first}/reward?wait=100`)).json).toMatchObject({ reward: 1 });
+    expect(await agent.send('POST', `/v1/episodes/${first}/fork`, { at: 4 })).toMatchObject({
+      status: 409,
+      json: { code: 'episode.over' },
+    });
+    const again = await agent.send('POST', `/v1/episodes/${first}/fork`, { n: 2 });
+    expect(again.json).toMatchObject({ items: [{ steps: solved.step }, { steps: solved.step }] });
+  });
+
   it('keeps an episode to its principal, bounds how many it has open, and says in the audit who began it', async () => {
     await using stage = await Stage.open();
     const token = async (principal: string, role: string): Promise<string> =>

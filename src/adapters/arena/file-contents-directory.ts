@@ -1,12 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { FileContents } from '../../agents/arena/step-files.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 
-/** Contents of files in a directory of this machine, each in a file of its own. */
+/** Files written at a time. */
+const AT_ONCE = 16;
+
+/**
+ * Contents of files in a directory of this machine: a directory for each tree of episodes, in it a file for each content. They survive the end of
+ * the process; after a crash of the machine the last ones may be missing, which their digests tell.
+ */
 export class FileContentsDirectory implements FileContents {
   readonly #directory: string;
 
@@ -14,36 +21,55 @@ export class FileContentsDirectory implements FileContents {
     this.#directory = directory;
   }
 
-  async keep(digest: Digest, content: Buffer): Promise<void> {
-    const { directory, file } = this.#place(digest);
+  async keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void> {
+    const directory = this.#place(tree);
     try {
-      if ((await stat(file).catch(() => undefined))?.size === content.length) return;
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const temporary = `${file}.${randomBytes(6).toString('hex')}`;
-      await writeFile(temporary, content, { mode: 0o600 });
-      await rename(temporary, file);
+      const left = contents.entries();
+      const write = async (): Promise<void> => {
+        for (const [digest, content] of left) await writeOnce(join(directory, nameOf(digest)), content);
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, write));
     } catch (error) {
-      throw new InfrastructureError('arena.contents', `${this.#directory}: a file of a step cannot be kept: ${getMessage(error)}`, {
+      throw new InfrastructureError('arena.contents', `${directory}: a file of a step cannot be kept: ${getMessage(error)}`, {
         cause: error,
       });
     }
   }
 
-  async read(digest: Digest): Promise<Buffer> {
-    const { file } = this.#place(digest);
-    let content: Buffer;
+  async read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined> {
+    const file = join(this.#place(tree), nameOf(digest));
     try {
-      content = await readFile(file);
+      const content = await readFile(file);
+      return digestBytes(content) === digest ? content : undefined;
     } catch (error) {
+      if (isMissing(error)) return undefined;
       throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${getMessage(error)}`, { cause: error });
     }
-    if (digestBytes(content) === digest) return content;
-    throw new InfrastructureError('arena.contents', `${file}: the file has been changed; it is not what its name says`);
   }
 
-  #place(digest: Digest): { readonly directory: string; readonly file: string } {
-    const hex = digest.slice('sha256:'.length);
-    const directory = join(this.#directory, hex.slice(0, 2));
-    return { directory, file: join(directory, hex) };
+  async forget(tree: AgentEpisodeId): Promise<void> {
+    await rm(this.#place(tree), { recursive: true, force: true });
   }
+
+  #place(tree: AgentEpisodeId): string {
+    return join(this.#directory, tree);
+  }
+}
+
+/** A file got its name when it was whole; a crash of the machine may have shortened it all the same. */
+async function writeOnce(file: string, content: Buffer): Promise<void> {
+  const there = await stat(file).catch(() => undefined);
+  if (there?.size === content.length) return;
+  const temporary = `${file}.${randomBytes(6).toString('hex')}`;
+  await writeFile(temporary, content, { mode: 0o600 });
+  await rename(temporary, file);
+}
+
+function nameOf(digest: Digest): string {
+  return digest.slice('sha256:'.length);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -3,6 +3,7 @@ import type { FileRefusal, OutputBounds } from '../workspace/command.ts';
 import type { Asked } from '../workspace/file-answers.ts';
 import { type FileChange, WorkspaceFiles } from '../workspace/workspace-files.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import type { WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 import { FILE_BYTES, type Action, type Misfit } from './action.ts';
 import { escapeText, formatExcerpt, shortenText } from './escaped-text.ts';
 import { MOST_ENTRIES, MOST_MATCHES, type Observation, type ObservationData, type RefusalReason } from './observation.ts';
@@ -23,12 +24,20 @@ export const SHOWN_TO_AGENTS: OutputBounds = { head: 16 * 1024, tail: 16 * 1024,
 /** bash where there is one: tasks are written for it, and some images have none. */
 const SHELL = 'if [ -x /bin/bash ]; then exec /bin/bash -c "$1"; else exec /bin/sh -c "$1"; fi';
 
-type Done = { readonly data: ObservationData; readonly bytesWritten?: number };
+/** What an action has done to files: what it has changed itself, or anything, where programs have run. */
+export type Effect = { readonly kind: 'none' } | { readonly kind: 'changed'; readonly delta: WorkspaceDelta } | { readonly kind: 'any' };
+
+interface Done {
+  readonly data: ObservationData;
+  readonly bytesWritten?: number;
+  readonly effect?: Effect;
+}
 
 export interface Performed {
   readonly observation: Observation;
   /** By the action itself; what a command writes is bounded by the sandbox. */
   readonly bytesWritten: number;
+  readonly effect: Effect;
 }
 
 /** Carries the actions of an agent out in its workspace, one after the other. What the agent got wrong is an observation. */
@@ -48,8 +57,8 @@ export class ActionExecutor {
    * @throws InfrastructureError when the workspace is lost; the signal's reason.
    */
   async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
-    const { data, bytesWritten = 0 } = await this.#done(action, seconds, signal);
-    return { observation: toObservation(data), bytesWritten };
+    const { data, bytesWritten = 0, effect = { kind: 'none' } } = await this.#done(action, seconds, signal);
+    return { observation: toObservation(data), bytesWritten, effect };
   }
 
   async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
@@ -67,7 +76,7 @@ export class ActionExecutor {
       case 'search':
         return { data: await this.#search(action, signal) };
       case 'run':
-        return { data: await this.#run(action, Math.min(action.timeout, seconds), signal) };
+        return { data: await this.#run(action, Math.min(action.timeout, seconds), signal), effect: { kind: 'any' } };
       case 'submit':
         return { data: { kind: 'submitted' } };
     }
@@ -85,7 +94,7 @@ export class ActionExecutor {
   async #write(file: string, content: Buffer, signal: AbortSignal): Promise<Done> {
     const changed = await this.#files.change({ written: [{ path: this.#path(file), content }], removed: [] }, signal);
     if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
-    return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length };
+    return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length, effect: toEffect(changed.result) };
   }
 
   async #edit({ file, old, new: replacement }: Extract<Action, { action: 'edit_file' }>, signal: AbortSignal): Promise<Done> {
@@ -101,7 +110,7 @@ export class ActionExecutor {
     const written = await this.#write(file, changed, signal);
     if (written.data.kind === 'refused') return written;
     const line = 1 + content.subarray(0, at).toString('latin1').split('\n').length - 1;
-    return { data: { kind: 'edited', file, line, bytes: changed.length }, bytesWritten: changed.length };
+    return { ...written, data: { kind: 'edited', file, line, bytes: changed.length } };
   }
 
   async #patch(text: string, signal: AbortSignal): Promise<Done> {
@@ -125,7 +134,7 @@ export class ActionExecutor {
     const { change, bytes } = this.#changeOf(texts);
     const changed = await this.#files.change(change, signal);
     if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
-    return { data: { kind: 'patched', files }, bytesWritten: bytes };
+    return { data: { kind: 'patched', files }, bytesWritten: bytes, effect: toEffect(changed.result) };
   }
 
   /** A file as the parts of the patch before have left it. */
@@ -195,6 +204,10 @@ export class ActionExecutor {
   #path(file: string): string {
     return file.startsWith('/') ? file : `${this.#terms.workdir}/${file}`;
   }
+}
+
+function toEffect(delta: WorkspaceDelta): Effect {
+  return { kind: 'changed', delta };
 }
 
 type TextOfFile = { readonly text: string } | { readonly refused: ObservationData };

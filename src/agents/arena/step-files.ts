@@ -1,42 +1,74 @@
 import { z } from 'zod';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
+import type { AgentEpisodeId } from './episode-ids.ts';
 import type { KeptEntry, WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 
 const path = z.string();
 
 const entrySchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('file'), path, digest: z.string().refine(isDigest), bytes: z.int().min(0), executable: z.boolean() }),
+  z.strictObject({
+    kind: z.literal('file'),
+    path,
+    digest: z.string().refine(isDigest),
+    bytes: z.int().min(0),
+    executable: z.boolean(),
+    content: z.base64().optional(),
+  }),
   z.strictObject({ kind: z.literal('link'), path, target: z.string() }),
   z.strictObject({ kind: z.literal('directory'), path }),
 ]);
 
-/** What a step did to the files of the workspace; contents are kept apart, by their digests. */
+/** What a step did to the files of the workspace. Small contents are in it; the others are kept apart, by their digests. */
 export const stepDeltaSchema = z.strictObject({ changed: z.array(entrySchema), removed: z.array(path) });
 
 export type StepEntry = z.infer<typeof entrySchema>;
 export type StepDelta = z.infer<typeof stepDeltaSchema>;
 
-/** Contents of files, each once, by what they are. */
+/** Contents of files, each once for an episode and all its forks. */
 export interface FileContents {
-  /** Does nothing when it is there. */
-  keep(digest: Digest, content: Buffer): Promise<void>;
-  /** @throws InfrastructureError when it is not there, or another by now. */
-  read(digest: Digest): Promise<Buffer>;
+  /** Does nothing for those that are there. */
+  keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void>;
+  /** @returns undefined when it is not there, or another by now. */
+  read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined>;
+  /** Removes all of them. */
+  forget(tree: AgentEpisodeId): Promise<void>;
 }
 
+/**
+ * Bytes of contents that are stored in the step itself: of one file, and of all. One write to the disk then does for both; what is beyond them
+ * would make the steps slow to read.
+ */
+const INLINE = { file: 16 * 1024, all: 64 * 1024 } as const;
+
 /** The delta of a step, once all contents are kept. */
-export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: FileContents): Promise<StepDelta> {
+export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: FileContents, tree: AgentEpisodeId): Promise<StepDelta> {
   const changed: StepEntry[] = [];
+  const apart = new Map<Digest, Buffer>();
+  let left: number = INLINE.all;
   for (const entry of entries) {
-    if (entry.kind === 'file') {
-      const { path: where, content, executable } = entry;
-      const digest = digestBytes(content);
-      await contents.keep(digest, content);
-      changed.push({ kind: 'file', path: where, digest, bytes: content.length, executable });
-    } else changed.push(entry);
+    if (entry.kind !== 'file') {
+      changed.push(entry);
+      continue;
+    }
+    const { path: where, content, executable } = entry;
+    const file = { kind: 'file' as const, path: where, digest: digestBytes(content), bytes: content.length, executable };
+    const isInline = content.length <= Math.min(left, INLINE.file);
+    if (isInline) left -= content.length;
+    else apart.set(file.digest, content);
+    changed.push(isInline ? { ...file, content: content.toString('base64') } : file);
   }
+  if (apart.size > 0) await contents.keep(tree, apart);
   return { changed, removed: [...removed] };
+}
+
+/** @returns undefined when it is not there any more. */
+export async function readContent(
+  entry: Extract<StepEntry, { kind: 'file' }>,
+  contents: FileContents,
+  tree: AgentEpisodeId,
+): Promise<Buffer | undefined> {
+  return entry.content === undefined ? await contents.read(tree, entry.digest) : Buffer.from(entry.content, 'base64');
 }
 
 /** The files after some steps, by path: those that the task brings, and what the steps have made of them. */
@@ -59,19 +91,22 @@ export function applyDeltas(deltas: readonly StepDelta[]): {
   return { entries: [...entries.values()], removed };
 }
 
-/** Everything that is to be in a workspace. @param brought what the task brings. */
+/** Everything that is to be in a workspace. @param brought what the task brings. @returns undefined when a content is not there any more. */
 export async function restoreEntries(
   brought: readonly KeptEntry[],
   deltas: readonly StepDelta[],
   contents: FileContents,
-): Promise<readonly KeptEntry[]> {
+  tree: AgentEpisodeId,
+): Promise<readonly KeptEntry[] | undefined> {
   const { entries, removed } = applyDeltas(deltas);
   const changed = new Set(entries.map((entry) => entry.path));
   const kept: KeptEntry[] = brought.filter((entry) => !changed.has(entry.path) && !removed.has(entry.path));
   for (const entry of entries) {
-    if (entry.kind === 'file')
-      kept.push({ kind: 'file', path: entry.path, executable: entry.executable, content: await contents.read(entry.digest) });
-    else kept.push(entry);
+    if (entry.kind === 'file') {
+      const content = await readContent(entry, contents, tree);
+      if (content === undefined) return undefined;
+      kept.push({ kind: 'file', path: entry.path, executable: entry.executable, content });
+    } else kept.push(entry);
   }
   return kept;
 }

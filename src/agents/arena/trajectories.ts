@@ -23,6 +23,22 @@ export interface NewAgentEpisode {
   readonly limits: EpisodeLimits;
   readonly actions: readonly ActionName[];
   readonly terms: RewardTerms;
+  /** Undefined for an episode that begins with the files of its task. */
+  readonly origin: EpisodeOrigin | undefined;
+}
+
+/** Where a fork comes from. Its first steps are those of the episodes before it; they are stored once. */
+export interface EpisodeOrigin {
+  /** From the first episode on, each with the last step that the fork shares with it; the numbers grow. */
+  readonly lineage: readonly SharedSteps[];
+  /** Of the steps that it shares. */
+  readonly spent: Spent;
+}
+
+export interface SharedSteps {
+  readonly episode: AgentEpisodeId;
+  /** Number of the last one. */
+  readonly through: number;
 }
 
 export interface StoredAgentEpisode extends NewAgentEpisode {
@@ -91,6 +107,7 @@ export interface EpisodeFilter {
  * cannot do it, or not in time; whether it was done is then open.
  */
 export interface Trajectories {
+  /** A fork begins with the number of steps, and what they have spent, of its origin. */
   create(episode: NewAgentEpisode): Promise<StoredAgentEpisode>;
 
   find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined>;
@@ -120,6 +137,6 @@ export interface Trajectories {
   /** Once; closing it again changes nothing. @throws HoldLostError */
   close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
 
-  /** Steps with higher numbers, in order. */
+  /** Its own steps with higher numbers, in order: see `shared-steps.ts` for those that a fork shares with others. */
   steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]>;
 }

@@ -33,7 +33,8 @@ export async function listLaidFiles(
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<readonly WorkspaceFile[]> {
-  if (!hasRepository(task)) return await listWorkdirFiles(task, content, sandboxes, signal);
+  const files = await listWorkdirFiles(task, content, sandboxes, signal);
+  if (!files.some(({ path }) => REPOSITORY.test(path))) return files;
   await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);

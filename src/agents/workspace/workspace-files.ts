@@ -1,19 +1,11 @@
-import {
-  type Asked,
-  ChangeAnswer,
-  type Counted,
-  type FoundLine,
-  ListAnswer,
-  type ListedEntry,
-  ReadAnswer,
-  SearchAnswer,
-} from './file-answers.ts';
+import { type Asked, type Counted, type FoundLine, ListAnswer, type ListedEntry, ReadAnswer, SearchAnswer } from './file-answers.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
+import { ChangedAnswer, type WorkspaceDelta } from './workspace-snapshots.ts';
 
 /** What becomes of files, all of it or nothing. */
 export interface FileChange {
   /** Whole contents. Directories are made as they are needed; a file that is there keeps its mode. */
-  readonly written: readonly { readonly path: string; readonly content: Uint8Array }[];
+  readonly written: readonly { readonly path: string; readonly content: Buffer }[];
   readonly removed: readonly string[];
 }
 
@@ -48,8 +40,10 @@ export class WorkspaceFiles {
     return this.#session.request(new SearchAnswer(), { type: 'search', path, text, ignoresCase, most }, signal);
   }
 
-  change({ written, removed }: FileChange, signal: AbortSignal): Promise<Asked<true>> {
+  /** @returns what it has changed, with the paths once links are followed: a later look at the workspace does not tell of it again. */
+  change({ written, removed }: FileChange, signal: AbortSignal): Promise<Asked<WorkspaceDelta>> {
     const frame = { type: 'change', paths: written.map(({ path }) => path), sizes: written.map(({ content }) => content.length), removed };
-    return this.#session.request(new ChangeAnswer(), frame, signal, Buffer.concat(written.map(({ content }) => content)));
+    const contents = written.map(({ content }) => content);
+    return this.#session.request(new ChangedAnswer(contents), frame, signal, Buffer.concat(contents));
   }
 }

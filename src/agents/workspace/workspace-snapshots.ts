@@ -45,6 +45,43 @@ export async function restoreWorkspace(
   return await session.request(new ChangeAnswer(), frame, signal);
 }
 
+/** Puts together what a change has changed: the program does not send back the contents that it was given. */
+export class ChangedAnswer extends FileAnswer<WorkspaceDelta> {
+  readonly #contents: readonly Buffer[];
+  readonly #entries: KeptEntry[] = [];
+  readonly #removed: string[] = [];
+  #files = 0;
+
+  /** @param contents of the files, in the order in which they were asked for. */
+  constructor(contents: readonly Buffer[]) {
+    super();
+    this.#contents = contents;
+  }
+
+  protected override takePart(frame: AnswerFrame): WorkspaceDelta | undefined | 'unexpected' {
+    switch (frame.type) {
+      case 'entry': {
+        if (frame.kind !== 'file') {
+          this.#entries.push(keptEntry(frame));
+          return undefined;
+        }
+        const content = this.#contents[this.#files];
+        if (content === undefined) return 'unexpected';
+        this.#files += 1;
+        this.#entries.push({ kind: 'file', path: frame.path, executable: frame.executable, content });
+        return undefined;
+      }
+      case 'removed':
+        this.#removed.push(frame.path);
+        return undefined;
+      case 'done':
+        return { entries: this.#entries, removed: this.#removed };
+      default:
+        return 'unexpected';
+    }
+  }
+}
+
 interface OpenFile {
   readonly path: string;
   readonly executable: boolean;

@@ -43,6 +43,10 @@ export const NEEDS = {
   'GET /v1/episodes/{id}/steps': 'viewer',
   'GET /v1/episodes/{id}/reward': 'viewer',
   'GET /v1/episodes/{id}/events': 'viewer',
+  'POST /v1/episodes/{id}/fork': 'submitter',
+  'GET /v1/episodes/{id}/files': 'viewer',
+  'GET /v1/episodes/{id}/files/content': 'viewer',
+  'GET /v1/episodes/{id}/diff': 'viewer',
   // The same for agents that are written for a Gym-style API. Asking for the reward submits.
   'POST /episodes': 'submitter',
   'POST /episodes/{id}/steps': 'submitter',

@@ -3,7 +3,9 @@ import { ACTION_NAMES } from '../../agents/actions/action.ts';
 import { isAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
 import { DEFAULT_TERMS } from '../../agents/arena/reward.ts';
+import { readSteps } from '../../agents/arena/shared-steps.ts';
 import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
+import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
@@ -12,13 +14,16 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Caller } from '../access/caller.ts';
 import { QuotaError } from '../access/quota-error.ts';
-import { Listener } from '../playing/news.ts';
 import { Chore } from '../upkeep/chore.ts';
 import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
+import { BroughtFiles } from './brought-files.ts';
+import { EpisodeHistory } from './episode-history.ts';
+import { EpisodeListeners } from './episode-listeners.ts';
 import type { PlayableTask } from './episode-workspace.ts';
+import { findForkOrigin } from './fork-origin.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
 
-export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange'> {
+export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange' | 'brought'> {
   readonly audit: AuditTrail;
   readonly log: Log;
   /** Where a task does not say. */
@@ -36,6 +41,14 @@ export interface EpisodeRequest {
   readonly seed: number;
 }
 
+export interface ForkRequest {
+  /** Behind which step; undefined for the last one. */
+  readonly at: number | undefined;
+  readonly n: number;
+  /** Undefined for that of the episode. */
+  readonly agent: string | undefined;
+}
+
 export interface StartedEpisode {
   readonly episode: StoredAgentEpisode;
   readonly task: PlayableTask;
@@ -46,7 +59,20 @@ export type EpisodeReward = { readonly kind: 'closed'; readonly document: string
 /** What callers ask for. */
 export type EpisodeCalls = Pick<
   EpisodeService,
-  'task' | 'tasks' | 'start' | 'step' | 'find' | 'list' | 'steps' | 'reward' | 'cancel' | 'follow'
+  | 'task'
+  | 'tasks'
+  | 'start'
+  | 'fork'
+  | 'step'
+  | 'find'
+  | 'list'
+  | 'steps'
+  | 'reward'
+  | 'cancel'
+  | 'follow'
+  | 'files'
+  | 'fileContent'
+  | 'diff'
 >;
 
 const SWEEP_MS = 15_000;
@@ -62,11 +88,16 @@ export class EpisodeService {
   readonly #closing = new AbortController();
   readonly #open = new Map<AgentEpisodeId, OpenEpisode>();
   readonly #finishing = new Map<AgentEpisodeId, Promise<void>>();
-  readonly #listeners = new Map<AgentEpisodeId, Set<() => void>>();
+  readonly #listeners = new EpisodeListeners();
+  readonly #brought: BroughtFiles;
+  readonly #history: EpisodeHistory;
   readonly #sweep: Chore;
 
   constructor(options: EpisodeServiceOptions) {
     this.#options = options;
+    this.#brought = new BroughtFiles(options.sandboxesOf);
+    const broughtFiles = (episode: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> => this.#broughtFiles(episode);
+    this.#history = new EpisodeHistory({ ...options, broughtFiles });
     this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAtAll(closing));
   }
 
@@ -78,7 +109,7 @@ export class EpisodeService {
   /** Leaves every episode as it is stored, for the next Muster to go on with. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
-    for (const id of this.#listeners.keys()) this.#tell(id);
+    this.#listeners.tellAll();
     await this.#sweep.close();
     await Promise.allSettled(this.#finishing.values());
     await Promise.allSettled([...this.#open.values()].map((each) => each[Symbol.asyncDispose]()));
@@ -102,7 +133,7 @@ export class EpisodeService {
   /** @throws InputError `task.not-found`, `task.steps`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made. */
   async start({ task: name, agent, seed }: EpisodeRequest, { principal }: Caller): Promise<StartedEpisode> {
     const { trajectories, audit } = this.#options;
-    await this.#assertRoom(principal);
+    await this.#assertRoom(principal, 1);
     const task = await this.task(name);
     const { id: taskId, digest, steps } = task.task;
     const defaults = this.#options.limits();
@@ -115,22 +146,57 @@ export class EpisodeService {
       taskDigest: digest,
       agent,
       seed,
-      gradingSeed: randomBytes(16).toString('hex'),
+      gradingSeed: newGradingSeed(),
       limits,
       actions: ACTION_NAMES,
       terms: DEFAULT_TERMS,
+      origin: undefined,
     });
     await audit.record({ principal, action: 'episode.start', target: id, details: { task: taskId, agent } });
-    await this.#episode(id).open();
+    await this.#episode(id).begin(episode);
     return { episode, task };
+  }
+
+  /**
+   * Episodes that go on behind a step of another. Their workspaces are made with their first steps.
+   *
+   * @throws as `findForkOrigin` does; InputError `episode.not-found`; QuotaError `quota.open-episodes`.
+   */
+  async fork(id: string, { at, n, agent }: ForkRequest, caller: Caller): Promise<readonly StoredAgentEpisode[]> {
+    const { trajectories, audit, newId } = this.#options;
+    const { principal } = caller;
+    const parent = await this.find(id, caller);
+    await this.#assertRoom(principal, n);
+    const origin = await findForkOrigin(trajectories, parent, at);
+    const { task, taskDigest, seed, limits, actions, terms } = parent;
+    const rest = { principal, task, taskDigest, agent: agent ?? parent.agent, seed, limits, actions, terms, origin };
+    const forks = Array.from({ length: n }, () => ({ ...rest, id: newId(), gradingSeed: newGradingSeed() }));
+    const made = await Promise.all(forks.map((each) => trajectories.create(each)));
+    const details = { step: origin.lineage.at(-1)?.through ?? 0, episodes: made.map((each) => each.id) };
+    await audit.record({ principal, action: 'episode.fork', target: parent.id, details });
+    return made;
+  }
+
+  /** What is in the workspace after a step; the last one when it is left out. @throws as EpisodeHistory does. */
+  async files(id: string, caller: Caller, at: number | undefined): ReturnType<EpisodeHistory['files']> {
+    return await this.#history.files(await this.find(id, caller), at);
+  }
+
+  /** @param path absolute. */
+  async fileContent(id: string, caller: Caller, path: string, at: number | undefined): Promise<Buffer> {
+    return await this.#history.content(await this.find(id, caller), path, at);
+  }
+
+  /** @param from step, 0 for the beginning. */
+  async diff(id: string, caller: Caller, from: number | undefined, at: number | undefined): ReturnType<EpisodeHistory['diff']> {
+    return await this.#history.diff(await this.find(id, caller), from, at);
   }
 
   /** @returns the text of the answer. @throws StepNumberError, EpisodeStateError */
   async step(id: string, caller: Caller, number: number | undefined, body: unknown): Promise<string> {
-    const { id: known, closed } = await this.find(id, caller);
-    const episode = closed === undefined ? this.#episode(known) : this.#made(known);
+    const episode = this.#playedBy(id, caller) ?? (await this.#openedFor(id, caller));
     const { text, isOver } = await episode.step(number, digestBytes(formatCanonicalJson(body)), body);
-    if (isOver) this.#finish(known);
+    if (isOver) this.#finish(episode.id);
     return text;
   }
 
@@ -148,8 +214,7 @@ export class EpisodeService {
   }
 
   async steps(id: string, caller: Caller, after: number, limit: number): Promise<readonly StoredStep[]> {
-    const { id: known } = await this.find(id, caller);
-    return await this.#options.trajectories.steps(known, after, limit);
+    return await readSteps(this.#options.trajectories, await this.find(id, caller), after, limit);
   }
 
   /**
@@ -166,7 +231,7 @@ export class EpisodeService {
     }
     const { clock, trajectories } = this.#options;
     const deadline = clock.now() + milliseconds;
-    using listener = this.#listen(episode.id);
+    using listener = this.#listeners.listen(episode.id);
     for (;;) {
       const { closed } = (await trajectories.find(episode.id)) ?? episode;
       if (closed !== undefined) return { kind: 'closed', document: closed.document };
@@ -190,12 +255,12 @@ export class EpisodeService {
   async *follow(id: AgentEpisodeId, after: number, signal: AbortSignal): AsyncGenerator<StoredStep | StoredAgentEpisode> {
     const { trajectories, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    using listener = this.#listen(id);
+    using listener = this.#listeners.listen(id);
     let seen = after;
     while (!either.aborted) {
       const episode = await trajectories.find(id);
       for (;;) {
-        const steps = await trajectories.steps(id, seen, STEPS_AT_A_TIME);
+        const steps = episode === undefined ? [] : await readSteps(trajectories, episode, seen, STEPS_AT_A_TIME);
         yield* steps;
         seen = steps.at(-1)?.number ?? seen;
         if (steps.length < STEPS_AT_A_TIME) break;
@@ -206,13 +271,29 @@ export class EpisodeService {
     }
   }
 
-  async #assertRoom(principal: string): Promise<void> {
+  async #assertRoom(principal: string, more: number): Promise<void> {
     const most = this.#options.openEpisodes(principal);
     if (most === undefined) return;
     const open = await this.#options.trajectories.countOpen(principal);
-    if (open < most) return;
-    const reason = `${open} episodes are open, and quotas.openEpisodes is ${most}; submit or cancel some`;
+    if (open + more <= most) return;
+    const reason = `${open} episodes are open, ${more} more were asked for, and quotas.openEpisodes is ${most}; submit or cancel some`;
     throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
+  }
+
+  async #broughtFiles({ task, taskDigest }: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> {
+    const found = await this.#options.findTask(task);
+    return found?.task.digest === taskDigest ? await this.#brought.of(found, this.#closing.signal) : undefined;
+  }
+
+  /** The episode that this process has, when the caller may play it: nothing has to be read to take a step of it. */
+  #playedBy(id: string, { principal, role }: Caller): OpenEpisode | undefined {
+    const open = isAgentEpisodeId(id) ? this.#open.get(id) : undefined;
+    return open?.known !== undefined && (open.known.principal === principal || role === 'operator') ? open : undefined;
+  }
+
+  async #openedFor(id: string, caller: Caller): Promise<OpenEpisode> {
+    const { id: known, closed } = await this.find(id, caller);
+    return closed === undefined ? this.#episode(known) : this.#made(known);
   }
 
   #episode(id: AgentEpisodeId): OpenEpisode {
@@ -222,7 +303,8 @@ export class EpisodeService {
   }
 
   #made(id: AgentEpisodeId): OpenEpisode {
-    return new OpenEpisode(id, { ...this.#options, closing: this.#closing.signal, onChange: (each) => this.#tell(each) });
+    const onChange = (each: AgentEpisodeId): void => this.#listeners.tell(each);
+    return new OpenEpisode(id, { ...this.#options, brought: this.#brought, closing: this.#closing.signal, onChange });
   }
 
   /** Takes the verdict in the background; what keeps it from being taken now is tried again by the sweep. */
@@ -239,7 +321,7 @@ export class EpisodeService {
       )
       .finally(() => {
         this.#finishing.delete(id);
-        this.#tell(id);
+        this.#listeners.tell(id);
       });
     this.#finishing.set(id, finishing);
   }
@@ -262,19 +344,9 @@ export class EpisodeService {
     await this.#episode(id).lookAtTime();
     this.#open.delete(id);
   }
+}
 
-  #tell(id: AgentEpisodeId): void {
-    for (const wake of this.#listeners.get(id) ?? []) wake();
-  }
-
-  #listen(id: AgentEpisodeId): Listener {
-    return new Listener((wake) => {
-      const listeners = this.#listeners.get(id) ?? new Set();
-      this.#listeners.set(id, listeners.add(wake));
-      return () => {
-        listeners.delete(wake);
-        if (listeners.size === 0) this.#listeners.delete(id);
-      };
-    });
-  }
+/** For each episode its own, forks included: it decides the hidden cases, and is told when the episode is closed. */
+function newGradingSeed(): string {
+  return randomBytes(16).toString('hex');
 }

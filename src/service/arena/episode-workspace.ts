@@ -1,15 +1,25 @@
-import { ActionExecutor, SHOWN_TO_AGENTS, type Performed } from '../../agents/actions/action-executor.ts';
+import { ActionExecutor, SHOWN_TO_AGENTS, type Effect } from '../../agents/actions/action-executor.ts';
 import type { Action } from '../../agents/actions/action.ts';
+import type { Observation } from '../../agents/actions/observation.ts';
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { keepDelta, restoreEntries, type FileContents, type StepDelta } from '../../agents/arena/step-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { exportSubmission } from '../../agents/grading/export-submission.ts';
-import { describeGradingPlace, listWorkdirFiles } from '../../agents/grading/grading-place.ts';
+import { describeGradingPlace } from '../../agents/grading/grading-place.ts';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { Task, TaskStep } from '../../agents/tasks/task.ts';
-import { readChanges, markWorkspace, restoreWorkspace, type KeptEntry } from '../../agents/workspace/workspace-snapshots.ts';
+import type { WorkspaceFile } from '../../agents/workspace/command.ts';
+import {
+  readChanges,
+  markWorkspace,
+  restoreWorkspace,
+  type KeptEntry,
+  type WorkspaceDelta,
+} from '../../agents/workspace/workspace-snapshots.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
+import type { BroughtFiles } from './brought-files.ts';
 
 export interface PlayableTask {
   readonly task: Task;
@@ -20,7 +30,26 @@ export interface WorkspaceParts {
   /** In which a task is played. */
   readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
   readonly contents: FileContents;
+  readonly brought: BroughtFiles;
 }
+
+/** What an action came to, in a workspace. */
+export interface Performed {
+  readonly observation: Observation;
+  /** By the action itself; what a command writes is bounded by the sandbox. */
+  readonly bytesWritten: number;
+  /** What it did to the files; undefined where that cannot be kept. */
+  readonly delta: StepDelta | undefined;
+}
+
+/** What an episode's workspace is to be. */
+export interface WorkspaceState {
+  readonly open: PlayableTask;
+  readonly deltas: readonly StepDelta[];
+  readonly tree: AgentEpisodeId;
+}
+
+const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
 
 /** The workspace of one episode while this process has it. */
 export class EpisodeWorkspace implements AsyncDisposable {
@@ -29,33 +58,35 @@ export class EpisodeWorkspace implements AsyncDisposable {
   readonly #contents: FileContents;
   readonly #kept: readonly string[];
   readonly #step: TaskStep;
+  readonly #tree: AgentEpisodeId;
 
-  private constructor(sandbox: GradingSandbox, { task }: PlayableTask, contents: FileContents, kept: readonly string[]) {
+  private constructor(sandbox: GradingSandbox, { open: { task }, tree }: WorkspaceState, contents: FileContents, kept: readonly string[]) {
     const { workdir, environment } = task.workspace;
     this.#sandbox = sandbox;
     this.#executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
     this.#contents = contents;
     this.#kept = kept;
+    this.#tree = tree;
     [this.#step] = task.steps;
   }
 
   /**
    * A workspace as the steps of the episode have left it.
    *
+   * @returns undefined when some of its files are not kept any more.
    * @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason.
    */
   static async open(
-    open: PlayableTask,
-    deltas: readonly StepDelta[],
-    { sandboxesOf, contents }: WorkspaceParts,
+    state: WorkspaceState,
+    { sandboxesOf, contents, brought: broughtFiles }: WorkspaceParts,
     signal: AbortSignal,
-  ): Promise<EpisodeWorkspace> {
-    const { task, content } = open;
+  ): Promise<EpisodeWorkspace | undefined> {
+    const { task } = state.open;
     const place = describeGradingPlace(task, task.steps[0], []);
-    const sandboxes = sandboxesOf(open);
-    const files = await listWorkdirFiles(task, content, sandboxes, signal);
-    const brought = files.map((file): KeptEntry => ({ kind: 'file', path: file.path, content: file.content, executable: file.executable }));
-    const entries = deltas.length === 0 ? brought : await restoreEntries(brought, deltas, contents);
+    const sandboxes = sandboxesOf(state.open);
+    const brought = (await broughtFiles.of(state.open, signal)).map(toKeptFile);
+    const entries = state.deltas.length === 0 ? brought : await restoreEntries(brought, state.deltas, contents, state.tree);
+    if (entries === undefined) return undefined;
     await using opening = new AsyncDisposableStack();
     const sandbox = opening.use(await sandboxes.open(place, signal));
     const either = AbortSignal.any([signal, sandbox.signal]);
@@ -64,7 +95,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     for (const asked of [restored, marked])
       if (asked.kind === 'refused')
         throw new InfrastructureError('episode.workspace', `a workspace cannot be made: ${asked.refusal.path}: ${asked.refusal.detail}`);
-    const workspace = new EpisodeWorkspace(sandbox, open, contents, place.writable);
+    const workspace = new EpisodeWorkspace(sandbox, state, contents, place.writable);
     opening.move();
     return workspace;
   }
@@ -74,26 +105,43 @@ export class EpisodeWorkspace implements AsyncDisposable {
     return this.#sandbox.signal.aborted || this.#sandbox.session.exit !== undefined;
   }
 
-  perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
-    return this.#executor.perform(action, seconds, this.#either(signal));
-  }
-
-  /** What has changed since the last time; undefined where that cannot be kept. */
-  async delta(signal: AbortSignal): Promise<StepDelta | undefined> {
-    const changes = await readChanges(this.#sandbox.session, this.#kept, this.#either(signal));
-    return changes.kind === 'refused' ? undefined : await keepDelta(changes.result, this.#contents);
+  async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
+    const either = AbortSignal.any([signal, this.#sandbox.signal]);
+    const { observation, bytesWritten, effect } = await this.#executor.perform(action, seconds, either);
+    const changes = this.isLost ? NOTHING : await this.#changes(effect, either);
+    const delta = changes && (await keepDelta(changes, this.#contents, this.#tree));
+    return { observation, bytesWritten, delta };
   }
 
   /** Ends everything that runs in it. */
   submission(signal: AbortSignal): Promise<Submission> {
-    return exportSubmission(this.#sandbox.session, this.#step.artifacts, this.#either(signal));
+    return exportSubmission(this.#sandbox.session, this.#step.artifacts, AbortSignal.any([signal, this.#sandbox.signal]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sandbox[Symbol.asyncDispose]();
   }
 
-  #either(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, this.#sandbox.signal]);
+  /** The workspace is looked through only where programs have run in it. */
+  async #changes(effect: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
+    switch (effect.kind) {
+      case 'none':
+        return NOTHING;
+      case 'changed':
+        return this.#keptOf(effect.delta);
+      case 'any': {
+        const changes = await readChanges(this.#sandbox.session, this.#kept, signal);
+        return changes.kind === 'refused' ? undefined : changes.result;
+      }
+    }
   }
+
+  #keptOf({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
+    const isKept = (path: string): boolean => this.#kept.some((each) => path.startsWith(`${each}/`));
+    return { entries: entries.filter(({ path }) => isKept(path)), removed: removed.filter(isKept) };
+  }
+}
+
+function toKeptFile({ path, content, executable }: WorkspaceFile): KeptEntry {
+  return { kind: 'file', path, content, executable };
 }

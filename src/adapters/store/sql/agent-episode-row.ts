@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACTION_NAMES } from '../../../agents/actions/action.ts';
-import { parseAgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
+import { isAgentEpisodeId, parseAgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import { END_CAUSES, OUTCOMES } from '../../../agents/arena/episode-state.ts';
 import { rewardTermsSchema } from '../../../agents/arena/reward.ts';
 import { stepDeltaSchema } from '../../../agents/arena/step-files.ts';
@@ -12,18 +12,25 @@ import type { Row } from './schema/database.ts';
 
 const measure = z.number().min(0);
 
+const spentSchema = z.object({ seconds: measure, bytesWritten: measure, output: measure });
+
+const originSchema = z.object({
+  lineage: z.array(z.object({ episode: z.string().refine(isAgentEpisodeId), through: z.int().min(0) })),
+  spent: spentSchema,
+});
+
 const termsSchema = z.object({
   gradingSeed: z.string(),
   limits: z.object({ steps: measure, seconds: measure, bytesWritten: measure, output: measure, idleSeconds: measure }),
   actions: z.array(z.enum(ACTION_NAMES)),
   terms: rewardTermsSchema,
+  // Left out by an episode that is no fork.
+  origin: originSchema.optional(),
 });
 
-const spentSchema = z.object({ seconds: measure, bytesWritten: measure, output: measure });
-
 /** What is fixed from the beginning on, as one document. */
-export function formatTerms({ gradingSeed, limits, actions, terms }: NewAgentEpisode): string {
-  return JSON.stringify({ gradingSeed, limits, actions, terms });
+export function formatTerms({ gradingSeed, limits, actions, terms, origin }: NewAgentEpisode): string {
+  return JSON.stringify({ gradingSeed, limits, actions, terms, origin });
 }
 
 export function readAgentEpisode(row: Row): StoredAgentEpisode {
@@ -40,6 +47,7 @@ export function readAgentEpisode(row: Row): StoredAgentEpisode {
     agent: readText(row, 'agent'),
     seed: readNumber(row, 'seed'),
     ...read.data,
+    origin: read.data.origin,
     createdAt: readDate(row, 'created_at'),
     touchedAt: readDate(row, 'touched_at'),
     steps: readNumber(row, 'steps'),

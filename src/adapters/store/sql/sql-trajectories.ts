@@ -12,6 +12,7 @@ import {
   type Trajectories,
 } from '../../../agents/arena/trajectories.ts';
 import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
+import { countSharedSteps } from '../../../agents/arena/shared-steps.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
@@ -30,15 +31,17 @@ export class SqlTrajectories implements Trajectories {
   }
 
   async create(episode: NewAgentEpisode): Promise<StoredAgentEpisode> {
-    const { id, principal, task, taskDigest, agent, seed } = episode;
+    const { id, principal, task, taskDigest, agent, seed, origin } = episode;
+    const steps = countSharedSteps(origin);
+    const spent = origin?.spent ?? NOTHING_SPENT;
     const at = this.#clock.date();
     const now = at.getTime();
     const created = sql`
       INSERT INTO agent_episodes (id, principal, task, task_digest, agent, seed, terms, created_at, touched_at, steps, spent, fence, held_until)
-      VALUES (${id}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, 0,
-        ${JSON.stringify(NOTHING_SPENT)}, 0, 0)`;
+      VALUES (${id}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, ${steps},
+        ${JSON.stringify(spent)}, 0, 0)`;
     await this.#database.transact([toStep(created)]);
-    return { ...episode, createdAt: at, touchedAt: at, steps: 0, spent: NOTHING_SPENT, endedBy: undefined, closed: undefined };
+    return { ...episode, createdAt: at, touchedAt: at, steps, spent, endedBy: undefined, closed: undefined };
   }
 
   async find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined> {

@@ -101,6 +101,7 @@ function statusOf(error: MusterError): number {
 }
 
 const STATUSES: Readonly<Record<string, number>> = {
+  'episode.files': 409,
   'episode.open': 409,
   'episode.over': 409,
   'checkpoint.too-large': 413,

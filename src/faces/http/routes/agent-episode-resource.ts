@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { rewardSchema, stepAnswerSchema, type RewardAnswer, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
+import { stepAnswerSchema, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import { computeRemaining } from '../../../agents/arena/episode-state.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
 import { toObservation } from '../../../agents/actions/observation-text.ts';
@@ -20,6 +20,7 @@ export function agentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeo
     agent,
     principal,
     seed,
+    origin: getOrigin(episode),
     state: closed !== undefined ? 'closed' : endedBy === undefined ? 'open' : 'grading',
     steps,
     endedBy: endedBy ?? null,
@@ -31,6 +32,11 @@ export function agentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeo
     touchedAt: touchedAt.toISOString(),
     closedAt: closed?.at.toISOString() ?? null,
   };
+}
+
+function getOrigin({ origin }: StoredAgentEpisode): z.infer<typeof agentEpisodeSchema>['origin'] {
+  const last = origin?.lineage.at(-1);
+  return last === undefined ? null : { episode: last.episode, step: last.through };
 }
 
 export function startedEpisodeResource({ episode, task: { task } }: StartedEpisode): z.infer<typeof startedEpisodeSchema> {
@@ -47,10 +53,6 @@ export function startedEpisodeResource({ episode, task: { task } }: StartedEpiso
 /** What was stored as a text; the same bytes whenever it is sent. @throws ZodError when it was not stored by this program. */
 export function stepAnswerOf(text: string): StepAnswer {
   return stepAnswerSchema.parse(JSON.parse(text));
-}
-
-export function rewardOf(text: string): RewardAnswer {
-  return rewardSchema.parse(JSON.parse(text));
 }
 
 export function storedStepsResource(steps: readonly StoredStep[]): z.infer<typeof storedStepsSchema> {

@@ -24,8 +24,10 @@ import {
   storedStepsSchema,
 } from '../schemas/agent-episode-schemas.ts';
 import { eventStreamSchema } from '../schemas/evaluation-schemas.ts';
-import { agentEpisodeResource, rewardOf, startedEpisodeResource, stepAnswerOf, storedStepsResource } from './agent-episode-resource.ts';
+import { agentEpisodeResource, startedEpisodeResource, stepAnswerOf, storedStepsResource } from './agent-episode-resource.ts';
+import { episodeBranchRoutes } from './episode-branch-routes.ts';
 import { sendEvents } from './event-stream.ts';
+import { sendJsonText } from './stored-bytes.ts';
 
 export interface AgentEpisodeRoutesOptions {
   readonly arena: EpisodeCalls;
@@ -41,6 +43,7 @@ export function agentEpisodeRoutes(instance: FastifyInstance, options: AgentEpis
   playingRoutes(instance, options);
   endingRoutes(instance, options);
   lookingRoutes(instance, options);
+  episodeBranchRoutes(instance, options.arena);
   agentEventRoute(instance, options);
 }
 
@@ -75,9 +78,9 @@ function playingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
         response: { 200: stepAnswerSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body, caller }) => {
+    async ({ params, body, caller }, reply) => {
       const { step, ...action } = body;
-      return stepAnswerOf(await arena.step(params.id, requireCaller(caller), step, action));
+      return sendJsonText(reply, await arena.step(params.id, requireCaller(caller), step, action));
     },
   );
 }
@@ -100,7 +103,7 @@ function endingRoutes(instance: FastifyInstance, { arena, maxWaitSeconds }: Agen
       if (query.wait > most)
         throw new InputError('request.wait', `query.wait: expected ${most} seconds at most (server.maxWaitSeconds), got ${query.wait}`);
       const reward = await arena.reward(params.id, requireCaller(caller), query.wait * 1000, false, createGoneSignal(reply));
-      if (reward.kind === 'closed') return reply.code(200).send(rewardOf(reward.document));
+      if (reward.kind === 'closed') return sendJsonText(reply.code(200), reward.document);
       return reply.code(202).send({ episode: params.id, state: 'grading' });
     },
   );

@@ -12,7 +12,8 @@ import {
   startedGymEpisodeSchema,
   stepBodySchema,
 } from '../schemas/agent-episode-schemas.ts';
-import { rewardOf, startedEpisodeResource, stepAnswerOf } from './agent-episode-resource.ts';
+import { startedEpisodeResource } from './agent-episode-resource.ts';
+import { sendJsonText } from './stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
 /** A verdict takes seconds, and an agent that is written for these calls asks once. */
@@ -47,7 +48,8 @@ export function gymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void 
         response: { 200: stepAnswerSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body: { step, ...action }, caller }) => stepAnswerOf(await arena.step(params.id, requireCaller(caller), step, action)),
+    async ({ params, body: { step, ...action }, caller }, reply) =>
+      sendJsonText(reply, await arena.step(params.id, requireCaller(caller), step, action)),
   );
   app.get(
     '/episodes/:id/reward',
@@ -64,7 +66,7 @@ export function gymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void 
     },
     async ({ params, caller }, reply) => {
       const reward = await arena.reward(params.id, requireCaller(caller), WAIT_MS, true, createGoneSignal(reply));
-      if (reward.kind === 'closed') return reply.code(200).send(rewardOf(reward.document));
+      if (reward.kind === 'closed') return sendJsonText(reply.code(200), reward.document);
       return reply.code(202).send({ episode: params.id, state: 'grading' });
     },
   );

@@ -11,7 +11,7 @@ const taskName = z
   .max(260)
   .refine(isTaskId, 'expected "name" or "org/name"')
   .describe('id of a task, or the name of its directory');
-const agentName = z
+export const agentName = z
   .string()
   .min(1)
   .max(200)
@@ -39,6 +39,9 @@ export const stepBodySchema = z
   })
   .describe('an action, such as {"action": "run", "command": "pytest -q"}');
 
+/** No episode has more. */
+export const MOST_STEPS = 1_000_000_000;
+
 const moment = z.string().describe('RFC 3339');
 
 export const agentEpisodeSchema = z
@@ -49,6 +52,10 @@ export const agentEpisodeSchema = z
     agent: z.string(),
     principal: z.string(),
     seed: z.int(),
+    origin: z
+      .strictObject({ episode: z.string(), step: z.int().min(0) })
+      .nullable()
+      .describe('the episode that it was forked from, and the step behind which it goes on'),
     state: z.enum(['open', 'grading', 'closed']),
     steps: z.int().min(0).describe('that were answered'),
     endedBy: z.enum(END_CAUSES).nullable(),

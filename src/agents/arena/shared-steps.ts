@@ -1,0 +1,35 @@
+import type { AgentEpisodeId } from './episode-ids.ts';
+import type { EpisodeOrigin, NewAgentEpisode, SharedSteps, StoredStep, Trajectories } from './trajectories.ts';
+
+/** Steps that a fork has when it begins. */
+export function countSharedSteps(origin: EpisodeOrigin | undefined): number {
+  return origin?.lineage.at(-1)?.through ?? 0;
+}
+
+/** The episode with which the tree of forks begins that an episode is in. */
+export function getTree({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>): AgentEpisodeId {
+  return origin?.lineage[0]?.episode ?? id;
+}
+
+/** The lineage of a fork of an episode behind a step: what that episode itself shares with others by then, and its own steps. */
+export function buildLineage({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>, through: number): readonly SharedSteps[] {
+  const shared = (origin?.lineage ?? []).filter((_, i, all) => (all[i - 1]?.through ?? 0) < through || i === 0);
+  const cut = shared.map(({ episode, through: last }) => ({ episode, through: Math.min(last, through) }));
+  return through > countSharedSteps(origin) || cut.length === 0 ? [...cut, { episode: id, through }] : cut;
+}
+
+/** Steps with higher numbers than `after`, in order, also those that the episode shares with the ones it was forked from. */
+export async function readSteps(
+  trajectories: Pick<Trajectories, 'steps'>,
+  { id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>,
+  after: number,
+  limit: number,
+): Promise<readonly StoredStep[]> {
+  const found: StoredStep[] = [];
+  for (const { episode, through } of [...(origin?.lineage ?? []), { episode: id, through: Infinity }]) {
+    const last = found.at(-1)?.number ?? after;
+    const left = Math.min(limit - found.length, through - last);
+    if (left > 0) found.push(...(await trajectories.steps(episode, last, left)));
+  }
+  return found;
+}

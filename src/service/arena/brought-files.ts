@@ -1,0 +1,32 @@
+import { LRUCache } from 'lru-cache';
+import { listLaidFiles } from '../../agents/grading/lay-workdir.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
+import type { WorkspaceFile } from '../../agents/workspace/command.ts';
+import type { PlayableTask } from './episode-workspace.ts';
+
+/** Of all tasks whose files are kept in memory. */
+const MOST_BYTES = 256 * 2 ** 20;
+
+/** What tasks bring into their workspaces, read once for many episodes of a task. */
+export class BroughtFiles {
+  readonly #sandboxesOf: (open: PlayableTask) => GradingSandboxes;
+  readonly #known = new LRUCache<TaskDigest, readonly WorkspaceFile[]>({
+    maxSize: MOST_BYTES,
+    sizeCalculation: (files) => files.reduce((sum, { content, path }) => sum + content.length + path.length, 1),
+  });
+
+  constructor(sandboxesOf: (open: PlayableTask) => GradingSandboxes) {
+    this.#sandboxesOf = sandboxesOf;
+  }
+
+  /** @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason. */
+  async of(open: PlayableTask, signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
+    const { task, content } = open;
+    const known = this.#known.get(task.digest);
+    if (known) return known;
+    const files = await listLaidFiles({ task, step: task.steps[0], content }, { sandboxes: this.#sandboxesOf(open) }, signal);
+    this.#known.set(task.digest, files);
+    return files;
+  }
+}

@@ -1,0 +1,69 @@
+import { EpisodeFiles, type FileAtStep } from '../../agents/arena/episode-files.ts';
+import { readSteps, getTree } from '../../agents/arena/shared-steps.ts';
+import type { FileContents } from '../../agents/arena/step-files.ts';
+import type { StoredAgentEpisode, Trajectories } from '../../agents/arena/trajectories.ts';
+import { compareWorkspaces, type WorkspaceDiff } from '../../agents/arena/workspace-diff.ts';
+import type { WorkspaceFile } from '../../agents/workspace/command.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { listDeltas } from './episode-course.ts';
+import { EpisodeStateError } from './episode-errors.ts';
+
+export interface HistoryParts {
+  readonly trajectories: Trajectories;
+  readonly contents: FileContents;
+  /** What the task brings, as it was when the episode began; undefined when the task is another one by now. */
+  readonly broughtFiles: (episode: StoredAgentEpisode) => Promise<readonly WorkspaceFile[] | undefined>;
+}
+
+/** A step that there is: undefined stands for the last one. @throws InputError `step.unknown` */
+export function requireStep({ id, steps }: StoredAgentEpisode, field: string, at: number | undefined): number {
+  const step = at ?? steps;
+  if (step <= steps) return step;
+  throw new InputError('step.unknown', `${field}: episode ${id} has ${steps} steps; expected a number from 0 to ${steps}, got ${step}`);
+}
+
+/** The files of an episode after its steps. Each throws EpisodeStateError `episode.files` when they cannot be told any more. */
+export class EpisodeHistory {
+  readonly #parts: HistoryParts;
+
+  constructor(parts: HistoryParts) {
+    this.#parts = parts;
+  }
+
+  /** @param at step, 0 for the beginning; the last one when it is left out. */
+  async files(episode: StoredAgentEpisode, at: number | undefined): Promise<readonly FileAtStep[]> {
+    const step = requireStep(episode, 'query.at', at);
+    return [...(await this.#files(episode, step)).at(step).values()];
+  }
+
+  /** @throws InputError `file.not-found` */
+  async content(episode: StoredAgentEpisode, path: string, at: number | undefined): Promise<Buffer> {
+    const step = requireStep(episode, 'query.at', at);
+    const found = (await this.#files(episode, step)).at(step).get(path);
+    if (found?.kind !== 'file') {
+      const what = found === undefined ? 'is not there' : found.kind === 'link' ? `is a link to ${found.target}` : 'is a directory';
+      throw new InputError('file.not-found', `${path} ${what} after step ${step}; expected a file`);
+    }
+    const content = await found.content();
+    if (content !== undefined) return content;
+    throw createNotKeptError(episode);
+  }
+
+  async diff(episode: StoredAgentEpisode, from: number | undefined, at: number | undefined): Promise<WorkspaceDiff> {
+    const [before, after] = [requireStep(episode, 'query.from', from ?? 0), requireStep(episode, 'query.at', at)];
+    const files = await this.#files(episode, Math.max(before, after));
+    return await compareWorkspaces(files.at(before), files.at(after));
+  }
+
+  async #files(episode: StoredAgentEpisode, through: number): Promise<EpisodeFiles> {
+    const { trajectories, contents, broughtFiles } = this.#parts;
+    const [brought, steps] = [await broughtFiles(episode), await readSteps(trajectories, episode, 0, through)];
+    const deltas = listDeltas(steps);
+    if (brought === undefined || deltas === undefined) throw createNotKeptError(episode);
+    return new EpisodeFiles(brought, deltas, contents, getTree(episode));
+  }
+}
+
+function createNotKeptError({ id }: StoredAgentEpisode): EpisodeStateError {
+  return new EpisodeStateError('episode.files', `episode ${id}: its task has changed since it began, or the files of a step were not kept`);
+}

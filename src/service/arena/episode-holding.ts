@@ -1,0 +1,151 @@
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import type { EpisodeState } from '../../agents/arena/episode-state.ts';
+import type { LiveEpisodes } from '../../agents/arena/live-episodes.ts';
+import { createEpisodeState, planEpisode } from '../../agents/arena/plan-episode.ts';
+import { readSteps } from '../../agents/arena/shared-steps.ts';
+import { HoldLostError, type Hold, type StoredAgentEpisode, type StoredStep, type Trajectories } from '../../agents/arena/trajectories.ts';
+import { sleep, type Clock } from '../../kernel/clock.ts';
+import type { OwnerId } from '../../kernel/ids.ts';
+import { stateOf, takesSteps } from './episode-course.ts';
+import { createUnknownEpisodeError } from './episode-errors.ts';
+
+export interface HoldingParts {
+  readonly trajectories: Trajectories;
+  readonly live: LiveEpisodes;
+  readonly clock: Clock;
+  readonly holder: OwnerId;
+  /** Aborted when Muster ends: what is under way is left to the next one. */
+  readonly closing: AbortSignal;
+}
+
+/** An episode, for as long as this process may write it. */
+export interface HeldEpisode {
+  readonly episode: StoredAgentEpisode;
+  readonly hold: Hold;
+  state: EpisodeState;
+}
+
+/** For which a holder that is gone keeps an episode from others. Shorter is renewed more often, once in a third of it. */
+const HOLD_MS = 15_000;
+const RENEWED_EACH_MS = HOLD_MS / 3;
+/** Who asks for an episode that another holds waits for a while: most likely that one is gone. */
+const PATIENCE_MS = HOLD_MS + 5_000;
+const ASKED_EACH_MS = 500;
+const ALL_STEPS = 100_000;
+/** Of an episode that is closed, which nothing is written of any more. */
+const NO_FENCE = 0;
+
+/**
+ * The right of this process to write one episode, and what is stored of it. While the right is fresh nobody else can have written, so that a step
+ * reads nothing; once it is older it is renewed first, and when another process has had the episode meanwhile, everything is read anew.
+ */
+export class EpisodeHolding {
+  readonly #id: AgentEpisodeId;
+  readonly #parts: HoldingParts;
+  #held: HeldEpisode | undefined;
+  #renewedAt = -Infinity;
+  #renewing: Promise<unknown> = Promise.resolve();
+
+  constructor(id: AgentEpisodeId, parts: HoldingParts) {
+    this.#id = id;
+    this.#parts = parts;
+  }
+
+  /** What is known without asking. */
+  get known(): StoredAgentEpisode | undefined {
+    return this.#held?.episode;
+  }
+
+  /** Knows an episode that has just been made, unless another process has had it since. */
+  async begin(episode: StoredAgentEpisode): Promise<void> {
+    const hold = await this.#taken(0);
+    if (hold.fence === 1) this.#held = { episode, hold, state: createEpisodeState(episode.touchedAt.getTime()) };
+  }
+
+  /**
+   * @param patient whether to wait for the end of another's right.
+   * @throws InputError `episode.not-found`; HoldLostError when another process has it.
+   */
+  async current(patient: boolean): Promise<HeldEpisode> {
+    await this.#renewing;
+    if (this.#held && this.#parts.clock.now() - this.#renewedAt < RENEWED_EACH_MS) return this.#held;
+    const found = this.#held === undefined ? await this.#found() : undefined;
+    if (found?.closed)
+      return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: stateOf(found, await this.steps(found)) };
+    const hold = await this.#taken(patient ? PATIENCE_MS : 0);
+    if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#loaded(hold);
+    return this.#held;
+  }
+
+  /** Keeps the right while something takes long. */
+  keep(): Disposable {
+    const { clock, closing } = this.#parts;
+    let timer: Disposable;
+    const again = (): void => {
+      if (closing.aborted) return;
+      this.#renewing = this.#renewed();
+      timer = clock.after(RENEWED_EACH_MS, again);
+    };
+    timer = clock.after(RENEWED_EACH_MS, again);
+    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  /** What was begun may not be what is stored. */
+  forget(): void {
+    this.#held = undefined;
+    this.#renewedAt = -Infinity;
+  }
+
+  /** Others may have it at once. Never rejects: they have it later otherwise. */
+  async release(): Promise<void> {
+    const held = this.#held;
+    this.forget();
+    if (held === undefined || held.episode.closed !== undefined) return;
+    await this.#parts.trajectories.hold(this.#id, this.#parts.holder, 0).catch(() => undefined);
+  }
+
+  steps(episode: StoredAgentEpisode): Promise<readonly StoredStep[]> {
+    return readSteps(this.#parts.trajectories, episode, 0, ALL_STEPS);
+  }
+
+  /** Never rejects: what cannot be renewed now is asked for when it is needed. */
+  async #renewed(): Promise<void> {
+    try {
+      const { fence } = await this.#taken(0);
+      if (this.#held?.hold.fence !== fence) this.forget();
+    } catch {
+      this.#renewedAt = -Infinity;
+    }
+  }
+
+  async #taken(patienceMs: number): Promise<Hold> {
+    const { trajectories, holder, clock, closing } = this.#parts;
+    const deadline = clock.now() + patienceMs;
+    for (;;) {
+      const asked = clock.now();
+      const hold = await trajectories.hold(this.#id, holder, HOLD_MS);
+      if (hold) {
+        this.#renewedAt = asked;
+        return hold;
+      }
+      if (clock.now() >= deadline) throw new HoldLostError(this.#id);
+      await sleep(clock, ASKED_EACH_MS, closing);
+    }
+  }
+
+  async #found(): Promise<StoredAgentEpisode> {
+    const episode = await this.#parts.trajectories.find(this.#id);
+    if (episode === undefined) throw createUnknownEpisodeError(this.#id);
+    return episode;
+  }
+
+  /** The live tier's state, unless that knows less than is stored. */
+  async #loaded(hold: Hold): Promise<HeldEpisode> {
+    const episode = await this.#found();
+    const known = await this.#parts.live.get(this.#id);
+    const isCurrent = known?.state.answered.length === episode.steps && takesSteps(known.state) === (episode.endedBy === undefined);
+    if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: stateOf(episode, await this.steps(episode)) };
+    const touchedAt = episode.touchedAt.getTime();
+    return { episode, hold, state: planEpisode({ ...known.state, touchedAt }, { kind: 'lost' }, episode.limits, touchedAt).state };
+  }
+}

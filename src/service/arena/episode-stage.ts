@@ -1,0 +1,109 @@
+import { describeMisfit } from '../../agents/actions/action-executor.ts';
+import { readAction } from '../../agents/actions/action.ts';
+import { toObservation } from '../../agents/actions/observation-text.ts';
+import type { StepDelta } from '../../agents/arena/step-files.ts';
+import { countSharedSteps, getTree } from '../../agents/arena/shared-steps.ts';
+import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
+import type { Submission } from '../../agents/grading/submission.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { toActed, type Acted } from './episode-course.ts';
+import { EpisodeWorkspace, type PlayableTask, type WorkspaceParts } from './episode-workspace.ts';
+
+export interface StageParts extends WorkspaceParts {
+  readonly clock: Clock;
+  readonly closing: AbortSignal;
+  /** @returns undefined when there is no such task any more. */
+  readonly findTask: (name: string) => Promise<PlayableTask | undefined>;
+}
+
+/** What an episode is played with: undefined deltas when the files of some step were not kept. */
+export interface Restorable {
+  readonly episode: StoredAgentEpisode;
+  readonly deltas: () => Promise<readonly StepDelta[] | undefined>;
+}
+
+/** The files of an episode cannot be had any more, or its task is another one by now. */
+export class UnrestorableError extends InfrastructureError {
+  constructor() {
+    super('episode.unrestorable', 'its workspace is lost, and its files were not kept, or its task has changed');
+  }
+}
+
+/** How often one step is carried out whose workspace is lost under it. */
+const ATTEMPTS = 3;
+const NOTHING_CHANGED: StepDelta = { changed: [], removed: [] };
+const PROCESSES_GONE = 'The workspace was made again from the files of the last step: processes that ran in it are gone.';
+
+/** The workspace of one episode, made again whenever it is lost. What is asked of it is to come one after the other. */
+export class EpisodeStage implements AsyncDisposable {
+  readonly #parts: StageParts;
+  #workspace: EpisodeWorkspace | undefined;
+  /** Whether an agent has toActed in a workspace that this one takes the place of. */
+  #isReplaced = false;
+
+  constructor(parts: StageParts) {
+    this.#parts = parts;
+  }
+
+  /** Carries an action out. @throws UnrestorableError; InfrastructureError. */
+  async act(asked: Restorable, seconds: number, body: unknown): Promise<Acted> {
+    const read = readAction(body, asked.episode.actions);
+    if (read.kind === 'misfit') return toActed(describeMisfit(read.misfit), NOTHING_CHANGED, null, 0, 0);
+    if (read.action.action === 'submit') return toActed(toObservation({ kind: 'submitted' }), NOTHING_CHANGED, null, 0, 0, true);
+    const { clock, closing } = this.#parts;
+    for (let attempt = 1; ; attempt += 1) {
+      const workspace = await this.opened(asked);
+      const notice = this.#isReplaced ? PROCESSES_GONE : null;
+      const began = clock.now();
+      try {
+        const { observation, bytesWritten, delta } = await workspace.perform(read.action, seconds, closing);
+        const elapsed = Math.ceil(clock.now() - began) / 1000;
+        this.#isReplaced = false;
+        return toActed(observation, delta, notice, elapsed, bytesWritten);
+      } catch (error) {
+        await this.leave();
+        if (closing.aborted || attempt === ATTEMPTS || !(error instanceof InfrastructureError)) throw error;
+      }
+    }
+  }
+
+  /** The workspace that there is, or one as the steps have left it. @throws UnrestorableError; InfrastructureError. */
+  async opened({ episode, deltas }: Restorable): Promise<EpisodeWorkspace> {
+    if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
+    await this.leave();
+    const [task, kept] = [await this.task(episode), await deltas()];
+    if (task === undefined || kept === undefined) throw new UnrestorableError();
+    const state = { open: task, deltas: kept, tree: getTree(episode) };
+    const workspace = await EpisodeWorkspace.open(state, this.#parts, this.#parts.closing);
+    if (workspace === undefined) throw new UnrestorableError();
+    this.#workspace = workspace;
+    this.#isReplaced = kept.length > countSharedSteps(episode.origin);
+    return workspace;
+  }
+
+  /** Ends everything that runs in the workspace, and leaves it. @throws UnrestorableError; InfrastructureError. */
+  async submission(asked: Restorable): Promise<{ readonly task: PlayableTask; readonly submission: Submission }> {
+    const task = await this.task(asked.episode);
+    if (task === undefined) throw new UnrestorableError();
+    const submission = await (await this.opened(asked)).submission(this.#parts.closing);
+    await this.leave();
+    return { task, submission };
+  }
+
+  async leave(): Promise<void> {
+    const workspace = this.#workspace;
+    this.#workspace = undefined;
+    await workspace?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.leave();
+  }
+
+  /** The task as it was when the episode began; undefined when it is another one by now. */
+  async task({ task, taskDigest }: StoredAgentEpisode): Promise<PlayableTask | undefined> {
+    const found = await this.#parts.findTask(task);
+    return found?.task.digest === taskDigest ? found : undefined;
+  }
+}
