@@ -3,7 +3,7 @@ import { listLaidFiles } from '../../agents/grading/lay-workdir.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
-import type { PlayableTask } from './episode-workspace.ts';
+import type { PlayableTask } from './playable-task.ts';
 
 /** Of all tasks whose files are kept in memory. */
 const MOST_BYTES = 256 * 2 ** 20;

@@ -19,7 +19,7 @@ import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.t
 import { BroughtFiles } from './brought-files.ts';
 import { EpisodeHistory } from './episode-history.ts';
 import { EpisodeListeners } from './episode-listeners.ts';
-import type { PlayableTask } from './episode-workspace.ts';
+import type { PlayableTask } from './playable-task.ts';
 import { findForkOrigin } from './fork-origin.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
 

@@ -8,7 +8,8 @@ import type { Submission } from '../../agents/grading/submission.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { toActed, type Acted } from './episode-course.ts';
-import { EpisodeWorkspace, type PlayableTask, type WorkspaceParts } from './episode-workspace.ts';
+import { EpisodeWorkspace, type WorkspaceParts } from './episode-workspace.ts';
+import type { PlayableTask } from './playable-task.ts';
 
 export interface StageParts extends WorkspaceParts {
   readonly clock: Clock;

@@ -6,10 +6,9 @@ import { keepDelta, restoreEntries, type FileContents, type StepDelta } from '..
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { exportSubmission } from '../../agents/grading/export-submission.ts';
 import { describeGradingPlace } from '../../agents/grading/grading-place.ts';
-import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
-import type { Task, TaskStep } from '../../agents/tasks/task.ts';
+import type { TaskStep } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import {
   readChanges,
@@ -20,11 +19,7 @@ import {
 } from '../../agents/workspace/workspace-snapshots.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { BroughtFiles } from './brought-files.ts';
-
-export interface PlayableTask {
-  readonly task: Task;
-  readonly content: TaskContent;
-}
+import type { PlayableTask } from './playable-task.ts';
 
 export interface WorkspaceParts {
   /** In which a task is played. */

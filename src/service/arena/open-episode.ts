@@ -11,7 +11,7 @@ import { listDeltas } from './episode-course.ts';
 import { createEpisodeOverError, StepNumberError } from './episode-errors.ts';
 import { EpisodeHolding, type HeldEpisode, type HoldingParts } from './episode-holding.ts';
 import { EpisodeStage, UnrestorableError, type Restorable, type StageParts } from './episode-stage.ts';
-import type { PlayableTask } from './episode-workspace.ts';
+import type { PlayableTask } from './playable-task.ts';
 
 export interface OpenEpisodeParts extends HoldingParts, StageParts {
   readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
