@@ -1,5 +1,5 @@
 import type { EvaluationRequest } from '../src/orchestrator/evaluate.ts';
-import { episodePlanner } from '../src/orchestrator/suite/suite-definition.ts';
+import { createEpisodePlanner } from '../src/orchestrator/suite/suite-definition.ts';
 import type { PlannedEpisode } from '../src/runner/playlist.ts';
 import type { Sandbox } from '../src/pool/ports/sandbox.ts';
 import { MAX_RANGE_EPISODES } from '../src/runner/frames.ts';
@@ -50,7 +50,7 @@ export async function playBare(sandboxes: RealSandboxes, request: EvaluationRequ
     Array.from({ length: sandboxes.count }, () => sandboxes.pool.acquire({ kind: 'data', principal: 'bench' }, signal)),
   );
   const runners = leases.map(({ sandbox }) => new BareRunner(sandbox));
-  const plan = episodePlanner(request.suite);
+  const plan = createEpisodePlanner(request.suite);
   try {
     const start = performance.now();
     const secondsSince = (): number => (performance.now() - start) / 1000;

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../src/kernel/clock.ts';
 import { parseDigest } from '../src/kernel/ids.ts';
 import { CheckpointStore } from '../src/policy-distribution/store/checkpoint-store.ts';
 import { encodeDelta, type DeltaSide } from '../src/policy-distribution/delta/delta-encoder.ts';
-import { layoutOf } from '../src/policy-distribution/delta/delta-layout.ts';
+import { readLayout } from '../src/policy-distribution/delta/delta-layout.ts';
 import { DeltaFile, readIndex } from '../src/policy-distribution/store/delta-reader.ts';
 import type { Stretches } from '../src/policy-distribution/delta/delta-block.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check, Table } from './benchmark.ts';
@@ -175,7 +175,7 @@ async function deltaOf(files: CheckpointFiles, base: string, { what, words, shar
 
 async function inMemory(path: string): Promise<DeltaSide> {
   const bytes = await readFile(path);
-  const layout = await layoutOf(path, bytes.length, async (position, length) => bytes.subarray(position, position + length));
+  const layout = await readLayout(path, bytes.length, async (position, length) => bytes.subarray(position, position + length));
   return { digest: parseDigest(`sha256:${await hashOf(path)}`), layout, bytes: stretchesOf(bytes) };
 }
 

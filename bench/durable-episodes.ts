@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { openSqliteStore } from '../src/adapters/store/sqlite/open-sqlite-store.ts';
-import { episodesFrom, type Leg, type StoredEpisode } from '../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom, type Leg, type StoredEpisode } from '../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../src/evaluation-store/stored-journal.ts';
@@ -169,7 +169,7 @@ async function storeAlone(store: EvaluationStore, episodes: number): Promise<Cel
   const appendedCpu = (threadMicros() - cpu) / episodes;
   const readStart = performance.now();
   let read = 0;
-  for await (const { index } of episodesFrom(store.episodes, owned.evaluation, 0, 0)) {
+  for await (const { index } of readEpisodesFrom(store.episodes, owned.evaluation, 0, 0)) {
     if (index !== read) throw new Error(`episode ${read} is missing`);
     read += 1;
   }

@@ -1,6 +1,6 @@
 import { GCProfiler } from 'node:v8';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
-import { blockSize, type PlayDeclaration } from '../src/orchestrator/suite/play.ts';
+import { getBlockSize, type PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import { InMemorySandboxes } from './in-memory-sandboxes.ts';
 import { ownMemory } from './memory-of.ts';
 import { scriptedCost } from './scripted-cost.ts';
@@ -88,7 +88,7 @@ export const episodeCost: Benchmark = {
           columns: ['', 'a block', 'a range', 'µs'],
           rows: costs.forms.map(({ play = FORMS[0].play, episodesPerRange, microseconds }) => [
             play.mode,
-            blockSize(play),
+            getBlockSize(play),
             episodesPerRange.toFixed(0),
             showSpread(microseconds, 1),
           ]),
@@ -184,7 +184,7 @@ class Subject implements AsyncDisposable {
 
   static async open(setting: Setting): Promise<Subject> {
     const { sandboxes: count, seconds, play } = setting;
-    const runners = scriptedRunners(seconds, play ? blockSize(play) : 1);
+    const runners = scriptedRunners(seconds, play ? getBlockSize(play) : 1);
     const sandboxes = await InMemorySandboxes.warm(count, runners.program);
     await sandboxes.evaluate(Math.max(5_000, 4 * count), undefined, play);
     return new Subject(setting, runners, sandboxes);
@@ -200,7 +200,7 @@ class Subject implements AsyncDisposable {
       episodes: 2 * leastOutcomes,
       episodesPerRange: Math.round(episodesPerRange),
       secondsPerEpisode: seconds,
-      blockSize: play ? blockSize(play) : 1,
+      blockSize: play ? getBlockSize(play) : 1,
     });
     if (isCounted) this.#played.push({ ...played, scripted, episodesPerRange });
   }

@@ -9,7 +9,7 @@ import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.t
 import { evaluate } from '../src/orchestrator/evaluate.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import { RunnerPlayers } from '../src/orchestrator/run/runner-players.ts';
-import { defineSuite, inlineSuite, parseSuite, replacePlay } from '../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite, replacePlay } from '../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
@@ -55,7 +55,7 @@ export class InMemorySandboxes implements AsyncDisposable {
   /** @param onProgress among other times called when the last episode has been recorded, before the summary is drawn up. */
   async evaluate(episodes: number, onProgress?: () => void, play: PlayDeclaration = { mode: 'single' }): Promise<Summary> {
     const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
-    const suite = replacePlay(defineSuite(parseSuite(inlineSuite(written)), undefined), play);
+    const suite = replacePlay(defineSuite(parseSuite(createInlineLayer(written)), undefined), play);
     const checkpoint = { digest: digestBytes('paper'), kind: 'file', files: [], labels: {} } as const;
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.#context, request, onProgress ? { onProgress } : {});

@@ -12,7 +12,7 @@ import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.ts';
 import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
 import { RunnerPlayers, type RunnerPlayersOptions } from '../src/orchestrator/run/runner-players.ts';
-import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite } from '../src/orchestrator/suite/suite-definition.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
@@ -172,7 +172,7 @@ export class RealSandboxes implements AsyncDisposable {
       play: workload.play ?? 'single',
       stop: { rule: 'fixed', episodes },
     };
-    const parsed = parseSuite(inlineSuite(written));
+    const parsed = parseSuite(createInlineLayer(written));
     const checkpointUri = workload.checkpoint ?? LATE_CHECKPOINT;
     const checkpoint = await this.#store.add(filesystemSource, checkpointUri, signal);
     const rest = { checkpoint, checkpointUri };

@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts';
 import { ConfigReader, type ConfigSources } from '../config/load-config.ts';
-import { configSchemaOf } from '../config/schema.ts';
+import { createConfigSchema } from '../config/schema.ts';
 import { PROVIDERS } from './sandboxes/providers.ts';
 
 /** The configuration's schema with the settings of all providers. Part of the composition root. */
-export const configSchema = configSchemaOf(PROVIDERS);
+export const configSchema = createConfigSchema(PROVIDERS);
 
 const reader = new ConfigReader(configSchema);
 

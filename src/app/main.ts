@@ -19,7 +19,7 @@ import { systemClock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { isUri } from './checkpoints/own-checkpoints.ts';
 import { readRecordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
-import { playsAgents } from '../orchestrator/suite/agent-tasks.ts';
+import { isPlayedByAgents } from '../orchestrator/suite/agent-tasks.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
@@ -27,7 +27,7 @@ import type { Tuning } from '../orchestrator/tuning/tuning.ts';
 import type { Checkpoint, CheckpointLabels } from '../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Slots, type HeldShare } from '../service/playing/slots.ts';
-import { agentUri, type SuiteInput } from './suites/suite-input.ts';
+import { toAgentUri, type SuiteInput } from './suites/suite-input.ts';
 import {
   assertComparison,
   assertEvaluation,
@@ -170,7 +170,7 @@ export class Muster implements AsyncDisposable {
     assertTuning(input, options);
     const signal = this.#runtime.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
-    if (playsAgents(suite))
+    if (isPlayedByAgents(suite))
       throw new InputError(
         'suite.tasks',
         `suite ${suite.name} has tasks for agents, which are played in one way only; expected environments for policies`,
@@ -198,7 +198,8 @@ export class Muster implements AsyncDisposable {
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
-    if (playsAgents(suite) && isUri(agentUri(path))) return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
+    if (isPlayedByAgents(suite) && isUri(toAgentUri(path)))
+      return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await readRecordedBaseline(recorded, suite)) };
     if (!isUri(path)) await assertOneResult(path);
@@ -207,7 +208,7 @@ export class Muster implements AsyncDisposable {
 
   /** An agent, where the suite has tasks for agents: some of those need no file. */
   #addCheckpoint(suite: SuiteDefinition, written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    return this.#runtime.addCheckpoint(playsAgents(suite) ? agentUri(written) : written, signal, labels);
+    return this.#runtime.addCheckpoint(isPlayedByAgents(suite) ? toAgentUri(written) : written, signal, labels);
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */

@@ -16,7 +16,7 @@ import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../pool/ports/template.ts';
 import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
-import { pluginOf } from './sandboxes/providers.ts';
+import { getPlugin } from './sandboxes/providers.ts';
 import { RunnerSession } from '../runner/session.ts';
 
 /** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */
@@ -156,7 +156,7 @@ export class Pools implements AsyncDisposable {
 
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
-    const made = await pluginOf(settings).template(name, { ...settings, policy }, { projectDirectory: PACKAGE_ROOT, signal });
+    const made = await getPlugin(settings).template(name, { ...settings, policy }, { projectDirectory: PACKAGE_ROOT, signal });
     const pool = createPool({
       provider: await this.#provider(settings.provider),
       template: made,
@@ -183,7 +183,7 @@ export class Pools implements AsyncDisposable {
 
   #allowance(template: string): Allowance {
     const settings = this.settings(template);
-    return pluginOf(settings).allowance(settings);
+    return getPlugin(settings).allowance(settings);
   }
 
   #poolConfig(template: string): PoolConfig {
@@ -198,7 +198,7 @@ export class Pools implements AsyncDisposable {
     let opening = this.#providers.get(name);
     if (!opening) {
       const templates = Object.values(this.#config.templates).filter(({ provider }) => provider === name);
-      opening = pluginOf({ provider: name }).open(this.#host(), templates);
+      opening = getPlugin({ provider: name }).open(this.#host(), templates);
       opening.catch(() => this.#providers.delete(name));
       this.#providers.set(name, opening);
     }

@@ -6,7 +6,7 @@ import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { classifyEarlier, type EvaluationFacts } from '../orchestrator/results/earlier-evaluation.ts';
-import { resultDocument, type ResultDocument } from '../orchestrator/results/result-document.ts';
+import { toResultDocument, type ResultDocument } from '../orchestrator/results/result-document.ts';
 import { openRecordedJournal } from '../orchestrator/results/recorded-journal.ts';
 import { AllFailedError, RunFailedError } from '../orchestrator/run/run-failed-error.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
@@ -90,5 +90,5 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
   const kept: KeptSummary[] = [];
   for (const path of paths) kept.push(...(await suggestNearest(path, () => readSummaries(path))));
-  return resultDocument(kept);
+  return toResultDocument(kept);
 }

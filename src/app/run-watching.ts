@@ -5,7 +5,7 @@ import { parseObjectPlace } from '../adapters/checkpoints/objects/object-store.t
 import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
 import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
-import { bucketStores } from './checkpoints/bucket-stores.ts';
+import { createBucketStores } from './checkpoints/bucket-stores.ts';
 import type { Config } from '../config/config.ts';
 import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -14,7 +14,7 @@ import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { LoadedSuite, Muster } from './main.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
 import type { StopOverride } from '../orchestrator/suite/suite-definition.ts';
-import { checkpointUri, EVERYWHERE, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
+import { toCheckpointUri, EVERYWHERE, isUri, createSourceForOwner } from './checkpoints/own-checkpoints.ts';
 import { createSignedHeaders } from '../service/upkeep/webhook-deliverer.ts';
 import { RunWatch } from '../service/watching/run-watch.ts';
 import type { WatchEvent } from '../service/watching/watch-event.ts';
@@ -60,7 +60,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
     RunWatch.run(
       { uri, marker, stale, everyMs: everySeconds * 1000, once },
       {
-        source: sourceForOwner(config, systemClock),
+        source: createSourceForOwner(config, systemClock),
         maxFiles: config.checkpoints.maxFiles,
         memory: recordFile(recordPath(config, uri, suite), systemClock),
         clock: systemClock,
@@ -94,7 +94,7 @@ async function attemptHook(hooks: RunWatchHooks, work: () => Promise<void>): Pro
 }
 
 function watchable(run: string): string {
-  const uri = checkpointUri(run);
+  const uri = toCheckpointUri(run);
   if (!isUri(uri) || /^(gs|s3):/i.test(uri)) return uri;
   throw new InputError('watch.uri', `watch: ${run} cannot be watched; expected a directory, gs://bucket/prefix or s3://bucket/prefix`);
 }
@@ -130,8 +130,8 @@ function webhookError(url: string, why: string): InfrastructureError {
 async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; score: Score }, signal: AbortSignal): Promise<void> {
   const { name, digest } = of.suite.definition;
   const text = `${JSON.stringify({ schema: 'muster.best/1', suite: { name, digest }, ...of.score }, undefined, 2)}\n`;
-  const uri = checkpointUri(to);
+  const uri = toCheckpointUri(to);
   if (!isUri(uri)) return replaceFile(uri, text);
-  const { gcs, s3 } = bucketStores(config.sources);
+  const { gcs, s3 } = createBucketStores(config.sources);
   await (uri.startsWith('gs:') ? gcs : s3).put(parseObjectPlace(uri), text, signal);
 }

@@ -5,7 +5,7 @@ import { openCheckpoints } from './checkpoints/checkpoint-access.ts';
 import type { Config } from '../config/config.ts';
 import { NOTHING_SERVED, type Served } from '../adapters/delivery/origin-server.ts';
 import { openOrigin, type OpenOrigin } from './checkpoints/content-origin.ts';
-import { contentToShare, type Played } from './checkpoints/content-to-share.ts';
+import { listContentToShare, type Played } from './checkpoints/content-to-share.ts';
 import { FiguresThread } from './threads/figures-thread.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
@@ -13,23 +13,23 @@ import type { Log } from '../kernel/log.ts';
 import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
 import { AgentPlayers } from '../orchestrator/run/agent-players.ts';
 import { RunnerPlayers } from '../orchestrator/run/runner-players.ts';
-import { playsAgents } from '../orchestrator/suite/agent-tasks.ts';
+import { isPlayedByAgents } from '../orchestrator/suite/agent-tasks.ts';
 import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
-import { checkpointUri, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
+import { toCheckpointUri, isUri, createSourceForOwner } from './checkpoints/own-checkpoints.ts';
 import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, type CheckpointLabels, mayBringCode } from '../policy-distribution/checkpoint.ts';
 import { addPinned, parsePinnedUri } from '../policy-distribution/store/pinned-uri.ts';
 import type { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
-import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
+import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import { AgentEpisodes } from './grading/agent-episodes.ts';
 import { GradingPools } from './grading/grading-pools.ts';
 import { Pools } from './pools.ts';
-import { pluginOf } from './sandboxes/providers.ts';
+import { getPlugin } from './sandboxes/providers.ts';
 import { openStateDirectory } from '../adapters/files/state-directory.ts';
 import { blameFiles, readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
-import { templateDelivery } from './checkpoints/template-delivery.ts';
+import { planTemplateDelivery } from './checkpoints/template-delivery.ts';
 
 /** `server` is for many callers, who are promised that what was brought outlives a power cut. */
 type Use = 'server' | 'own';
@@ -104,10 +104,11 @@ export class Runtime implements AsyncDisposable {
 
   /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
   async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    this.#ownSource ??= sourceForOwner(this.config, systemClock);
+    this.#ownSource ??= createSourceForOwner(this.config, systemClock);
     const { uri, expected } = parsePinnedUri(written);
     const source = this.#ownSource;
-    const add = (): Promise<StoredCheckpoint> => addPinned(this.checkpoints, source, { uri: checkpointUri(uri), expected }, signal, labels);
+    const add = (): Promise<StoredCheckpoint> =>
+      addPinned(this.checkpoints, source, { uri: toCheckpointUri(uri), expected }, signal, labels);
     return isUri(uri) ? add() : suggestNearest(uri, add);
   }
 
@@ -148,8 +149,8 @@ export class Runtime implements AsyncDisposable {
    */
   policyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
     const settings = this.pools.settings(template);
-    const place = policyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
-    if (place === 'apart') assertPlaysApart(template, { provider: pluginOf(settings), command: settings.command });
+    const place = choosePolicyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
+    if (place === 'apart') assertPlaysApart(template, { provider: getPlugin(settings), command: settings.command });
     return place;
   }
 
@@ -157,13 +158,13 @@ export class Runtime implements AsyncDisposable {
    * All that playing needs; `players` are the caller's to dispose of.
    *
    * @param principal that it is played for.
-   * @throws InputError as `policyPlace` does.
+   * @throws InputError as `choosePolicyPlace` does.
    */
   async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
     const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
-    const players = playsAgents(played.suite)
+    const players = isPlayedByAgents(played.suite)
       ? new AgentPlayers(await AgentEpisodes.open(played, this.#gradingPools()), systemClock)
       : await this.#runnerPlayers(played, config, principal, signal);
     return {
@@ -183,9 +184,9 @@ export class Runtime implements AsyncDisposable {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
     const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
-    const delivery = templateDelivery(template, settings, pluginOf(settings), this.#config);
+    const delivery = planTemplateDelivery(template, settings, getPlugin(settings), this.#config);
     const { episodesPerSandbox } = this.#config.pool;
-    const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
+    const content = listContentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
     return new RunnerPlayers({
       principal,
       sharing: await this.pools.share(pool, content, principal, signal),

@@ -1,14 +1,14 @@
 import { CommanderError } from 'commander';
-import { errorReport } from './terminal/error-report.ts';
-import { EXIT_CODES, exitCodeOf } from './terminal/exit-code.ts';
+import { formatErrorReport } from './terminal/error-report.ts';
+import { EXIT_CODES, getExitCode } from './terminal/exit-code.ts';
 import { Interrupted } from './terminal/interruption.ts';
 import { endOnClosedOutput, print } from './terminal/output.ts';
-import { musterProgram } from './program.ts';
+import { createMusterProgram } from './program.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
 endOnClosedOutput(process);
 try {
-  await musterProgram().parseAsync();
+  await createMusterProgram().parseAsync();
 } catch (error) {
   process.exitCode = await report(error);
 }
@@ -17,6 +17,6 @@ async function report(error: unknown): Promise<number> {
   // Commander has printed its own message by now; help and version end with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
   if (error instanceof Interrupted) return EXIT_CODES.interrupted;
-  await print(process.stderr, errorReport(error));
-  return exitCodeOf(error);
+  await print(process.stderr, formatErrorReport(error));
+  return getExitCode(error);
 }

@@ -1,45 +1,45 @@
 import { Command } from 'commander';
 import { openBatch } from '../app/client/batch-input.ts';
 import { openCheckpoints } from '../app/checkpoints/checkpoint-access.ts';
-import { inspectionOf } from '../app/checkpoints/checkpoint-inspection.ts';
+import { inspectWritten } from '../app/checkpoints/checkpoint-inspection.ts';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
-import { doctorChecks } from '../app/doctor/doctor-checks.ts';
+import { createDoctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
 import { hardenTask } from '../app/grading/task-hardening.ts';
 import { InputError } from '../kernel/errors.ts';
-import { createTask, listTasks, showTask, taskDirectories } from '../app/tasks/task-catalogue.ts';
+import { createTask, listTasks, showTask, listTaskDirectories } from '../app/tasks/task-catalogue.ts';
 import { importTasks } from '../app/tasks/task-import.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
 import type { RunningServer } from '../app/server/serve.ts';
 import { watchRun } from '../app/run-watching.ts';
-import { checkpointsCommand } from './commands/checkpoints-command.ts';
+import { createCheckpointsCommand } from './commands/checkpoints-command.ts';
 import { compareCommand } from './commands/compare-command.ts';
-import { doctorCommand } from './commands/doctor-command.ts';
-import { evalCommand } from './commands/eval-command.ts';
+import { createDoctorCommand } from './commands/doctor-command.ts';
+import { createEvalCommand } from './commands/eval-command.ts';
 import { grantCommand } from './commands/grant-command.ts';
 import { planCommand } from './commands/plan-command.ts';
 import { reportCommand } from './commands/report-command.ts';
-import { clientFor, suiteToSend } from '../app/client/server-client.ts';
-import { cancelCommand, listCommand, poolCommand } from './commands/server-commands.ts';
+import { createClient, readSuiteToSend } from '../app/client/server-client.ts';
+import { cancelCommand, listCommand, createPoolCommand } from './commands/server-commands.ts';
 import { setUpPython } from '../app/python-setup.ts';
 import { serveCommand, type ServeFlags } from './commands/serve-command.ts';
-import { setupCommand } from './commands/setup-command.ts';
+import { createSetupCommand } from './commands/setup-command.ts';
 import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
-import { evaluatorOf } from './commands/suite-evaluator.ts';
-import { tuneCommand } from './commands/tune-command.ts';
-import { episodeCommand } from './commands/tasks/episode-command.ts';
+import { openEvaluator } from './commands/suite-evaluator.ts';
+import { createTuneCommand } from './commands/tune-command.ts';
+import { createEpisodeCommand } from './commands/tasks/episode-command.ts';
 import type { CheckTasks } from './commands/tasks/task-check-command.ts';
-import { taskCommand } from './commands/tasks/task-command.ts';
+import { createTaskCommand } from './commands/tasks/task-command.ts';
 import type { HardenTask } from './commands/tasks/task-harden-command.ts';
 import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
-import { tokenCommand } from './commands/token-command.ts';
+import { createTokenCommand } from './commands/token-command.ts';
 
 /** The `muster` command with all that it can do, ready to parse. */
-export function musterProgram(): Command {
+export function createMusterProgram(): Command {
   const program = new Command('muster')
     .version(PACKAGE_VERSION, '-V, --version')
     .description('Evaluates reinforcement-learning checkpoints on hundreds of isolated sandboxes.')
@@ -54,31 +54,31 @@ export function musterProgram(): Command {
 
 function commands(): readonly Command[] {
   return [
-    evalCommand(async (request) => evaluatorOf(await openMuster(request), request)),
+    createEvalCommand(async (request) => openEvaluator(await openMuster(request), request)),
     compareCommand(openMuster),
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
-    tuneCommand(openMuster),
+    createTuneCommand(openMuster),
     serveCommand(openServer),
-    submitCommand({ connect: clientFor, suiteToSend, openBatch }),
-    watchCommand(clientFor, async (request, hooks) => {
+    submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch }),
+    watchCommand(createClient, async (request, hooks) => {
       const config = configuration(request.config, request.sandboxes);
       await using muster = await Muster.open(config);
       return await watchRun(muster, config, request, hooks);
     }),
-    listCommand(clientFor),
-    cancelCommand(clientFor),
-    poolCommand(clientFor),
-    setupCommand(setUpPython),
-    doctorCommand((file) => doctorChecks(configuration(file))),
-    checkpointsCommand(
-      (checkpoint, { config, digest }, signal) => inspectionOf(checkpoint, configuration(config), digest, signal),
+    listCommand(createClient),
+    cancelCommand(createClient),
+    createPoolCommand(createClient),
+    createSetupCommand(setUpPython),
+    createDoctorCommand((file) => createDoctorChecks(configuration(file))),
+    createCheckpointsCommand(
+      (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, configuration(config), digest, signal),
       (file) => openCheckpoints(configuration(file)),
     ),
-    tokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
-    grantCommand(clientFor),
-    episodeCommand(clientFor),
-    taskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
+    createTokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
+    grantCommand(createClient),
+    createEpisodeCommand(createClient),
+    createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
@@ -95,7 +95,7 @@ const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) =>
 const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
   await using grader = new TaskGrader(configuration(config));
   const refused: string[] = [];
-  for (const path of await taskDirectories(tasks)) {
+  for (const path of await listTaskDirectories(tasks)) {
     const taken: TakenVerdict[][] = [];
     const report = (trial: string, verdict: TakenVerdict, at: number): void => {
       (taken[at] ??= []).push(verdict);

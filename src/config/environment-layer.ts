@@ -16,7 +16,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * One layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets
  * `pool.creationConcurrency`. Values are read as YAML, so numbers and lists are possible, unless the setting takes text only.
  */
-export function environmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
+export function readEnvironmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
   return variablesForSettings(environment)
     .map((name) => ({ name, text: environment[name], path: settingPath(name.slice(PREFIX.length), known) }))
     .filter(({ path }) => known.knows(path))
@@ -27,7 +27,7 @@ export function environmentLayers(environment: Environment, known: KnownSettings
 }
 
 /** A line for each variable that begins with `MUSTER_` and sets nothing, with the name that was probably meant. */
-export function unknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
+export function findUnknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
   return variablesForSettings(environment)
     .filter((name) => !known.knows(settingPath(name.slice(PREFIX.length), known)))
     .map((name) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { InputError, getMessage } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
-import { environmentLayers, unknownVariables } from './environment-layer.ts';
+import { readEnvironmentLayers, findUnknownVariables } from './environment-layer.ts';
 import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
 import { isMapping, nestValue, mergeDeep, getValueAt, type SettingPath } from '../kernel/documents/path.ts';
@@ -44,11 +44,11 @@ export class ConfigReader {
     const layers = [
       defaults,
       ...(sources.file === undefined ? [] : [fileLayer(sources.file, sources.file)]),
-      ...environmentLayers(sources.environment, this.#known),
+      ...readEnvironmentLayers(sources.environment, this.#known),
       ...(sources.flags ?? []).map(flagLayer),
     ];
     const problems = layers.flatMap((layer) => this.#linesOfLayer(layer));
-    assertNone([...problems, ...unknownVariables(sources.environment, this.#known)]);
+    assertNone([...problems, ...findUnknownVariables(sources.environment, this.#known)]);
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
     const config = resolveConfig(this.#validate(merged, layers), machine);

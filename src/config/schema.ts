@@ -143,7 +143,7 @@ const evaluationSchema = z
   .describe('how episodes are dispatched; none of it changes a result');
 
 /** The schema of the whole configuration, with the settings of these providers. */
-export function configSchemaOf(providers: readonly ProviderSettings[]) {
+export function createConfigSchema(providers: readonly ProviderSettings[]) {
   return z
     .strictObject({
       stateDir: z
@@ -178,7 +178,7 @@ export function configSchemaOf(providers: readonly ProviderSettings[]) {
     .describe('Muster configuration');
 }
 
-export type ConfigSchema = ReturnType<typeof configSchemaOf>;
+export type ConfigSchema = ReturnType<typeof createConfigSchema>;
 
 /** As written, before "auto" is worked out. */
 export type WrittenConfig = z.infer<ConfigSchema>;

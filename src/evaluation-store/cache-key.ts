@@ -16,12 +16,12 @@ export interface CacheKeyParts {
 export type CacheKey = Digest;
 
 /** @param principal who asks: what came out of a sandbox with code in it is found by the same principal alone. */
-export function cacheKey({ checkpoint, suite, template, draw, runs }: CacheKeyParts, principal: string): CacheKey {
-  return digestBytes(formatCanonicalJson({ checkpoint, suite, template, draw, partition: partitionOf(runs, principal) }));
+export function buildCacheKey({ checkpoint, suite, template, draw, runs }: CacheKeyParts, principal: string): CacheKey {
+  return digestBytes(formatCanonicalJson({ checkpoint, suite, template, draw, partition: choosePartition(runs, principal) }));
 }
 
 /** Whose results stand in for one another. Results of before there were partitions are in none. */
-export function partitionOf(runs: CacheKeyParts['runs'], principal: string): object {
+export function choosePartition(runs: CacheKeyParts['runs'], principal: string): object {
   switch (runs) {
     case 'data':
       return { of: 'all' };

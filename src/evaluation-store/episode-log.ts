@@ -45,7 +45,12 @@ export interface EpisodeLog {
 const PAGE = 2048;
 
 /** All from an index on, by index: the next page is read when the last one has been taken. */
-export async function* episodesFrom(log: EpisodeLog, evaluation: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
+export async function* readEpisodesFrom(
+  log: EpisodeLog,
+  evaluation: EvaluationId,
+  arm: number,
+  from: number,
+): AsyncIterable<StoredEpisode> {
   let next = from;
   while (true) {
     const page = await log.page(evaluation, arm, next, PAGE);

@@ -23,12 +23,12 @@ export interface Position {
 
 const POSITION = /^(\d{1,16})\.(.+)$/s;
 
-export function cursorAt({ milliseconds, id }: Position): string {
+export function formatCursor({ milliseconds, id }: Position): string {
   return Buffer.from(`${milliseconds}.${id}`).toString('base64url');
 }
 
-/** @throws InputError `cursor.invalid` when it is none that `cursorAt` made. */
-export function positionOf(cursor: string): Position {
+/** @throws InputError `cursor.invalid` when it is none that `formatCursor` made. */
+export function parseCursor(cursor: string): Position {
   const [, milliseconds, id] = POSITION.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (milliseconds === undefined || id === undefined)
     throw new InputError('cursor.invalid', `after: "${cursor}" is no cursor; give the one that came with the page before, or none`);
@@ -36,8 +36,8 @@ export function positionOf(cursor: string): Position {
 }
 
 /** A page of a list of which one item more than its limit was looked up. */
-export function pageOf<Item>(items: readonly Item[], limit: number, positionOfItem: (item: Item) => Position): Page<Item> {
+export function cutPage<Item>(items: readonly Item[], limit: number, positionOfItem: (item: Item) => Position): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
-  return { items: shown, next: items.length > limit && last !== undefined ? cursorAt(positionOfItem(last)) : undefined };
+  return { items: shown, next: items.length > limit && last !== undefined ? formatCursor(positionOfItem(last)) : undefined };
 }

@@ -4,17 +4,17 @@ import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Comparison, type Baseline } from './comparison.ts';
-import { bestVerdict, type ComparisonSummary } from './results/comparison-summary.ts';
+import { findBestVerdict, type ComparisonSummary } from './results/comparison-summary.ts';
 import type { EpisodeSink } from './arm/episode-record.ts';
 import { EpisodeRun, type RunOptions, type RunResult } from './run/episode-run.ts';
 import { assertPriced } from './evaluate.ts';
-import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
+import { getWindow, type EvaluateContext } from './run/evaluate-context.ts';
 import { runWarnings } from './facts/run-facts.ts';
-import { allFailedText, failureWarnings, isAllFailed, type FailedEpisodes } from './results/all-failed.ts';
+import { describeAllFailed, warnOfFailures, isAllFailed, type FailedEpisodes } from './results/all-failed.ts';
 import { nameCheckpoint } from './run/refused-checkpoint-error.ts';
 import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
 import type { SuiteDefinition } from './suite/suite-definition.ts';
-import { checkpointFacts } from './results/summarise.ts';
+import { toCheckpointFacts } from './results/summarise.ts';
 import type { CheckpointFacts } from './results/summary.ts';
 
 export interface NamedCheckpoint {
@@ -60,7 +60,7 @@ export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
 export class ComparisonAllFailedError extends AllFailedError<ComparisonSummary> {}
 
 /** What there is of an answer in an error of `compare`. */
-export function partialComparisonOf(error: unknown): ComparisonSummary | undefined {
+export function getPartialComparison(error: unknown): ComparisonSummary | undefined {
   return error instanceof ComparisonFailedError || error instanceof ComparisonAllFailedError ? error.partial : undefined;
 }
 
@@ -87,7 +87,7 @@ export async function compare(
     confidence: terms.confidence ?? suite.stop.confidence,
     margin: terms.margin ?? 0,
     budgetEpisodes,
-    config: { ...context.config, window: windowOf(context, suite) },
+    config: { ...context.config, window: getWindow(context, suite) },
     sink: options.episodes,
     journal: options.journal,
     maxSandboxes: context.maxSandboxes,
@@ -103,7 +103,7 @@ export async function compare(
   const summary = summariseComparison(request, budgetEpisodes, official, { ...result, ending });
   if (failure) throw new ComparisonFailedError(summary, failure);
   const part = parts[failing];
-  if (part) throw new ComparisonAllFailedError('comparison', allFailedText(part, comparison.errorsOf(failing), part.whose), summary);
+  if (part) throw new ComparisonAllFailedError('comparison', describeAllFailed(part, comparison.errorsOf(failing), part.whose), summary);
   return summary;
 }
 
@@ -143,21 +143,21 @@ function summariseComparison(
       budgetEpisodes,
       ...official,
     },
-    verdict: bestVerdict(official.candidates.map(({ verdict }) => verdict)),
+    verdict: findBestVerdict(official.candidates.map(({ verdict }) => verdict)),
     ended: ending,
     partial: ending !== 'verdicts' && ending !== 'episodes',
     warnings: [
-      ...partsOf(request, official).flatMap((part) => failureWarnings(suite, part, part.whose)),
+      ...partsOf(request, official).flatMap((part) => warnOfFailures(suite, part, part.whose)),
       ...runWarnings(ending, facts, suite),
     ],
     baseline: { ...baselineFacts(baseline, baselineUri), recorded: baseline.kind === 'recorded' },
-    candidates: candidates.map(({ checkpoint, uri }) => checkpointFacts(checkpoint, uri)),
+    candidates: candidates.map(({ checkpoint, uri }) => toCheckpointFacts(checkpoint, uri)),
     run: facts,
   };
 }
 
 function baselineFacts(baseline: Baseline, uri: string): CheckpointFacts {
-  return baseline.kind === 'played' ? checkpointFacts(baseline.checkpoint, uri) : { uri, files: 0, bytes: 0 };
+  return baseline.kind === 'played' ? toCheckpointFacts(baseline.checkpoint, uri) : { uri, files: 0, bytes: 0 };
 }
 
 function digestOf(baseline: Baseline): StoredCheckpoint['digest'] {

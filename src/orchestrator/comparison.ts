@@ -13,8 +13,8 @@ import type { EpisodeSink } from './arm/episode-record.ts';
 import type { Goal } from './arm/goal.ts';
 import type { RecordedBaseline } from './results/recorded-baseline.ts';
 import type { Study, StudyEnd } from './arm/study.ts';
-import { blockSize } from './suite/play.ts';
-import { episodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
+import { getBlockSize } from './suite/play.ts';
+import { createEpisodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
 
 /** The baseline plays along, or was played before. */
 export type Baseline =
@@ -72,11 +72,11 @@ export class Comparison implements Study<RunningComparison> {
       margin: options.margin,
       budgetEpisodes: options.budgetEpisodes,
       ...(baseline.kind === 'recorded' ? { baselineEpisodes: baseline.outcomes.length } : {}),
-      windowSize: Math.max(config.window, RECORDED_AHEAD) + blockSize(suite.play),
+      windowSize: Math.max(config.window, RECORDED_AHEAD) + getBlockSize(suite.play),
       seed: suite.seed,
     });
-    const lead = Math.max(LEAD_PER_SANDBOX, BLOCKS_LEAD_PER_SANDBOX * blockSize(suite.play)) * (1 + options.maxSandboxes);
-    const plan = episodePlanner(suite);
+    const lead = Math.max(LEAD_PER_SANDBOX, BLOCKS_LEAD_PER_SANDBOX * getBlockSize(suite.play)) * (1 + options.maxSandboxes);
+    const plan = createEpisodePlanner(suite);
     const arm = (checkpoint: StoredCheckpoint, position: number): Arm =>
       new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead), journal: options.journal?.(position) });
     this.arms = [

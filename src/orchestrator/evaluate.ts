@@ -4,9 +4,9 @@ import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { EpisodeSink } from './arm/episode-record.ts';
 import { EpisodeRun, type RunOptions } from './run/episode-run.ts';
-import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
+import { getWindow, type EvaluateContext } from './run/evaluate-context.ts';
 import { Evaluation } from './evaluation.ts';
-import { allFailedText, isAllFailed } from './results/all-failed.ts';
+import { describeAllFailed, isAllFailed } from './results/all-failed.ts';
 import { nameCheckpoint } from './run/refused-checkpoint-error.ts';
 import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
 import type { SuiteDefinition } from './suite/suite-definition.ts';
@@ -38,7 +38,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
 export class EvaluationAllFailedError extends AllFailedError<Summary> {}
 
 /** What there is of an answer in an error of `evaluate`. */
-export function partialSummaryOf(error: unknown): Summary | undefined {
+export function getPartialSummary(error: unknown): Summary | undefined {
   return error instanceof EvaluationFailedError || error instanceof EvaluationAllFailedError ? error.partial : undefined;
 }
 
@@ -49,7 +49,7 @@ export function partialSummaryOf(error: unknown): Summary | undefined {
  */
 export async function evaluate(context: EvaluateContext, request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
   assertPriced(context, request.suite);
-  const config = { ...context.config, window: windowOf(context, request.suite) };
+  const config = { ...context.config, window: getWindow(context, request.suite) };
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending: ended, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError))
@@ -60,7 +60,7 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   const summary = summarise({ ...request, official, ending, facts });
   if (failure) throw new EvaluationFailedError(summary, failure);
   if (ending === 'failures')
-    throw new EvaluationAllFailedError('evaluation', allFailedText(official, evaluation.arms[0].errors, 'episodes'), summary);
+    throw new EvaluationAllFailedError('evaluation', describeAllFailed(official, evaluation.arms[0].errors, 'episodes'), summary);
   return summary;
 }
 

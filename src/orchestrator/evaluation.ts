@@ -11,8 +11,8 @@ import { Arm, type ArmConfig } from './arm/arm.ts';
 import type { EpisodeSink } from './arm/episode-record.ts';
 import type { Goal } from './arm/goal.ts';
 import type { Study, StudyEnd } from './arm/study.ts';
-import { blockSize } from './suite/play.ts';
-import { episodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
+import { getBlockSize } from './suite/play.ts';
+import { createEpisodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
 
 export interface EvaluationOptions {
   readonly suite: SuiteDefinition;
@@ -46,9 +46,9 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       rule: this.#rule,
       allocation,
       budgetEpisodes: suite.budget.episodes,
-      windowSize: config.window + blockSize(suite.play),
+      windowSize: config.window + getBlockSize(suite.play),
     });
-    const plan = episodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
+    const plan = createEpisodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
     this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink, journal })];
   }
 
@@ -97,5 +97,5 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
 function allocationOf({ allocation, tasks, bounds, stop, play }: SuiteDefinition): Allocation | undefined {
   if (allocation === 'proportional') return undefined;
   const halfWidth = stop.rule === 'certified' ? stop.halfWidth : undefined;
-  return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth, playedTogether: blockSize(play) });
+  return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth, playedTogether: getBlockSize(play) });
 }

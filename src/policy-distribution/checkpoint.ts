@@ -48,10 +48,10 @@ export function mayBringCode({ files }: Pick<Checkpoint, 'files'>): boolean {
 }
 
 /** A file's checkpoint bears the file's digest; a directory's bears the digest of its manifest. */
-export function checkpointDigest(kind: CheckpointKind, files: readonly CheckpointFile[]): Digest {
+export function digestCheckpoint(kind: CheckpointKind, files: readonly CheckpointFile[]): Digest {
   switch (kind) {
     case 'directory':
-      return parseDigest(`sha256:${createHash('sha256').update(manifestText(files)).digest('hex')}`);
+      return parseDigest(`sha256:${createHash('sha256').update(formatManifest(files)).digest('hex')}`);
     case 'file': {
       const [file, ...rest] = files;
       if (file === undefined || rest.length > 0) throw new RangeError(`a checkpoint of kind "file" has one file, got ${files.length}`);
@@ -64,9 +64,9 @@ export function checkpointDigest(kind: CheckpointKind, files: readonly Checkpoin
  * What a directory is named by: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Its sha256 can be had without Muster:
  * `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
  */
-export function manifestText(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
+export function formatManifest(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
   return sortByPath(files)
-    .map(({ path, digest }) => `${digestHex(digest)}  ${path}\n`)
+    .map(({ path, digest }) => `${getDigestHex(digest)}  ${path}\n`)
     .join('');
 }
 
@@ -78,7 +78,7 @@ export function sortByPath<Item extends { readonly path: string }>(items: readon
     .map(({ item }) => item);
 }
 
-export function digestHex(digest: Digest): string {
+export function getDigestHex(digest: Digest): string {
   return digest.slice('sha256:'.length);
 }
 

@@ -5,6 +5,6 @@
  * @param name of the model's file, or its path or URI.
  * @returns the same of the file that is looked for beside it; undefined for anything but an ONNX model.
  */
-export function dataBeside(name: string): string | undefined {
+export function getDataFileName(name: string): string | undefined {
   return name.endsWith('.onnx') ? `${name}.data` : undefined;
 }

@@ -11,7 +11,7 @@ import { LeaseManager } from './members/lease-manager.ts';
 import type { Occupant } from './members/occupant.ts';
 import { Pacer } from './planning/pacer.ts';
 import type { DestroyReason, PoolAction, PoolPhase } from './planning/plan-terms.ts';
-import { creationRate, hasPlayedEnough, plan } from './planning/plan.ts';
+import { getCreationRate, hasPlayedEnough, plan } from './planning/plan.ts';
 import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
 import type { PoolState } from './members/pool-state.ts';
 import { prepare, type Preparation } from './members/preparation.ts';
@@ -70,7 +70,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       onDiscarded: (member, reason) => this.#lifecycle.condemn(member, reason, { kind: 'released' }),
     });
     const making = { ...options, readySeconds: config.readySeconds };
-    const creation = new CreationHistory(creationRate(config), clock.now());
+    const creation = new CreationHistory(getCreationRate(config), clock.now());
     this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
       ending: (member, loss) => this.#leases.revoke(member, loss),
       onChanged: () => this.#pacer.soon(),

@@ -1,5 +1,5 @@
 import type { Acceptance, EvaluationCatalogue, Idempotency } from '../evaluation-store/evaluation-catalogue.ts';
-import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-log.ts';
+import { readEpisodesFrom, type StoredEpisode } from '../evaluation-store/episode-log.ts';
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
@@ -193,7 +193,7 @@ export class EvaluationService {
 
   /** Of one arm, by index. */
   episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
-    return episodesFrom(this.#options.store.episodes, id, arm, from);
+    return readEpisodesFrom(this.#options.store.episodes, id, arm, from);
   }
 
   /** Begins nothing more, and waits for what is played; what is not over in time is given back. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { contentToShare } from '../../src/app/checkpoints/content-to-share.ts';
+import { listContentToShare } from '../../src/app/checkpoints/content-to-share.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
-import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../../src/policy-distribution/delivery/distributor.ts';
 
 const LARGE = 4 * 2 ** 20;
 const NEVER = new AbortController().signal;
-type Settings = Parameters<typeof contentToShare>[1];
+type Settings = Parameters<typeof listContentToShare>[1];
 const SETTINGS: Settings = { sharedPolicies: 'auto', sharedCode: [], policy: 'together', episodesPerSandbox: 1000 };
 
 function stored(name: string, size: number, kind: StoredCheckpoint['kind'] = 'file', ...others: readonly string[]): StoredCheckpoint {
@@ -22,7 +22,7 @@ function stored(name: string, size: number, kind: StoredCheckpoint['kind'] = 'fi
 
 function suite(changes: object = {}): SuiteDefinition {
   const base = { name: 'game', environment: 'maze:Maze', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } };
-  return defineSuite(parseSuite(inlineSuite({ ...base, ...changes })), undefined);
+  return defineSuite(parseSuite(createInlineLayer({ ...base, ...changes })), undefined);
 }
 
 const files = stored('maze.py', 1000, 'directory');
@@ -35,7 +35,7 @@ describe('what the sandboxes of an evaluation share', () => {
     ['not one that is loaded as fast as it is shared', stored('p.safetensors', LARGE - 1), false],
     ['not a large one that may be code', stored('p.pt', LARGE), false],
   ])('is, of policies, %s', (_, checkpoint, isShared) => {
-    const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, SETTINGS, new Distributor());
+    const content = listContentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, SETTINGS, new Distributor());
     const shared = content.map(({ kind, digest }) => [kind, digest]);
     expect(shared).toEqual(isShared ? [['policy', checkpoint.digest]] : []);
   });
@@ -47,27 +47,27 @@ describe('what the sandboxes of an evaluation share', () => {
     ['a large directory as ever', stored('p.safetensors', LARGE, 'directory', 'muster.json'), true],
   ])('is, where each episode has a sandbox of its own, %s', (_, checkpoint, isShared) => {
     const settings: Settings = { ...SETTINGS, episodesPerSandbox: 1 };
-    const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, settings, new Distributor());
+    const content = listContentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, settings, new Distributor());
     expect(content.map(({ digest }) => digest)).toEqual(isShared ? [checkpoint.digest] : []);
   });
 
   it('is every checkpoint of a comparison that is worth it', () => {
     const checkpoints = [stored('a.onnx', LARGE), stored('b.onnx', 10), stored('c.onnx', LARGE + 1)];
-    const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints }, SETTINGS, new Distributor());
+    const content = listContentToShare({ suite: suite(), suiteFiles: undefined, checkpoints }, SETTINGS, new Distributor());
     expect(content.map(({ digest }) => digest)).toEqual([checkpoints[0]?.digest, checkpoints[2]?.digest]);
   });
 
   it('is no policy when the template says never', () => {
     const settings: Settings = { ...SETTINGS, sharedPolicies: 'never' };
     const played = { suite: suite(), suiteFiles: undefined, checkpoints: [stored('p.onnx', LARGE)] };
-    expect(contentToShare(played, settings, new Distributor())).toEqual([]);
+    expect(listContentToShare(played, settings, new Distributor())).toEqual([]);
   });
 
   it('is a checkpoint that brings code only when it is named by its digest, whatever its size', () => {
     const checkpoint = stored('p.pt', 10);
     const named: Settings = { ...SETTINGS, sharedPolicies: 'never', sharedCode: [checkpoint.digest] };
     const played = { suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint, stored('q.pt', LARGE)] };
-    expect(contentToShare(played, named, new Distributor())).toEqual([
+    expect(listContentToShare(played, named, new Distributor())).toEqual([
       { kind: 'policy', digest: checkpoint.digest, trusted: true, deliver: expect.any(Function) },
     ]);
   });
@@ -79,15 +79,15 @@ describe('what the sandboxes of an evaluation share', () => {
       { name: 'c', environment: 'gymnasium:CartPole-v1' },
     ];
     const played = { suite: suite({ environment: undefined, tasks }), suiteFiles: files, checkpoints: [stored('p.onnx', LARGE)] };
-    expect(contentToShare(played, SETTINGS, new Distributor()).map(({ kind }) => kind)).toEqual(['policy']);
-    const [code, policy] = contentToShare(played, { ...SETTINGS, sharedCode: ['game'] }, new Distributor());
+    expect(listContentToShare(played, SETTINGS, new Distributor()).map(({ kind }) => kind)).toEqual(['policy']);
+    const [code, policy] = listContentToShare(played, { ...SETTINGS, sharedCode: ['game'] }, new Distributor());
     expect(code).toEqual({ kind: 'code', digest: files.digest, modules: ['maze', 'wrappers'], deliver: expect.any(Function) });
     expect(policy?.kind).toBe('policy');
   });
 
   it('is no code of a suite that has none', () => {
     const played = { suite: suite({ environment: 'gymnasium:CartPole-v1' }), suiteFiles: undefined, checkpoints: [] };
-    expect(contentToShare(played, { ...SETTINGS, sharedCode: ['game'] }, new Distributor())).toEqual([]);
+    expect(listContentToShare(played, { ...SETTINGS, sharedCode: ['game'] }, new Distributor())).toEqual([]);
   });
 
   it('is brought where it is wanted, file by file', async () => {
@@ -99,7 +99,7 @@ describe('what the sandboxes of an evaluation share', () => {
       },
     };
     const checkpoint = stored('p.safetensors', LARGE, 'directory', 'muster.json');
-    const [content] = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, SETTINGS, new Distributor());
+    const [content] = listContentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, SETTINGS, new Distributor());
     const place = checkpoint.digest.replace('sha256:', '');
     expect(await content?.deliver(target, NEVER)).toBe(`/inside/${place}`);
     expect(uploads).toEqual([`${place}/p.safetensors`, `${place}/muster.json`]);

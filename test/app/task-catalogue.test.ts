@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTask, listTasks, showTask, taskDirectories } from '../../src/app/tasks/task-catalogue.ts';
+import { createTask, listTasks, showTask, listTaskDirectories } from '../../src/app/tasks/task-catalogue.ts';
 import { importTasks, type ImportedTask, type ImportTerms } from '../../src/app/tasks/task-import.ts';
 
 let top = '';
@@ -31,12 +31,12 @@ describe('a directory of tasks', () => {
     ]);
     expect(await listTasks(join(top, 'good'))).toHaveLength(1);
     await writeFile(join(top, 'README.md'), '');
-    expect(await taskDirectories([join(top, 'README.md'), join(top, 'good'), join(top, 'bad')])).toEqual([
+    expect(await listTaskDirectories([join(top, 'README.md'), join(top, 'good'), join(top, 'bad')])).toEqual([
       join(top, 'good'),
       join(top, 'bad'),
     ]);
-    expect(await taskDirectories([top])).toEqual([join(top, 'bad'), join(top, 'good')]);
-    await expect(taskDirectories([join(top, 'README.md'), join(top, 'README.md')])).rejects.toThrow(
+    expect(await listTaskDirectories([top])).toEqual([join(top, 'bad'), join(top, 'good')]);
+    await expect(listTaskDirectories([join(top, 'README.md'), join(top, 'README.md')])).rejects.toThrow(
       /are files; expected directories of tasks/,
     );
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/app/configuration.ts';
 import type { TemplateConfig } from '../../src/config/schema.ts';
-import { templateDelivery } from '../../src/app/checkpoints/template-delivery.ts';
-import { pluginOf } from '../../src/app/sandboxes/providers.ts';
+import { planTemplateDelivery } from '../../src/app/checkpoints/template-delivery.ts';
+import { getPlugin } from '../../src/app/sandboxes/providers.ts';
 import type { Delivery } from '../../src/policy-distribution/delivery/delivery-ways.ts';
 
 const { templates, delivery } = loadConfig({ environment: { HOME: '/' } });
@@ -17,7 +17,7 @@ function template(changes: Partial<TemplateConfig>): TemplateConfig {
 
 function deliveryOf(changes: Partial<TemplateConfig>, config: typeof NOWHERE): Delivery {
   const settings = template(changes);
-  return templateDelivery('local', settings, pluginOf(settings), config);
+  return planTemplateDelivery('local', settings, getPlugin(settings), config);
 }
 
 function onPods(changes: object): object {

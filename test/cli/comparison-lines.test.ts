@@ -1,11 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { FailureCounts } from '../../src/aggregation/folding/failure-counts.ts';
-import { comparisonLines } from '../../src/cli/lines/comparison-lines.ts';
+import { formatComparison } from '../../src/cli/lines/comparison-lines.ts';
 import { candidate, comparison } from '../faces/report/documents.ts';
 
 const plain = (...parts: Parameters<typeof comparison>): string =>
-  comparisonLines(comparison(...parts), 'inventory')
+  formatComparison(comparison(...parts), 'inventory')
     .map((line) => stripVTControlCharacters(line))
     .join('\n');
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { evaluationLines, isAnsweredElsewhere, type Listed } from '../../src/cli/lines/evaluation-list.ts';
-import { tokenLines } from '../../src/cli/lines/token-lines.ts';
+import { formatEvaluationList, isAnsweredElsewhere, type Listed } from '../../src/cli/lines/evaluation-list.ts';
+import { formatTokens } from '../../src/cli/lines/token-lines.ts';
 import { parseTokenId } from '../../src/kernel/ids.ts';
 import { comparison, evaluation } from '../faces/report/documents.ts';
 
@@ -37,13 +37,13 @@ function listed(changes: Partial<Listed>): Listed {
 
 /** Cells of one evaluation's line. */
 function cells(changes: Partial<Listed>): readonly string[] {
-  const [, line = ''] = evaluationLines([listed(changes)], NOW);
+  const [, line = ''] = formatEvaluationList([listed(changes)], NOW);
   return stripVTControlCharacters(line).split(/ {2,}/);
 }
 
 describe('a list of evaluations', () => {
   it('has checkpoint, suite, state, mean and half-width, and age of each', () => {
-    const [head = ''] = evaluationLines([listed({})], NOW);
+    const [head = ''] = formatEvaluationList([listed({})], NOW);
     expect(head.split(/ {2,}/)).toEqual(['id', 'checkpoint', 'suite', 'state', 'answer', 'age']);
     expect(cells({})).toEqual(['ev-1', 'step-1200.safetensors', 'cartpole', 'running', '0.250 ± 0.125', '42 s']);
     expect(cells({ createdAt: '2030-01-02T09:01:00.000Z', run: 'r7', version: 12 })).toEqual([
@@ -82,7 +82,7 @@ describe('a list of evaluations', () => {
   });
 
   it('says so when there are none', () => {
-    expect(evaluationLines([], NOW)).toEqual(['there are no evaluations']);
+    expect(formatEvaluationList([], NOW)).toEqual(['there are no evaluations']);
   });
 });
 
@@ -94,7 +94,7 @@ it('a list of tokens has the time of day of what is less than two days away', ()
     expiresAt: undefined,
     revokedAt: undefined,
   } as const;
-  const lines = tokenLines(
+  const lines = formatTokens(
     [
       { ...token, createdAt: new Date('2030-01-02T11:20:00Z'), expiresAt: new Date('2030-01-02T12:30:00Z') },
       { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), expiresAt: new Date('2030-06-01T11:20:00Z') },

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { expect, it } from 'vitest';
-import { probability } from '../../src/cli/flags/flag-values.ts';
-import { serverUrl } from '../../src/faces/client/server-address.ts';
+import { parseProbability } from '../../src/cli/flags/flag-values.ts';
+import { parseServerUrl } from '../../src/faces/client/server-address.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 it.each([
@@ -10,14 +10,14 @@ it.each([
   ['0.2', /above 0\.5 and below 1, such as 0\.95\.$/],
   ['much', /such as 0\.95\.$/],
 ])('a confidence of %s is refused with the one that was meant', (text, message) => {
-  expect(() => probability(text)).toThrow(InvalidArgumentError);
-  expect(() => probability(text)).toThrow(message);
+  expect(() => parseProbability(text)).toThrow(InvalidArgumentError);
+  expect(() => parseProbability(text)).toThrow(message);
 });
 
 it.each([
   ['localhost:7677', /did you mean http:\/\/localhost:7677\?$/],
   ['user:secret@host', /or set MUSTER_URL$/],
 ])('an address without its scheme, %s, is refused with the one that was meant, and no password is repeated', (given, message) => {
-  expect(() => serverUrl(given)).toThrow(InputError);
-  expect(() => serverUrl(given)).toThrow(message);
+  expect(() => parseServerUrl(given)).toThrow(InputError);
+  expect(() => parseServerUrl(given)).toThrow(message);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { inTurn } from '../../src/cli/terminal/in-turn.ts';
+import { runInTurn } from '../../src/cli/terminal/in-turn.ts';
 import { settle } from '../support/manual-clock.ts';
 
 describe('tasks in a row', () => {
   it('get ready while the one before has its turn, and have their own when it is asked for', async () => {
     const log: string[] = [];
-    const results = inTurn(3, async (position, { after }) => {
+    const results = runInTurn(3, async (position, { after }) => {
       log.push(`${position} gets ready`);
       await after;
       log.push(`${position} is done`);
@@ -30,7 +30,7 @@ describe('tasks in a row', () => {
 
   it('are abandoned when nobody asks for more', async () => {
     const ends: string[] = [];
-    const results = inTurn(3, async (position, { after, abandoned }) => {
+    const results = runInTurn(3, async (position, { after, abandoned }) => {
       const { promise, resolve } = Promise.withResolvers<string>();
       abandoned.addEventListener('abort', () => resolve('abandoned'));
       ends.push(`${position} ${await Promise.race([after.then(() => 'done'), promise])}`);

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectionOf } from '../../src/app/checkpoints/checkpoint-inspection.ts';
-import { inspectionLines } from '../../src/cli/lines/inspection-lines.ts';
+import { inspectWritten } from '../../src/app/checkpoints/checkpoint-inspection.ts';
+import { formatInspection } from '../../src/cli/lines/inspection-lines.ts';
 import { loadConfig } from '../../src/app/configuration.ts';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
@@ -19,7 +19,7 @@ const SAMPLES = join(import.meta.dirname, '../policy-distribution/samples');
 const limits = { maxBytes: 100_000_000, maxFiles: 10, keptBytes: 'unlimited', unfinishedHours: 1 } as const;
 const { sources } = loadConfig({ environment: { HOME: '/' } });
 const inspected = (checkpoint: string, wantsDigest = false): Promise<CheckpointInspection> =>
-  inspectionOf(checkpoint, { checkpoints: limits, sources }, wantsDigest, signal);
+  inspectWritten(checkpoint, { checkpoints: limits, sources }, wantsDigest, signal);
 
 // Real sockets, which nock would take the place of.
 beforeAll(() => nock.restore());
@@ -35,7 +35,7 @@ function safetensors(header: object, bytes: number): Buffer {
 
 describe('what a checkpoint holds', () => {
   it('is its digest, and of each tensor name, type, shape and size', async () => {
-    const lines = inspectionLines(await inspected(LATE));
+    const lines = formatInspection(await inspected(LATE));
     expect(lines).toContain('sha256:99e868465026b26429287e2b70f5120ac9c3b2ad30b1edd516449f66a8ef47ad');
     expect(lines).toContain('  safetensors: 8 tensors, 18,472 bytes');
     expect(lines).toContain('  l1.weight             F32  [64, 64]  16,384');
@@ -50,7 +50,7 @@ describe('what a checkpoint holds', () => {
   });
 
   it('is, of a Keras model, its layers and what each takes, without Keras', async () => {
-    const lines = inspectionLines(await inspected(join(SAMPLES, 'policy.keras')));
+    const lines = formatInspection(await inspected(join(SAMPLES, 'policy.keras')));
     expect(lines).toEqual(
       expect.arrayContaining([
         '  keras: Sequential, 3 layers, told by its configuration, which was not built',
@@ -67,14 +67,14 @@ describe('what a checkpoint holds', () => {
     const path = join(scratch.path, 'p.safetensors');
     const tensors = { '\u001b[2J': { dtype: 'F32', shape: [1], data_offsets: [0, 4] } };
     await writeFile(path, safetensors({ __metadata__: { title: `\u001b]0;x\u0007${'y'.repeat(1000)}` }, ...tensors }, 4));
-    const text = inspectionLines(await inspected(path)).join('\n');
+    const text = formatInspection(await inspected(path)).join('\n');
     expect(text).not.toMatch(/(?!\n)\p{Cc}/u);
     expect(text).toContain('\\u001b[2J');
     expect(text.length).toBeLessThan(1000);
   });
 
   it('is of an ONNX model its inputs and outputs, and the tensors in it', async () => {
-    expect(inspectionLines(await inspected(join(SAMPLES, 'policy.onnx'))).slice(3)).toEqual([
+    expect(formatInspection(await inspected(join(SAMPLES, 'policy.onnx'))).slice(3)).toEqual([
       expect.stringMatching(/^policy\.onnx · 240 bytes · sha256:/),
       '  onnx: 2 tensors, 40 bytes',
       '  input observation: F32 [batch, 4]',
@@ -86,14 +86,14 @@ describe('what a checkpoint holds', () => {
   });
 
   it('is of a state dict the tensors that its pickle speaks of', async () => {
-    expect(inspectionLines(await inspected(join(SAMPLES, 'state.pth'))).slice(4)).toEqual([
+    expect(formatInspection(await inspected(join(SAMPLES, 'state.pth'))).slice(4)).toEqual([
       '  torch.save: 4 tensors, told by its pickle, which was not run',
       '  state_dict.weight  F32   [2, 3]',
       '  state_dict.bias    F32      [2]',
       '  state_dict.half    BF16  [2, 3]',
       '  opt.0              F32      [4]',
     ]);
-    expect(inspectionLines(await inspected(join(SAMPLES, 'plain.pth'))).slice(5)).toEqual([
+    expect(formatInspection(await inspected(join(SAMPLES, 'plain.pth'))).slice(5)).toEqual([
       '  weight  F32  [2, 3]',
       '  bias    F32     [2]',
     ]);
@@ -112,7 +112,7 @@ describe('what a checkpoint holds', () => {
     });
     server.put('policy.onnx', await readFile(join(SAMPLES, 'policy.onnx')));
     const found = await inspected(server.url('p.safetensors'));
-    expect(inspectionLines(found)).toContain('  safetensors: 1 tensors, 4,194,304 bytes');
+    expect(formatInspection(found)).toContain('  safetensors: 1 tensors, 4,194,304 bytes');
     expect(found.digest).toBeUndefined();
     expect(server.asked.length).toBeLessThan(5);
     expect((await inspected(server.url('policy.onnx'))).files[0]?.contents).toMatchObject({ format: 'onnx', initializers: { length: 2 } });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { musterProgram } from '../../src/cli/program.ts';
+import { createMusterProgram } from '../../src/cli/program.ts';
 
 interface Leaf {
   readonly words: readonly string[];
@@ -14,7 +14,7 @@ function leaves(command: Command, words: readonly string[] = []): readonly Leaf[
 
 /** What the program says, and its code: commander would end the process with 1 unless each command passes its errors on. */
 async function complaint(args: readonly string[]): Promise<string> {
-  const program = musterProgram();
+  const program = createMusterProgram();
   let text = '';
   for (const command of [program, ...descendants(program)]) command.configureOutput({ writeErr: (part) => (text += part) });
   await expect(program.parseAsync([...args], { from: 'user' })).rejects.toMatchObject({ name: 'CommanderError' });
@@ -25,7 +25,7 @@ function descendants(command: Command): readonly Command[] {
   return command.commands.flatMap((inner) => [inner, ...descendants(inner)]);
 }
 
-const all = leaves(musterProgram());
+const all = leaves(createMusterProgram());
 
 describe('a mistyped flag is named as one, whatever else is missing', () => {
   test('of all commands', () => expect(all.map(({ words }) => words.join(' '))).toContain('token create'));

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { progressLine, progressLines } from '../../src/cli/progress/progress-lines.ts';
+import { formatProgressLine, formatProgressLines } from '../../src/cli/progress/progress-lines.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 
 const TITLE = { suite: 'pendulum', checkpoint: 'late.safetensors' };
@@ -26,7 +26,7 @@ const RUNNING: Progress = {
   pool: POOL,
 };
 
-const plain = (progress: Progress): string[] => progressLines(TITLE, progress).map((line) => stripVTControlCharacters(line));
+const plain = (progress: Progress): string[] => formatProgressLines(TITLE, progress).map((line) => stripVTControlCharacters(line));
 
 describe('the live display', () => {
   it('shows how far it is, how sure it is and what the pool does', () => {
@@ -85,16 +85,18 @@ describe('what comes from outside', () => {
       ...RUNNING,
       pool: { ...POOL, lastErrors: { ...POOL.lastErrors, creation }, sandboxes: { ...POOL.sandboxes, leased: 0 } },
     };
-    const lines = progressLines({ suite: 'pendulum', checkpoint: '\u009b31mlate' }, stuck);
+    const lines = formatProgressLines({ suite: 'pendulum', checkpoint: '\u009b31mlate' }, stuck);
     expect(lines[0]).toContain('\\u009b31mlate');
     expect(lines[3]).toContain('last failure: bwrap: no \\u001b[2Jspace');
-    expect(progressLine({ suite: 'pendulum', checkpoint: 'a\rb' }, stuck)).toMatch(/^pendulum · a\\u000db: .*bwrap: no \\u001b\[2Jspace/);
+    expect(formatProgressLine({ suite: 'pendulum', checkpoint: 'a\rb' }, stuck)).toMatch(
+      /^pendulum · a\\u000db: .*bwrap: no \\u001b\[2Jspace/,
+    );
   });
 });
 
 describe('the line for a log', () => {
   it('has the same facts on one line, without colours', () => {
-    expect(progressLine(TITLE, RUNNING)).toBe(
+    expect(formatProgressLine(TITLE, RUNNING)).toBe(
       'pendulum · late.safetensors: 250 of ~1,000 episodes · 430/s · 1:15 left; mean -161 ± 21 (target ± 10.0); sandboxes: 5 playing · 0 idle · 3 starting · 12 finished, waiting for earlier ones',
     );
   });

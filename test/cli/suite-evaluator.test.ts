@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluatorOf } from '../../src/cli/commands/suite-evaluator.ts';
+import { openEvaluator } from '../../src/cli/commands/suite-evaluator.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 describe('a Muster whose suite cannot be read', () => {
@@ -10,7 +10,7 @@ describe('a Muster whose suite cannot be read', () => {
       evaluateLoaded: () => Promise.reject(new Error('there is no suite to evaluate')),
       [Symbol.asyncDispose]: async () => void (isClosed = true),
     };
-    await expect(evaluatorOf(muster, { suite: 'nowhere.yaml' })).rejects.toThrow('no such suite');
+    await expect(openEvaluator(muster, { suite: 'nowhere.yaml' })).rejects.toThrow('no such suite');
     expect(isClosed).toBe(true);
   });
 });

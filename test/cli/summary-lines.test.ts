@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { summaryLines } from '../../src/cli/lines/summary-lines.ts';
+import { formatSummary } from '../../src/cli/lines/summary-lines.ts';
 import type { Ending, Summary } from '../../src/orchestrator/results/summary.ts';
 
 const CHECKPOINT = `sha256:${'a'.repeat(64)}`;
@@ -86,7 +86,7 @@ const SUMMARY: Summary = {
 };
 
 const plain = (summary: Summary): string[] =>
-  summaryLines(summary, 'shop · late.safetensors').map((line) => stripVTControlCharacters(line));
+  formatSummary(summary, 'shop · late.safetensors').map((line) => stripVTControlCharacters(line));
 const withOfficial = (official: Partial<Summary['official']>): string =>
   plain({ ...SUMMARY, official: { ...OFFICIAL, ...official } }).join('\n');
 const withRun = (run: Partial<Summary['run']>): string => plain({ ...SUMMARY, run: { ...SUMMARY.run, ...run } }).join('\n');
@@ -251,7 +251,7 @@ describe('the summary', () => {
   });
 
   it('shows control characters in names and warnings as escapes', () => {
-    const lines = summaryLines({ ...SUMMARY, warnings: ['last words: \u001b]0;owned\u0007\nand more'] }, 'shop · \u009b31mlate');
+    const lines = formatSummary({ ...SUMMARY, warnings: ['last words: \u001b]0;owned\u0007\nand more'] }, 'shop · \u009b31mlate');
     expect(lines[0]).toContain('shop · \\u009b31mlate');
     expect(lines.at(-1)).toContain('last words: \\u001b]0;owned\\u0007 and more');
   });

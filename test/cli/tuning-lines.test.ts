@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { tuningLines, tuningView } from '../../src/cli/lines/tuning-lines.ts';
+import { formatTuning, tuningView } from '../../src/cli/lines/tuning-lines.ts';
 import type { Tuning, TuningTrialResult } from '../../src/orchestrator/tuning/tuning.ts';
 
 const SINGLE: TuningTrialResult = {
@@ -47,7 +47,7 @@ const shown = (lines: readonly string[]): string => lines.map(stripVTControlChar
 
 describe('what tuning found', () => {
   it('is a table, what was refused and why, and the fastest as one writes it down', () => {
-    expect(shown(tuningLines(TUNING))).toMatchInlineSnapshot(`
+    expect(shown(formatTuning(TUNING))).toMatchInlineSnapshot(`
       "cartpole · 2 processors
         play          sandboxes  episodes/s  × single  in the policy
         single                2         304       1.0           47 %
@@ -63,7 +63,7 @@ describe('what tuning found', () => {
   });
 
   it('may be nothing', () => {
-    expect(shown(tuningLines({ ...TUNING, trials: [VECTOR], fastest: null }))).toContain('nothing could be measured');
+    expect(shown(formatTuning({ ...TUNING, trials: [VECTOR], fastest: null }))).toContain('nothing could be measured');
   });
 
   it('is shown while it grows', () => {

@@ -4,11 +4,11 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { PROVIDERS } from '../../src/app/sandboxes/providers.ts';
-import { configSchemaOf } from '../../src/config/schema.ts';
+import { createConfigSchema } from '../../src/config/schema.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import { providerPlugin } from '../../src/pool/ports/provider-plugin.ts';
+import { createProviderPlugin } from '../../src/pool/ports/provider-plugin.ts';
 
-const bench = providerPlugin({
+const bench = createProviderPlugin({
   name: 'bench',
   summary: 'a rack of boards',
   settings: z.strictObject({ boards: z.int().min(1) }),
@@ -26,7 +26,7 @@ const bench = providerPlugin({
   }),
   allowance: ({ boards }) => ({ max: boards }),
 });
-const schema = configSchemaOf([...PROVIDERS, bench]);
+const schema = createConfigSchema([...PROVIDERS, bench]);
 
 function configured(own: unknown): object {
   const defaults = Object(parse(readFileSync(join(import.meta.dirname, '../../config/default.yaml'), 'utf8')));

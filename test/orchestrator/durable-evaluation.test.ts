@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { episodesFrom } from '../../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom } from '../../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { drawIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
@@ -102,6 +102,6 @@ async function playUntilKilled(order: Order): Promise<{ readonly played: readonl
 
 async function indicesOf(store: EvaluationStore, id: Parameters<EvaluationStore['evaluations']['find']>[0]): Promise<readonly number[]> {
   const indices: number[] = [];
-  for await (const { index } of episodesFrom(store.episodes, id, 0, 0)) indices.push(index);
+  for await (const { index } of readEpisodesFrom(store.episodes, id, 0, 0)) indices.push(index);
   return indices;
 }

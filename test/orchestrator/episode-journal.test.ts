@@ -4,7 +4,7 @@ import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-sto
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
-import { cacheKey } from '../../src/evaluation-store/cache-key.ts';
+import { buildCacheKey } from '../../src/evaluation-store/cache-key.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
@@ -164,7 +164,7 @@ class StoreFixture implements AsyncDisposable {
       draw: drawOf(suite),
       runs: 'data',
     } as const;
-    const key = cacheKey(parts, 'pipeline');
+    const key = buildCacheKey(parts, 'pipeline');
     const journal = new StoredJournal(this.store, owned, { arm: 0, cacheKey: key });
     const played = new Set<number>();
     const summary = await playStudy(suite, { ...play, onPlay: (index) => played.add(index), options: { journal } });

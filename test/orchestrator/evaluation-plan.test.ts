@@ -5,8 +5,8 @@ import { planBaseline, type RecordedEvaluation } from '../../src/orchestrator/pl
 import { planEvaluation, type PlanRequest } from '../../src/orchestrator/planning/plan-evaluation.ts';
 import {
   defineSuite,
-  episodePlanner,
-  inlineSuite,
+  createEpisodePlanner,
+  createInlineLayer,
   parseSuite,
   type SuiteDefinition,
 } from '../../src/orchestrator/suite/suite-definition.ts';
@@ -21,7 +21,7 @@ const PLAIN = {
   stop: { rule: 'certified', halfWidth: 0.05 },
 };
 
-const define = (changes: object = {}): SuiteDefinition => defineSuite(parseSuite(inlineSuite({ ...PLAIN, ...changes })), undefined);
+const define = (changes: object = {}): SuiteDefinition => defineSuite(parseSuite(createInlineLayer({ ...PLAIN, ...changes })), undefined);
 
 async function planOf(suite: SuiteDefinition, changes: Partial<PlanRequest> = {}): Promise<EvaluationPlan> {
   const plan = await planEvaluation({ suite, baseline: undefined, sandboxes: 4, costPerSandboxHour: undefined, ...changes }, FOREVER);
@@ -48,7 +48,7 @@ function summaryOf(suite: SuiteDefinition, changes: object = {}, run: object = {
 }
 
 function recorded(suite: SuiteDefinition, outcomes: readonly Outcome[]): RecordedEvaluation {
-  const plan = episodePlanner(suite);
+  const plan = createEpisodePlanner(suite);
   return {
     summaryFile: 'out/summary.json',
     summary: summaryOf(suite),
@@ -70,7 +70,7 @@ const inTen = (successes: number) => Array.from({ length: 200 }, (_, index) => c
 it('a plan takes a baseline that drew its own tasks, draws them by weight itself, and says so', async () => {
   const tasks = ['sure', 'coin'].map((name) => ({ name, environment: 'm:f' }));
   const suite = define({ environment: undefined, tasks, allocation: 'adaptive' });
-  const streams = episodePlanner(suite, (index) => (index < 20 ? 0 : 1));
+  const streams = createEpisodePlanner(suite, (index) => (index < 20 ? 0 : 1));
   const kept = recorded(suite, []);
   const summary = summaryOf(suite, { allocation: 'adaptive' });
   const episodes = async function* (): AsyncGenerator<{ line: number; value: unknown }> {

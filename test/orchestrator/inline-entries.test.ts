@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kernel/errors.ts';
 import { assertInlineEntries } from '../../src/orchestrator/suite/inline-entries.ts';
-import { inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
+import { createInlineLayer, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
 function problems(environment: unknown, modules: readonly string[] = []): readonly string[] {
   const tasks = [
@@ -10,7 +10,7 @@ function problems(environment: unknown, modules: readonly string[] = []): readon
   ];
   const written = { name: 'sent', tasks, reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } };
   try {
-    assertInlineEntries(parseSuite(inlineSuite(written)), modules);
+    assertInlineEntries(parseSuite(createInlineLayer(written)), modules);
     return [];
   } catch (error) {
     if (error instanceof InputError && error.code === 'suite.entry') return error.message.split('\n');

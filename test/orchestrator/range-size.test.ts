@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rangeSize, type RangeSituation } from '../../src/orchestrator/arm/range-size.ts';
+import { chooseRangeSize, type RangeSituation } from '../../src/orchestrator/arm/range-size.ts';
 
 const usual: RangeSituation = {
   available: 100_000,
@@ -13,26 +13,26 @@ const usual: RangeSituation = {
 
 describe('how many episodes travel together', () => {
   it('as many as keep a runner busy for the range time', () => {
-    expect(rangeSize(usual)).toBe(100);
-    expect(rangeSize({ ...usual, blockMilliseconds: 20 })).toBe(5);
-    expect(rangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
+    expect(chooseRangeSize(usual)).toBe(100);
+    expect(chooseRangeSize({ ...usual, blockMilliseconds: 20 })).toBe(5);
+    expect(chooseRangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
   });
 
   it('a single one while nobody knows how long an episode takes', () => {
-    expect(rangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
+    expect(chooseRangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
   });
 
   it('single ones at the tail, however short, so that no runner sits on a heap while others idle', () => {
-    expect(rangeSize({ ...usual, available: 80 })).toBe(10);
-    expect(rangeSize({ ...usual, available: 16 })).toBe(2);
-    expect(rangeSize({ ...usual, available: 8 })).toBe(1);
-    expect(rangeSize({ ...usual, available: 5 })).toBe(1);
-    expect(rangeSize({ ...usual, available: 5, blockMilliseconds: 0.001 })).toBe(1);
+    expect(chooseRangeSize({ ...usual, available: 80 })).toBe(10);
+    expect(chooseRangeSize({ ...usual, available: 16 })).toBe(2);
+    expect(chooseRangeSize({ ...usual, available: 8 })).toBe(1);
+    expect(chooseRangeSize({ ...usual, available: 5 })).toBe(1);
+    expect(chooseRangeSize({ ...usual, available: 5, blockMilliseconds: 0.001 })).toBe(1);
   });
 
   it('none ahead when there are no more episodes than sandboxes', () => {
-    expect(rangeSize({ ...usual, available: 8, outstanding: 1 })).toBe(0);
-    expect(rangeSize({ ...usual, available: 8, outstanding: 0 })).toBe(1);
+    expect(chooseRangeSize({ ...usual, available: 8, outstanding: 1 })).toBe(0);
+    expect(chooseRangeSize({ ...usual, available: 8, outstanding: 0 })).toBe(1);
   });
 
   it('never more than there are, and at least one for a runner that has nothing to do', () => {
@@ -47,7 +47,7 @@ describe('how many episodes travel together', () => {
           most: fc.integer({ min: 1, max: 4096 }),
         }),
         (situation) => {
-          const size = rangeSize(situation);
+          const size = chooseRangeSize(situation);
           expect(size).toBeLessThanOrEqual(situation.available);
           const least = situation.outstanding === 0 && situation.available > 0 ? 1 : 0;
           expect(size).toBeGreaterThanOrEqual(least);

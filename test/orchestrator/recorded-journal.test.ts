@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openRecordedJournal } from '../../src/orchestrator/results/recorded-journal.ts';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createEpisodePlanner, createInlineLayer, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
 const suite = defineSuite(
   parseSuite(
-    inlineSuite({
+    createInlineLayer({
       name: 'two',
       tasks: ['a', 'b'].map((name) => ({ name, environment: 'x:y' })),
       reward: { bounds: [0, 100] },
@@ -14,7 +14,7 @@ const suite = defineSuite(
   ),
   undefined,
 );
-const plan = episodePlanner(suite);
+const plan = createEpisodePlanner(suite);
 
 function lineOf(index: number, outcome: object = { kind: 'completed', return: index, length: 1, metrics: {} }): object {
   const { task, environmentSeed, policySeed } = plan(index);

@@ -7,7 +7,7 @@ import { raceWithAbort } from '../../src/kernel/abort.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../src/policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import type { Sharing } from '../../src/pool/ports/shared-content.ts';
 import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
@@ -84,7 +84,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
       const { digest } = checkpoint;
       const { policies, removed, created } = await loads(light(digest), checkpoint);
       expect(policies).toEqual([{ path: expect.any(String), digest, verified: true }]);
-      expect([removed, created]).toEqual([[digestHex(digest)], 1]);
+      expect([removed, created]).toEqual([[getDigestHex(digest)], 1]);
     });
 
     it('is taken from memory by those that have it', async () => {

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite, overrideSettings } from '../../src/orchestrator/suite/suite-definition.ts';
+import {
+  defineSuite,
+  createEpisodePlanner,
+  createInlineLayer,
+  parseSuite,
+  overrideSettings,
+} from '../../src/orchestrator/suite/suite-definition.ts';
 
 const minimal = {
   name: 'cartpole',
@@ -10,14 +16,14 @@ const minimal = {
 
 function problemOf(suite: object): string {
   try {
-    parseSuite(inlineSuite(suite));
+    parseSuite(createInlineLayer(suite));
   } catch (error) {
     return error instanceof Error ? error.message : '';
   }
   return 'accepted';
 }
 
-const define = (suite: object): ReturnType<typeof defineSuite> => defineSuite(parseSuite(inlineSuite(suite)), undefined);
+const define = (suite: object): ReturnType<typeof defineSuite> => defineSuite(parseSuite(createInlineLayer(suite)), undefined);
 
 describe('a suite', () => {
   it('needs little: an environment, bounds and a stopping rule', () => {
@@ -228,7 +234,7 @@ describe('the task of an episode', () => {
       { name: 'rare', weight: 1, environment: 'm:f' },
       { name: 'common', weight: 3, environment: 'm:f' },
     ];
-    const planEpisode = episodePlanner(define({ ...minimal, environment: undefined, tasks }));
+    const planEpisode = createEpisodePlanner(define({ ...minimal, environment: undefined, tasks }));
     const n = 40_000;
     let rare = 0;
     for (let index = 0; index < n; index += 1) if (planEpisode(index).task === 0) rare += 1;
@@ -240,7 +246,10 @@ describe('the task of an episode', () => {
   it('may be drawn otherwise, from the same number and with the same seeds', () => {
     const tasks = ['a', 'b', 'c'].map((name) => ({ name, weight: 1, environment: 'm:f' }));
     const suite = define({ ...minimal, environment: undefined, tasks, seed: 3 });
-    const [byWeight, asTold] = [episodePlanner(suite), episodePlanner(suite, (index, draw) => (index < 5 ? 2 : Math.floor(3 * draw)))];
+    const [byWeight, asTold] = [
+      createEpisodePlanner(suite),
+      createEpisodePlanner(suite, (index, draw) => (index < 5 ? 2 : Math.floor(3 * draw))),
+    ];
     for (let index = 0; index < 50; index += 1) {
       const task = index < 5 ? 2 : byWeight(index).task;
       expect(asTold(index)).toEqual({ ...byWeight(index), task });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listFirst, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/earlier-evaluation.ts';
+import { listFirst, listSuiteDifferences, type KeptSuite } from '../../src/orchestrator/results/earlier-evaluation.ts';
 
 const SHOP: KeptSuite = {
   suite: { name: 'shop', digest: 'a', seed: 1, episodeSeconds: 60, filesDigest: 'f', stop: { rule: 'fixed', episodes: 9 } },
@@ -11,12 +11,12 @@ const SHOP: KeptSuite = {
 
 describe('what differs between two suites', () => {
   it('is nothing between a suite and itself', () => {
-    expect(suiteDifferences(SHOP, SHOP)).toEqual([]);
+    expect(listSuiteDifferences(SHOP, SHOP)).toEqual([]);
   });
 
   it('is named by the keys that a reader finds in the file', () => {
     const asked = { ...SHOP, suite: { ...SHOP.suite, digest: 'b', episodeSeconds: 5, stop: { rule: 'fixed', episodes: 10 } } };
-    expect(suiteDifferences(SHOP, asked)).toEqual(['episode.seconds', 'stop']);
+    expect(listSuiteDifferences(SHOP, asked)).toEqual(['episode.seconds', 'stop']);
   });
 
   it('is named by the paths of modules that changed, came and went', () => {
@@ -27,7 +27,7 @@ describe('what differs between two suites', () => {
         { path: 'shop.py', digest: '3' },
       ],
     };
-    expect(suiteDifferences(SHOP, asked)).toEqual([
+    expect(listSuiteDifferences(SHOP, asked)).toEqual([
       'files: data/prices.csv is gone',
       'files: out/summary.json is new',
       'files: shop.py has changed',
@@ -35,7 +35,7 @@ describe('what differs between two suites', () => {
   });
 
   it('is the modules as a whole where those of the earlier one are not known', () => {
-    expect(suiteDifferences({ suite: SHOP.suite }, { ...SHOP, suite: { ...SHOP.suite, filesDigest: 'g' } })).toEqual(['files']);
+    expect(listSuiteDifferences({ suite: SHOP.suite }, { ...SHOP, suite: { ...SHOP.suite, filesDigest: 'g' } })).toEqual(['files']);
   });
 
   it('is shortened for a message', () => {

@@ -4,7 +4,13 @@ import type { Outcome } from '../../src/kernel/outcome.ts';
 import { tune, type TuneOptions, type TuningProgress } from '../../src/orchestrator/tuning/tune.ts';
 import { tuningSchema, type Tuning } from '../../src/orchestrator/tuning/tuning.ts';
 import { TuningTrial } from '../../src/orchestrator/tuning/tuning-trial.ts';
-import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay } from '../../src/orchestrator/tuning/tuning-ways.ts';
+import {
+  findFastest,
+  MOST_TRIALS,
+  listWaysOfPlaying,
+  listWaysWithMoreSandboxes,
+  type TimedWay,
+} from '../../src/orchestrator/tuning/tuning-ways.ts';
 import type { Program } from '../support/in-memory-sandbox/program.ts';
 import { EvaluationFixture, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
@@ -14,27 +20,27 @@ const many = { processors: 4, sandboxes: 32, episodes: 1e6 };
 
 describe('ways that are tried', () => {
   it('begin with one episode after the other, and take a sandbox for each processor first', () => {
-    const ways = waysOfPlaying(many);
+    const ways = listWaysOfPlaying(many);
     expect(ways[0]).toEqual({ play: { mode: 'single' }, sandboxes: 4 });
     expect(new Set(ways.map(({ play }) => play.mode))).toEqual(new Set(['single', 'lockstep', 'vector']));
     expect(ways.every(({ sandboxes }) => sandboxes === 4)).toBe(true);
   });
 
   it('go on with more sandboxes for the two fastest, as many as the pool may have at most', () => {
-    const timed = waysOfPlaying(many).map((way, position): TimedWay => ({ way, episodesPerSecond: position }));
-    const ways = waysWithMoreSandboxes(timed, many);
+    const timed = listWaysOfPlaying(many).map((way, position): TimedWay => ({ way, episodesPerSecond: position }));
+    const ways = listWaysWithMoreSandboxes(timed, many);
     expect(ways.map(({ sandboxes }) => sandboxes)).toEqual([8, 32, 8, 32]);
     expect(new Set(ways.map(({ play }) => play))).toEqual(new Set(timed.slice(-2).map(({ way }) => way.play)));
-    expect(waysOfPlaying(many).length + ways.length).toBeLessThanOrEqual(MOST_TRIALS);
-    expect(fastest(timed)).toEqual(timed.at(-1));
+    expect(listWaysOfPlaying(many).length + ways.length).toBeLessThanOrEqual(MOST_TRIALS);
+    expect(findFastest(timed)).toEqual(timed.at(-1));
   });
 
   it('are the first ones only where the pool has no more sandboxes than there are processors', () => {
     const few = { ...many, sandboxes: 2 };
-    const ways = waysOfPlaying(few);
+    const ways = listWaysOfPlaying(few);
     expect(ways.every(({ sandboxes }) => sandboxes === 2)).toBe(true);
     expect(
-      waysWithMoreSandboxes(
+      listWaysWithMoreSandboxes(
         ways.map((way) => ({ way, episodesPerSecond: 1 })),
         few,
       ),
@@ -42,7 +48,7 @@ describe('ways that are tried', () => {
   });
 
   it('leave out blocks that an evaluation of the suite would not fill', () => {
-    const widths = waysOfPlaying({ ...many, episodes: 100 }).map(({ play }) =>
+    const widths = listWaysOfPlaying({ ...many, episodes: 100 }).map(({ play }) =>
       play.mode === 'single' ? play.mode : [play.mode, play.width],
     );
     expect(widths).toEqual(['single', ['lockstep', 4], ['vector', 16]]);

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { defineSuite, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
-import { exposureOf, whatRuns } from '../../src/orchestrator/suite/what-runs.ts';
+import { defineSuite, createInlineLayer, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
+import { describeExposure, describeWhatRuns } from '../../src/orchestrator/suite/what-runs.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Checkpoint } from '../../src/policy-distribution/checkpoint.ts';
 
-function suite(environment: unknown, filesDigest = false): Parameters<typeof whatRuns>[0] {
+function suite(environment: unknown, filesDigest = false): Parameters<typeof describeWhatRuns>[0] {
   const written = { name: 'fixture', environment, reward: { bounds: [0, 500] }, stop: { rule: 'fixed', episodes: 2 } };
-  return defineSuite(parseSuite(inlineSuite(written)), filesDigest ? digestBytes('modules') : undefined);
+  return defineSuite(parseSuite(createInlineLayer(written)), filesDigest ? digestBytes('modules') : undefined);
 }
 
 function checkpoint(...names: readonly string[]): Pick<Checkpoint, 'files'> {
@@ -17,12 +17,12 @@ const DATA = checkpoint('policy.safetensors');
 const TIME_LIMIT = { entry: 'gymnasium.wrappers:TimeLimit', kwargs: { max_episode_steps: 10 } };
 
 it('an environment of Gymnasium with known wrappers and policies that are data is data', () => {
-  expect(whatRuns(suite('gymnasium:CartPole-v1'), [DATA, checkpoint('policy.onnx')])).toBe('data');
+  expect(describeWhatRuns(suite('gymnasium:CartPole-v1'), [DATA, checkpoint('policy.onnx')])).toBe('data');
   const besides = [checkpoint('policy.onnx', 'policy.onnx.data'), checkpoint('model.safetensors.index.json', 'a/model-1.safetensors')];
-  expect(whatRuns(suite('gymnasium:CartPole-v1'), besides)).toBe('data');
-  expect(whatRuns(suite({ entry: 'gymnasium:CartPole-v1', wrappers: [TIME_LIMIT] }), [DATA])).toBe('data');
+  expect(describeWhatRuns(suite('gymnasium:CartPole-v1'), besides)).toBe('data');
+  expect(describeWhatRuns(suite({ entry: 'gymnasium:CartPole-v1', wrappers: [TIME_LIMIT] }), [DATA])).toBe('data');
   const lake = { entry: 'gymnasium:FrozenLake-v1', kwargs: { is_slippery: false, success_rate: 0.5, map_name: '8x8' } };
-  expect(whatRuns(suite(lake), [DATA])).toBe('data');
+  expect(describeWhatRuns(suite(lake), [DATA])).toBe('data');
 });
 
 it.each([
@@ -44,13 +44,13 @@ it.each([
   ['a directory that may name an entry', suite('gymnasium:CartPole-v1'), [checkpoint('muster.json', 'policy.safetensors')]],
   ['a directory with a module', suite('gymnasium:CartPole-v1'), [checkpoint('numpy.py', 'policy.onnx')]],
 ])('%s is code', (_what, written, checkpoints) => {
-  expect(whatRuns(written, checkpoints)).toBe('code');
+  expect(describeWhatRuns(written, checkpoints)).toBe('code');
 });
 
 it('code is named by its principal, by all that the environments are made of, and by the policy when that brings some', () => {
-  const named = (written: Parameters<typeof whatRuns>[0], policy: string): unknown => {
+  const named = (written: Parameters<typeof describeWhatRuns>[0], policy: string): unknown => {
     const defined = { ...written, digest: digestBytes('suite') };
-    return exposureOf('ann', defined, { ...checkpoint(policy), digest: digestBytes(policy) });
+    return describeExposure('ann', defined, { ...checkpoint(policy), digest: digestBytes(policy) });
   };
   const code = { kind: 'code', principal: 'ann', suite: digestBytes('suite') };
   expect(named(suite('gymnasium:CartPole-v1'), 'policy.onnx')).toEqual({ kind: 'data', principal: 'ann' });

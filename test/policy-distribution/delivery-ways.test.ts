@@ -4,7 +4,7 @@ import type { FetchOrder, FetchWay } from '../../src/kernel/fetching.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import { silentLog } from '../../src/kernel/log.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery/delivery-ways.ts';
+import { listDeliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery/delivery-ways.ts';
 import { Distributor, type Inbox } from '../../src/policy-distribution/delivery/distributor.ts';
 
 const BOTH: readonly FetchWay[] = ['shared-cache', 'pull'];
@@ -21,7 +21,7 @@ describe('the ways that are tried', () => {
     ['node-cache', 1, BOTH, ['shared-cache', 'pull']],
     ['node-cache', 1, ['shared-cache'], ['shared-cache']],
   ])('of %s with %i bytes, where %j is offered, are %j', (delivery, bytes, offered, ways) => {
-    expect(deliveryWays(delivery, bytes, offered)).toEqual(ways);
+    expect(listDeliveryWays(delivery, bytes, offered)).toEqual(ways);
   });
 });
 

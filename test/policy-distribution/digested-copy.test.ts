@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/files/block-digest.ts';
-import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/files/digested-copy.ts';
+import { copyInto, digestFile, type Digested } from '../../src/policy-distribution/files/digested-copy.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 /** What decides whether a thread is worth it; the bytes themselves are few. */
@@ -30,7 +30,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     const path = await scratch.put('file', content);
     await using handle = await open(path);
     const seen: number[] = [];
-    const digested = await digestOfFile(handle, path, expectedSize, async (bytes) => void seen.push(bytes));
+    const digested = await digestFile(handle, path, expectedSize, async (bytes) => void seen.push(bytes));
     expect(digested).toEqual({ digest: digestBytes(content), size });
     expect(seen).toEqual(seen.map((_bytes, block) => block * BLOCK_BYTES));
   });

@@ -5,7 +5,7 @@ import type { Digest } from '../../src/kernel/ids.ts';
 import type { Stretches } from '../../src/policy-distribution/delta/delta-block.ts';
 import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta/delta-encoder.ts';
 import { MAGIC } from '../../src/policy-distribution/delta/delta-format.ts';
-import { layoutOf } from '../../src/policy-distribution/delta/delta-layout.ts';
+import { readLayout } from '../../src/policy-distribution/delta/delta-layout.ts';
 
 /**
  * @param path whose ending says what both are.
@@ -22,7 +22,7 @@ export async function encoded(
   const parts: Uint8Array[] = [];
   const side = async (bytes: Buffer, digest: Digest): Promise<DeltaSide> => ({
     digest,
-    layout: await layoutOf(path, bytes.length, async (position, length) => bytes.subarray(position, position + length)),
+    layout: await readLayout(path, bytes.length, async (position, length) => bytes.subarray(position, position + length)),
     bytes: inMemory(bytes),
   });
   const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);

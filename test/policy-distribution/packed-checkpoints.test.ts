@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
-import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../src/policy-distribution/checkpoint.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { MOST_DELTAS } from '../../src/policy-distribution/store/packing.ts';
@@ -279,7 +279,7 @@ describe('a store that was harmed', () => {
       const [first, second] = [await fixture.step(), await fixture.step()];
       if (what === 'packed') await fixture.store.retain(keepAll, signal);
       const directory = join(fixture.scratch.path, 'store');
-      await fixture.scratch.put(`store/holds/ffffffffffffffff.1.1.elsewhere.${digestHex(second.digest)}`, '');
+      await fixture.scratch.put(`store/holds/ffffffffffffffff.1.1.elsewhere.${getDigestHex(second.digest)}`, '');
       for (const next of ['start', 'retain']) {
         const remover = spawn(process.execPath, [KILLED_REMOVER, directory, what, first.digest], { stdio: 'inherit' });
         expect(await once(remover, 'exit')).toEqual([null, 'SIGKILL']);
@@ -295,7 +295,7 @@ describe('a store that was harmed', () => {
   it('keeps what was brought again while the same was on its way out', async () => {
     await using fixture = await Fixture.open();
     const first = await fixture.step();
-    const hex = digestHex(first.digest);
+    const hex = getDigestHex(first.digest);
     const remover = spawn(process.execPath, [KILLED_REMOVER, join(fixture.scratch.path, 'store'), 'objects', first.digest]);
     await once(remover, 'exit');
     const path = join(fixture.scratch.path, 'step-1.safetensors');

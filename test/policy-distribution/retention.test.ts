@@ -9,7 +9,7 @@ import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { checkpointsToRemove, type RetainedCheckpoint } from '../../src/policy-distribution/store/retention.ts';
+import { chooseCheckpointsToRemove, type RetainedCheckpoint } from '../../src/policy-distribution/store/retention.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -240,7 +240,7 @@ describe('what is to be forgotten', () => {
   it('lets the rest fit, unless what is needed does not', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = new Set<Digest>(checkpointsToRemove(all, contents, maxBytes));
+        const gone = new Set<Digest>(chooseCheckpointsToRemove(all, contents, maxBytes));
         const left = all.filter(({ digest }) => !gone.has(digest));
         const fits = bytesOf(left) <= maxBytes;
         expect(fits || left.every(({ isNeeded }) => isNeeded)).toBe(true);
@@ -252,7 +252,7 @@ describe('what is to be forgotten', () => {
   it('is older than all that stays, and all of it had to go', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = checkpointsToRemove(all, contents, maxBytes);
+        const gone = chooseCheckpointsToRemove(all, contents, maxBytes);
         const left = all.filter(({ digest, isNeeded }) => !isNeeded && !gone.includes(digest));
         const used = (digest: Digest): number => all.find((one) => one.digest === digest)?.usedMs ?? Number.NaN;
         for (const digest of gone) expect(left.every(({ usedMs }) => usedMs >= used(digest))).toBe(true);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HEADER_BOUNDS, readSafetensorsHeader, type SafetensorsHeader } from '../../src/policy-distribution/formats/safetensors.ts';
-import { DTYPES, elementBits } from '../../src/policy-distribution/formats/safetensors-dtype.ts';
+import { DTYPES, getElementBits } from '../../src/policy-distribution/formats/safetensors-dtype.ts';
 
 interface Entry {
   dtype: string;
@@ -159,7 +159,7 @@ describe('the header of a safetensors file', () => {
 });
 
 function bitsOf(dtype: string, shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, elementBits(dtype) ?? Number.NaN);
+  return shape.reduce((product, size) => product * size, getElementBits(dtype) ?? Number.NaN);
 }
 
 /** Written by hand: an object would put names such as "1" first. */

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { Exposure } from '../../src/pool/ports/exposure.ts';
-import { creationRate } from '../../src/pool/planning/plan.ts';
+import { getCreationRate } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { SimulatedWorld } from './simulated-world.ts';
 
@@ -121,7 +121,7 @@ describe('whatever happens,', () => {
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
         const { createdAt } = worldAfter(config, events);
-        const { burst, perSecond } = creationRate(config);
+        const { burst, perSecond } = getCreationRate(config);
         createdAt.forEach((from, i) => {
           createdAt.slice(i).forEach((to, more) => expect(more + 1).toBeLessThanOrEqual(burst + ((to - from) / 1000) * perSecond + 1e-6));
         });

@@ -3,7 +3,7 @@ import { parseLeaseId, parseSandboxId, type LeaseId, type SandboxId } from '../.
 import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
 import { addExposure, FRESH, mayServe, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 import type { PoolAction, PoolObservation, PoolPhase, WaiterObservation } from '../../src/pool/planning/plan-terms.ts';
-import { creationRate, plan } from '../../src/pool/planning/plan.ts';
+import { getCreationRate, plan } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { canFollow, type SandboxObservation, type SandboxState } from '../../src/pool/planning/sandbox-state.ts';
 
@@ -29,7 +29,7 @@ export class SimulatedWorld {
 
   constructor(config: PoolConfig) {
     this.config = config;
-    this.#creation = new CreationHistory(creationRate(config), 0);
+    this.#creation = new CreationHistory(getCreationRate(config), 0);
   }
 
   /** The planner's turn. What it says is done, after which it must have nothing more to say. */

@@ -7,7 +7,7 @@ import { silentLog } from '../../src/kernel/log.ts';
 import type { EvaluateContext, EvaluationRunConfig } from '../../src/orchestrator/run/evaluate-context.ts';
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import { RunnerPlayers } from '../../src/orchestrator/run/runner-players.ts';
-import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../../src/policy-distribution/delivery/distributor.ts';
@@ -40,7 +40,7 @@ export function suiteWith(changes: object = {}): SuiteDefinition {
     stop: { rule: 'fixed', episodes: 200 },
     ...changes,
   };
-  return defineSuite(parseSuite(inlineSuite(suite)), undefined);
+  return defineSuite(parseSuite(createInlineLayer(suite)), undefined);
 }
 
 export interface FixtureOptions {

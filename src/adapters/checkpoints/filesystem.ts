@@ -11,7 +11,7 @@ import {
   type ListedFile,
   type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
-import { dataBeside } from '../../policy-distribution/data-beside.ts';
+import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
 import { getErrorCode, translateErrors, translateErrorsOfEach, readError, createSpecialFileError } from './file-failures.ts';
 import { toListedFile, formatRevision } from './file-revision.ts';
@@ -79,7 +79,7 @@ async function listingOf(given: string, roots: Roots | undefined, options: ListO
 
 /** Of a model that has its weights in a file beside it. */
 async function listFileBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
-  const path = dataBeside(given);
+  const path = getDataFileName(given);
   if (path === undefined) return undefined;
   const root = await realpath(path).catch((error: unknown) => {
     if (getErrorCode(error) === 'ENOENT') return undefined;

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import { MANIPULATION, parseTags } from './requested-delta.ts';
@@ -13,9 +13,9 @@ export async function sendFile(
   { digest, size, hostPath }: StoredObject,
   count: (bytes: number) => void,
 ): Promise<void> {
-  const tag = entityTag(digestHex(digest));
+  const tag = entityTag(getDigestHex(digest));
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
-  if (parseTags(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
+  if (parseTags(request.headers['if-none-match']).includes(getDigestHex(digest))) return void response.writeHead(304, headers).end();
   const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
   const range = parseRequestedRange(isSame ? request.headers.range : undefined, size);
   switch (range.kind) {
@@ -43,9 +43,9 @@ export async function sendDelta(
     'content-type': 'application/octet-stream',
     'content-length': bytes,
     'cache-control': 'private',
-    etag: entityTag(digestHex(digest)),
+    etag: entityTag(getDigestHex(digest)),
     im: MANIPULATION,
-    'delta-base': entityTag(digestHex(base)),
+    'delta-base': entityTag(getDigestHex(base)),
   });
   await send(request, response, path, {}, count);
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 
 /** What a link is for. */
 export interface Linked {
@@ -35,7 +35,7 @@ export class SignedLinks {
 
   /** Path and query. */
   sign({ digest, name }: Linked): string {
-    const path = `/v1/content/${digestHex(digest)}/${encodeURIComponent(name)}`;
+    const path = `/v1/content/${getDigestHex(digest)}/${encodeURIComponent(name)}`;
     const until = String(Math.ceil(this.#clock.date().getTime() / 1000 + this.#seconds));
     return `${path}?until=${until}&proof=${this.#proof(path, until).toString('base64url')}`;
   }

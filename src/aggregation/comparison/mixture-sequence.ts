@@ -130,7 +130,7 @@ function positionOf(mean: number): number {
   return mean > 0 ? mean / (1 + mean) : mean;
 }
 
-/** Inverse of `positionOf`. */
+/** Inverse of `parseCursor`. */
 function meanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }

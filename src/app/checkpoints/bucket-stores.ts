@@ -9,7 +9,7 @@ export interface BucketStores {
 }
 
 /** The object stores, as the configuration has them. Nothing is loaded or connected to until a bucket is named. Part of the composition root. */
-export function bucketStores({ gcs, s3 }: Pick<Config['sources'], 'gcs' | 's3'>): BucketStores {
+export function createBucketStores({ gcs, s3 }: Pick<Config['sources'], 'gcs' | 's3'>): BucketStores {
   return {
     gcs: new GcsStore({ ...unlessAuto('endpoint', gcs.endpoint), ...unlessAuto('project', gcs.project) }),
     s3: new S3Store({ ...unlessAuto('endpoint', s3.endpoint), ...unlessAuto('region', s3.region), pathStyle: s3.pathStyle }),

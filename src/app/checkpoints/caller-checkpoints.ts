@@ -5,7 +5,7 @@ import { createFilesystemSourceWithin } from '../../adapters/checkpoints/filesys
 import { createHttpsSource } from '../../adapters/checkpoints/https.ts';
 import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
-import { bucketStores } from './bucket-stores.ts';
+import { createBucketStores } from './bucket-stores.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -17,9 +17,9 @@ import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 const HOUR_MS = 3_600_000;
 
 /** By their URI. */
-export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
+export function createSourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
-  const stores = bucketStores(sources);
+  const stores = createBucketStores(sources);
   return createSourceByUri({
     files: createFilesystemSourceWithin(sources.roots),
     web: createHttpsSource(requests, clock),

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { checkpointUri, isUri, sourceForOwner } from './own-checkpoints.ts';
+import { toCheckpointUri, isUri, createSourceForOwner } from './own-checkpoints.ts';
 import {
   inspectCheckpoint,
   type CheckpointInspection,
@@ -18,7 +18,7 @@ import { translateErrors, readAt } from '../../policy-distribution/files/store-f
  *
  * @param written a path, or a URI. @throws as `inspectCheckpoint` does.
  */
-export function inspectionOf(
+export function inspectWritten(
   written: string,
   config: Pick<Config, 'checkpoints' | 'sources'>,
   wantsDigest: boolean,
@@ -28,8 +28,8 @@ export function inspectionOf(
   const isHere = !isUri(written) || /^file:/i.test(written);
   const ports = isHere
     ? { source: filesystemSource, limits, readsAll: true, open: openLocally }
-    : { limits, readsAll: wantsDigest, ...elsewhere(sourceForOwner(config, systemClock), signal) };
-  return inspectCheckpoint(ports, checkpointUri(written), signal);
+    : { limits, readsAll: wantsDigest, ...elsewhere(createSourceForOwner(config, systemClock), signal) };
+  return inspectCheckpoint(ports, toCheckpointUri(written), signal);
 }
 
 async function openLocally({ address }: ListedFile): ReturnType<InspectionPorts['open']> {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ObjectLinks } from '../../adapters/checkpoints/objects/object-links.ts';
 import { OriginServer, type Served } from '../../adapters/delivery/origin-server.ts';
-import { bucketStores } from './bucket-stores.ts';
+import { createBucketStores } from './bucket-stores.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -27,7 +27,7 @@ export function openOrigin(
   const told = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
   const tell = told.tell.bind(told);
   const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
-  const objects = new ObjectLinks({ ...bucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
+  const objects = new ObjectLinks({ ...createBucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
   return {
     served: origin.served,
     async link(file, checkpoint, signal) {

@@ -24,7 +24,7 @@ export interface Played {
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
-export function contentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
+export function listContentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
   // A policy that is played apart is not to find a suite's code in memory, nor run code of its own before it is behind its walls.
   const settings = wished.policy === 'apart' ? { ...wished, sharedCode: [] } : wished;

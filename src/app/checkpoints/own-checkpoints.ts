@@ -5,7 +5,7 @@ import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
 import { createHttpsSource } from '../../adapters/checkpoints/https.ts';
 import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
-import { bucketStores } from './bucket-stores.ts';
+import { createBucketStores } from './bucket-stores.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -14,9 +14,9 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
 
 /** Checkpoints of the person who runs Muster: nothing is kept from them that they may read. Part of the composition root. */
-export function sourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
+export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'sources'), clock });
-  const stores = bucketStores(sources);
+  const stores = createBucketStores(sources);
   return createSourceByUri({
     files: filesystemSource,
     web: createHttpsSource(requests, clock),
@@ -26,7 +26,7 @@ export function sourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Cloc
 }
 
 /** As people write them on a command line. */
-export function checkpointUri(written: string): string {
+export function toCheckpointUri(written: string): string {
   return isUri(written) ? written : resolve(written);
 }
 

@@ -9,7 +9,7 @@ import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
  *
  * @throws InputError `template.delivery` when it asks for what its provider or the configuration does not have.
  */
-export function templateDelivery(
+export function planTemplateDelivery(
   name: string,
   settings: TemplateConfig,
   plugin: ProviderPlugin,

@@ -5,7 +5,7 @@ import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { MusterClient } from '../../faces/client/muster-client.ts';
 import { DEFAULT_RETRY, type Retry } from '../../faces/client/patience.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
-import { sendableToken, serverUrl } from '../../faces/client/server-address.ts';
+import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { configuration } from '../main.ts';
@@ -31,10 +31,10 @@ export interface ConnectionOptions {
  */
 export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
   const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false } = options;
-  const address = serverUrl(url);
+  const address = parseServerUrl(url);
   return new MusterClient({
     url: address,
-    token: sendableToken(token, address, plainHttp),
+    token: checkSendableToken(token, address, plainHttp),
     clock: systemClock,
     random: Math.random,
     retry: { ...DEFAULT_RETRY, ...retry },
@@ -54,7 +54,7 @@ export interface ServerAddress {
 }
 
 /** For a command: a client of the server that flags name, or MUSTER_URL, or of the one that the configuration would start here. */
-export function clientFor({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
+export function createClient({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
   return connect(server ?? process.env['MUSTER_URL'] ?? readServerUrl(config), {
     plainHttp,
     retry: { patienceMilliseconds: 1000 * patienceSeconds },
@@ -67,7 +67,7 @@ function readServerUrl(config: string | undefined): string {
 }
 
 /** The suite of a file, checked, or the name as it is when there is no such file. @throws as `readSuite` does. */
-export async function suiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
+export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
   const isFile = await access(nameOrPath).then(
     () => true,
     () => false,

@@ -7,7 +7,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { InputError, MusterError } from '../../kernel/errors.ts';
 import { parseTokenId } from '../../kernel/ids.ts';
 import { configuration } from '../main.ts';
-import { clientFor, type ServerAddress } from './server-client.ts';
+import { createClient, type ServerAddress } from './server-client.ts';
 import type { Token } from '../../faces/http/schemas/token-schemas.ts';
 import { openEvaluationStore } from '../stores.ts';
 
@@ -28,7 +28,7 @@ export async function openTokenService({ server: named, config, plainHttp = fals
   const server = named ?? (config === undefined ? process.env['MUSTER_URL'] : undefined);
   if (server === undefined) return openStoredTokens(configuration(config));
   return {
-    office: officeAt(clientFor({ server, plainHttp })),
+    office: officeAt(createClient({ server, plainHttp })),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: async () => undefined,
   };
@@ -46,14 +46,14 @@ async function openStoredTokens(config: Pick<Config, 'store'>): Promise<OpenToke
     throw new InputError(error.code, `${error.message}; ${ask}`, { cause: error });
   });
   return {
-    office: new TokenService(store, systemClock, `command-line:${accountName()}`),
+    office: new TokenService(store, systemClock, `command-line:${getAccountName()}`),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }
 
 /** Containers run under user ids that no account has. */
-export function accountName(account: () => { readonly username: string } = userInfo): string {
+export function getAccountName(account: () => { readonly username: string } = userInfo): string {
   try {
     return account().username;
   } catch {

@@ -3,31 +3,31 @@ import { LOCAL_CALLER } from '../../service/access/caller.ts';
 import { findUsablePython } from '../../adapters/sandbox/local/template/python-template.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
-import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './machine-checks.ts';
-import { pythonCheck, runnerCheck } from './sandbox-checks.ts';
+import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from './machine-checks.ts';
+import { createPythonCheck, createRunnerCheck } from './sandbox-checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { HealthCheck } from '../../kernel/health-check.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 import { Pools } from '../pools.ts';
-import { pluginOf, PROVIDERS } from '../sandboxes/providers.ts';
+import { getPlugin, PROVIDERS } from '../sandboxes/providers.ts';
 
 /** What `muster doctor` looks at on this machine. */
-export function doctorChecks(config: Config): readonly HealthCheck[] {
+export function createDoctorChecks(config: Config): readonly HealthCheck[] {
   const templates = Object.entries(config.templates);
   const templatesOf = ({ name }: ProviderPlugin): ReadonlyMap<string, TemplateConfig> =>
     new Map(templates.filter(([, { provider }]) => provider === name));
-  const startable = templates.filter(([, template]) => pluginOf(template).isOwnMachine);
+  const startable = templates.filter(([, template]) => getPlugin(template).isOwnMachine);
   return [
-    nodeCheck(process.versions.node),
+    createNodeCheck(process.versions.node),
     ...PROVIDERS.flatMap((plugin) => plugin.checks(templatesOf(plugin))),
     ...templates
       .filter(([, { command }]) => command === undefined)
-      .map(([name, { python, imports }]) => pythonCheck(name, (signal) => findUsablePython(python, imports, PACKAGE_ROOT, signal))),
-    ...startable.map(([name]) => runnerCheck(name, (signal) => secondsToStart(config, name, signal))),
-    diskCheck(config.stateDir),
+      .map(([name, { python, imports }]) => createPythonCheck(name, (signal) => findUsablePython(python, imports, PACKAGE_ROOT, signal))),
+    ...startable.map(([name]) => createRunnerCheck(name, (signal) => secondsToStart(config, name, signal))),
+    createDiskCheck(config.stateDir),
     openFilesCheck(config.pool.max),
-    userCheck(process.getuid?.()),
+    createUserCheck(process.getuid?.()),
   ];
 }
 

@@ -28,19 +28,19 @@ async function findingOf(check: HealthCheck, signal: AbortSignal): Promise<Findi
 }
 
 /** 0: all that is needed is there. 3: infrastructure, as for every command. */
-export function exitCodeOf(report: DoctorReport): 0 | 3 {
+export function getDoctorExitCode(report: DoctorReport): 0 | 3 {
   return report.healthy ? 0 : 3;
 }
 
 /** For `--json`: exactly one document. */
-export function doctorJson(report: DoctorReport): string {
+export function formatDoctorJson(report: DoctorReport): string {
   return `${JSON.stringify(report, null, 2)}\n`;
 }
 
 const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
 
 /** One line a check, the remedy below it. */
-export function doctorText(report: DoctorReport): string {
+export function formatDoctorText(report: DoctorReport): string {
   const width = Math.max(...report.checks.map(({ name }) => name.length), 0);
   const lines = report.checks.flatMap(({ name, status, found, remedy }) => [
     `${MARKS[status]}  ${name.padEnd(width)}  ${joinLines(found)}`,

@@ -7,7 +7,7 @@ import { getMessage } from '../../kernel/errors.ts';
 
 const OLDEST_NODE = [24, 12] as const;
 
-export function nodeCheck(version: string): HealthCheck {
+export function createNodeCheck(version: string): HealthCheck {
   return {
     name: 'Node',
     async run() {
@@ -27,7 +27,7 @@ export function nodeCheck(version: string): HealthCheck {
 const COMFORTABLE_BYTES = 10 * 2 ** 30;
 const LEAST_BYTES = 2 ** 30;
 
-export function diskCheck(stateDir: string): HealthCheck {
+export function createDiskCheck(stateDir: string): HealthCheck {
   return {
     name: 'disk',
     async run() {
@@ -75,7 +75,7 @@ export function openFilesCheck(
   };
 }
 
-export function userCheck(uid: number | undefined): HealthCheck {
+export function createUserCheck(uid: number | undefined): HealthCheck {
   return {
     name: 'user',
     async run() {

@@ -1,7 +1,7 @@
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 
 /** @param start has the template's program started in a sandbox, as an evaluation does. @returns seconds until it was ready. */
-export function runnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): HealthCheck {
+export function createRunnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): HealthCheck {
   return {
     name: template === 'local' ? 'runner' : `runner (${template})`,
     run: async (signal) => toOkFinding(`ready in a sandbox after ${(await start(signal)).toFixed(1)} s`),
@@ -16,7 +16,7 @@ export interface PythonFacts {
 }
 
 /** @param template as the configuration names it. */
-export function pythonCheck(template: string, inspect: (signal: AbortSignal) => Promise<PythonFacts>): HealthCheck {
+export function createPythonCheck(template: string, inspect: (signal: AbortSignal) => Promise<PythonFacts>): HealthCheck {
   return {
     name: template === 'local' ? 'Python' : `Python (${template})`,
     async run(signal) {

@@ -6,7 +6,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { AgentStage } from '../../orchestrator/run/agent-players.ts';
-import { agentTaskOf } from '../../orchestrator/suite/agent-tasks.ts';
+import { getAgentTask } from '../../orchestrator/suite/agent-tasks.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
@@ -54,7 +54,7 @@ export class AgentEpisodes implements AgentStage {
   async #openTask(position: number): Promise<OpenTask> {
     const { suite, suiteFiles } = this.#played;
     const named = suite.tasks[position];
-    const place = named && agentTaskOf(named.environment);
+    const place = named && getAgentTask(named.environment);
     if (!place || !suiteFiles) throw new RangeError(`task ${position} of suite ${suite.name} is none for agents`);
     const open = await openStoredTask(suiteFiles.files, place);
     if (open.task.digest === place.digest) return open;

@@ -17,8 +17,8 @@ import type { SandboxLimits } from '../../pool/ports/template.ts';
 import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/pool-state.ts';
 import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
-import { pluginOf } from '../sandboxes/providers.ts';
-import { toolMount } from './tool-mount.ts';
+import { getPlugin } from '../sandboxes/providers.ts';
+import { findToolMount } from './tool-mount.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
 const ONE_HOLDER: CodeExposure = {
@@ -121,7 +121,7 @@ export class GradingPools implements AsyncDisposable {
 
   async #start(open: OpenTask, { root, writable, limits, tools }: GradingPlace): Promise<Pool<WorkspaceSession>> {
     const settings = this.#config.templates['local'];
-    const plugin = pluginOf({ provider: settings?.provider ?? 'bubblewrap' });
+    const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
       const remedy = 'set templates.local.provider to bubblewrap';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
@@ -136,7 +136,7 @@ export class GradingPools implements AsyncDisposable {
       ...(limits.storageBytes === undefined ? {} : { diskBytes: limits.storageBytes }),
       ...(limits.cpus === undefined ? {} : { cpus: limits.cpus }),
     };
-    const mounts = [...settings.mounts, ...(await Promise.all(tools.map(toolMount)))];
+    const mounts = [...settings.mounts, ...(await Promise.all(tools.map(findToolMount)))];
     const place = { root: directory, writable, limits: own, demands: settings.demands, mounts };
     const template = await plugin.workspace('grading', place, context);
     this.#provider ??= this.#openProvider(plugin);
@@ -158,7 +158,7 @@ export class GradingPools implements AsyncDisposable {
     }
   }
 
-  #openProvider(plugin: ReturnType<typeof pluginOf>): Promise<SandboxProvider> {
+  #openProvider(plugin: ReturnType<typeof getPlugin>): Promise<SandboxProvider> {
     const { stateDir } = this.#config;
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, []);

@@ -31,13 +31,19 @@ export type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly k
  */
 export async function checkTask(grader: TaskGrader, open: OpenTask, terms: CheckTerms, signal: AbortSignal): Promise<Soundness> {
   const { task } = open;
-  singleStep(open);
+  getSingleStep(open);
   const candidates = candidatesOf(open);
   const trials: Trial[] = [];
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
     for (const [at, candidate] of queue)
-      trials[at] = await trialOf(grader, open, candidate, { ...terms, onVerdict: (...told) => terms.onVerdict?.(...told, at) }, signal);
+      trials[at] = await tryCandidate(
+        grader,
+        open,
+        candidate,
+        { ...terms, onVerdict: (...told) => terms.onVerdict?.(...told, at) },
+        signal,
+      );
   };
   await Promise.all(Array.from({ length: grader.concurrency }, work));
   const isSound = task.oracle !== undefined && trials.every(({ finding }) => finding === 'as-expected');
@@ -45,7 +51,7 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
 }
 
 /** @throws InputError `task.steps` for a task with several. */
-export function singleStep({ task }: OpenTask): TaskStep {
+export function getSingleStep({ task }: OpenTask): TaskStep {
   const [step, ...others] = task.steps;
   if (others.length === 0) return step;
   throw new InputError(
@@ -64,14 +70,14 @@ function candidatesOf({ task: { oracle, cheats, twins } }: OpenTask): readonly C
 }
 
 /** Grades one of the task's submissions so many times. @throws InputError when the task cannot be graded; the signal's reason. */
-export async function trialOf(
+export async function tryCandidate(
   grader: TaskGrader,
   open: OpenTask,
   { known, ...candidate }: Candidate,
   { times, seed, onVerdict }: TrialTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
-  const step = singleStep(open);
+  const step = getSingleStep(open);
   const verdicts: TakenVerdict[] = [];
   for (let time = 0; time < times; time += 1) {
     const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxesOf(open) }, signal);

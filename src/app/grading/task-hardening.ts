@@ -5,7 +5,7 @@ import type { Trial } from '../../agents/grading/soundness.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { singleStep, trialOf, type TrialTerms } from './task-check.ts';
+import { getSingleStep, tryCandidate, type TrialTerms } from './task-check.ts';
 import { openTask, type OpenTask, type TaskGrader } from './task-grader.ts';
 
 export interface HardenTerms extends TrialTerms {
@@ -44,7 +44,7 @@ export async function hardenTask(grader: TaskGrader, terms: HardenTerms, signal:
   const name = terms.name ?? basename(resolve(terms.submission));
   if (!NAME.test(name))
     throw new InputError('task.case-name', `"${name}": expected a name of 1 to 64 letters, digits, ".", "_" or "-"; give one: --name`);
-  singleStep(await openTask(terms.task));
+  getSingleStep(await openTask(terms.task));
   const { files, problem } = await readSubmission(terms.submission, WHOLE);
   if (problem !== undefined) throw new InputError('task.case', `${terms.submission}: ${problem}`);
   if (files.length === 0) throw new InputError('task.case', `${terms.submission}: is empty; expected what an agent has left behind`);
@@ -54,7 +54,7 @@ export async function hardenTask(grader: TaskGrader, terms: HardenTerms, signal:
   const open = await openTask(terms.task);
   const known = caseOf(open, terms.role, name);
   const expected = terms.role === 'cheat' ? 0 : 1;
-  const trial = await trialOf(grader, open, { name, role: terms.role, expected, known }, terms, signal);
+  const trial = await tryCandidate(grader, open, { name, role: terms.role, expected, known }, terms, signal);
   return { task: open.task.id, digest: open.task.digest, directory: join(terms.task, known.directory), isKnown, trial };
 }
 

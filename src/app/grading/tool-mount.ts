@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { Mount } from '../../pool/ports/template.ts';
 
 /** What a tool for tests is, on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
-export async function toolMount(tool: GradingTool): Promise<Mount> {
+export async function findToolMount(tool: GradingTool): Promise<Mount> {
   switch (tool) {
     case 'pytest': {
       const source = join(PACKAGE_ROOT, '.tools', 'pytest');

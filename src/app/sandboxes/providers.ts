@@ -9,7 +9,7 @@ import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes];
 
 /** The plug-in of a template's provider, whose name the configuration's schema has checked. */
-export function pluginOf({ provider }: { readonly provider: string }): ProviderPlugin {
+export function getPlugin({ provider }: { readonly provider: string }): ProviderPlugin {
   const plugin = PROVIDERS.find(({ name }) => name === provider);
   if (plugin === undefined) throw new RangeError(`there is no provider "${provider}"`);
   return plugin;

@@ -1,12 +1,12 @@
 import { findQuota, type Quota } from '../../service/access/quota.ts';
-import { sourceForCallers } from '../checkpoints/caller-checkpoints.ts';
+import { createSourceForCallers } from '../checkpoints/caller-checkpoints.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
-import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 import type { ServiceConfig } from '../../service/evaluation-service.ts';
-import { webhooksOf, type Webhooks } from './webhook-sender.ts';
+import { createWebhooks, type Webhooks } from './webhook-sender.ts';
 
 /** What a server looks up in the configuration that is in force, each time that it needs it. Part of the composition root. */
 
@@ -14,21 +14,21 @@ interface InForce {
   readonly config: Config;
 }
 
-export function liveQuotas(inForce: InForce): (principal: string) => Quota {
+export function createLiveQuotas(inForce: InForce): (principal: string) => Quota {
   return (principal) => findQuota(inForce.config.quotas, principal);
 }
 
 /** Whether the configuration grants a principal the use of a checkpoint. */
-export function liveGrants(inForce: InForce): (principal: string, digest: Digest) => boolean {
+export function createLiveGrants(inForce: InForce): (principal: string, digest: Digest) => boolean {
   const current = cacheBySetting(
     () => inForce.config.server.grants,
     (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
   );
   // Names of principals have no spaces in them.
-  return (principal, digest) => current().has(`${principal} ${digestHex(digest)}`) || current().has(`${principal} *`);
+  return (principal, digest) => current().has(`${principal} ${getDigestHex(digest)}`) || current().has(`${principal} *`);
 }
 
-export function liveServiceConfig(inForce: InForce): ServiceConfig {
+export function createLiveServiceConfig(inForce: InForce): ServiceConfig {
   return {
     get slots() {
       return inForce.config.server.concurrentEvaluations;
@@ -49,21 +49,21 @@ export function liveServiceConfig(inForce: InForce): ServiceConfig {
       return inForce.config.server.staleness;
     },
     get deliversWebhooks() {
-      return webhookSecret(inForce) !== undefined;
+      return getWebhookSecret(inForce) !== undefined;
     },
   };
 }
 
 /** Undefined: none are delivered. */
-export function webhookSecret({ config }: InForce): string | undefined {
+export function getWebhookSecret({ config }: InForce): string | undefined {
   return config.server.webhookSecret === '' ? undefined : config.server.webhookSecret;
 }
 
 /** What callers may name is decided anew for each listing and each read. */
-export function liveSource(inForce: InForce, clock: Clock): CheckpointSource {
+export function createLiveSource(inForce: InForce, clock: Clock): CheckpointSource {
   const current = cacheBySetting(
     () => inForce.config.sources,
-    (sources) => sourceForCallers({ sources }, clock),
+    (sources) => createSourceForCallers({ sources }, clock),
   );
   return {
     list: (uri, options) => current().list(uri, options),
@@ -71,10 +71,10 @@ export function liveSource(inForce: InForce, clock: Clock): CheckpointSource {
   };
 }
 
-export function liveWebhooks(inForce: InForce, clock: Clock): Webhooks {
+export function createLiveWebhooks(inForce: InForce, clock: Clock): Webhooks {
   const current = cacheBySetting(
     () => inForce.config.webhooks,
-    (webhooks) => webhooksOf({ webhooks }, clock),
+    (webhooks) => createWebhooks({ webhooks }, clock),
   );
   return {
     assertUrl: (url) => current().assertUrl(url),

@@ -9,10 +9,10 @@ import { compare } from '../../orchestrator/compare.ts';
 import { drawOf } from '../../orchestrator/suite/draw.ts';
 import { evaluate } from '../../orchestrator/evaluate.ts';
 import { repeatSummary, type RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
-import { checkpointFacts } from '../../orchestrator/results/summarise.ts';
+import { toCheckpointFacts } from '../../orchestrator/results/summarise.ts';
 import type { CheckpointFacts } from '../../orchestrator/results/summary.ts';
 import type { EvaluateContext } from '../../orchestrator/run/evaluate-context.ts';
-import { whatRuns, type WhatRuns } from '../../orchestrator/suite/what-runs.ts';
+import { describeWhatRuns, type WhatRuns } from '../../orchestrator/suite/what-runs.ts';
 import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, mayBringCode } from '../../policy-distribution/checkpoint.ts';
@@ -75,7 +75,7 @@ export class OrderPlayer implements Player {
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
-    const runs = whatRuns(suite, [checkpoint]);
+    const runs = describeWhatRuns(suite, [checkpoint]);
     const runtime = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
     const journal = this.#journal(course, runtime, 0, checkpoint.digest);
     const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
@@ -108,7 +108,7 @@ export class OrderPlayer implements Player {
     } as const;
     // One sandbox plays episodes of several arms: code of one of them concerns all.
     const template = this.#templateDigest(suite.template, checkpoints);
-    const played = { suite, draw: 'proportional', runs: whatRuns(suite, checkpoints), template };
+    const played = { suite, draw: 'proportional', runs: describeWhatRuns(suite, checkpoints), template };
     return await compare(context, request, {
       journal: (arm) => this.#journal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
       signal: course.signal,
@@ -150,7 +150,7 @@ export class OrderPlayer implements Player {
   #whatRuns(order: EvaluationOrder): WhatRuns {
     const checkpoints = listCheckpoints(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
-    const runs = this.#known.get(key) ?? whatRuns(readOrderedSuite(order), checkpoints);
+    const runs = this.#known.get(key) ?? describeWhatRuns(readOrderedSuite(order), checkpoints);
     this.#known.set(key, runs);
     return runs;
   }
@@ -177,5 +177,5 @@ interface JournalContext {
 }
 
 function factsOf(content: OrderedContent): CheckpointFacts {
-  return checkpointFacts(content, content.uri);
+  return toCheckpointFacts(content, content.uri);
 }

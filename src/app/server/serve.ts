@@ -14,19 +14,26 @@ import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../kernel
 import { EventLoopTurns } from '../../kernel/turns.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
-import { liveGrants, liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
+import {
+  createLiveGrants,
+  createLiveQuotas,
+  createLiveServiceConfig,
+  createLiveSource,
+  createLiveWebhooks,
+  getWebhookSecret,
+} from './live-settings.ts';
 import { openArena } from './arena.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
-import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
+import { createEndedCounter, addFigureRoutes, measure } from '../../faces/http/figures.ts';
 import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/requests/identify.ts';
-import { liveRoutes } from '../../faces/http/routes/live-routes.ts';
-import { poolRoutes } from '../../faces/http/routes/pool-routes.ts';
-import { suiteRoutes } from '../../faces/http/routes/suite-routes.ts';
-import { auditRoute, tokenRoutes } from '../../faces/http/routes/token-routes.ts';
-import { pageRoutes } from '../../faces/page/page-routes.ts';
+import { addLiveRoutes } from '../../faces/http/routes/live-routes.ts';
+import { addPoolRoutes } from '../../faces/http/routes/pool-routes.ts';
+import { addSuiteRoutes } from '../../faces/http/routes/suite-routes.ts';
+import { addAuditRoute, addTokenRoutes } from '../../faces/http/routes/token-routes.ts';
+import { addPageRoutes } from '../../faces/page/page-routes.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
 import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
@@ -42,7 +49,7 @@ import { openEvaluationStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
 import { checkReadiness } from './readiness.ts';
 import type { Starter } from './starter.ts';
-import { suiteProblems } from '../suites/suite-problems.ts';
+import { findSuiteProblems } from '../suites/suite-problems.ts';
 import type { Webhooks } from './webhook-sender.ts';
 
 /** The composition root of `muster serve`. */
@@ -77,16 +84,16 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   const runtime = opening.use(await Runtime.open(config, 'server'));
   runtime.pools.sweep();
   const uploads = await openUploads(config, runtime.checkpoints, systemClock);
-  const quotas = liveQuotas(runtime);
+  const quotas = createLiveQuotas(runtime);
   const bounds = new EpisodeBounds(quotas);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
   const pools = new PoolService(runtime.pools, store.audit, systemClock, bounds);
   const registry = createRegistry();
-  const webhookSite = liveWebhooks(runtime, systemClock);
+  const webhookSite = createLiveWebhooks(runtime, systemClock);
   const webhooks = createDeliverer(store, runtime, webhookSite);
   const countEnded = createEndedCounter(registry);
-  const source = liveSource(runtime, systemClock);
-  const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(runtime), isEveryones: server.access === 'off' });
+  const source = createLiveSource(runtime, systemClock);
+  const use = new CheckpointUse({ rights: store.rights, isGranted: createLiveGrants(runtime), isEveryones: server.access === 'off' });
   const checkpointService = new CheckpointService({ checkpoints: runtime.checkpoints, uploads, usage: store.usage, gate, use });
   const library = createLibrary(runtime, source, checkpointService, starter);
   const service = createService({ store, runtime, pools, gate, use, source, library, webhookSite }, (state) => {
@@ -107,7 +114,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   service.open();
   opening.defer(() => service.drain(runtime.config.server.drainSeconds * 1000));
   const problemsOfSuites = (): Promise<readonly string[]> =>
-    suiteProblems(Object.keys(runtime.config.server.suites), library, runtime.either(undefined));
+    findSuiteProblems(Object.keys(runtime.config.server.suites), library, runtime.either(undefined));
   const problems = await problemsOfSuites();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
@@ -170,14 +177,14 @@ function createApp(
     checkpoints: checkpointService,
     arena,
     more: [
-      (routes) => suiteRoutes(routes, library),
-      (routes) => poolRoutes(routes, pools),
-      (routes, room) => liveRoutes(routes, { service, pools, use, clock: systemClock, room }),
-      pageRoutes,
+      (routes) => addSuiteRoutes(routes, library),
+      (routes) => addPoolRoutes(routes, pools),
+      (routes, room) => addLiveRoutes(routes, { service, pools, use, clock: systemClock, room }),
+      addPageRoutes,
       (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
-      (routes) => figureRoutes(routes, registry),
-      (routes) => tokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
-      (routes) => auditRoute(routes, store.audit),
+      (routes) => addFigureRoutes(routes, registry),
+      (routes) => addTokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
+      (routes) => addAuditRoute(routes, store.audit),
     ],
   });
 }
@@ -208,7 +215,7 @@ function createService(
     newId,
     slotsOf: (template) => pools.slotsOf(template),
     onConcluded,
-    config: liveServiceConfig(runtime),
+    config: createLiveServiceConfig(runtime),
   });
 }
 
@@ -221,7 +228,7 @@ async function closeServer(app: Awaited<ReturnType<typeof createHttpServer>>): P
 }
 
 function createDeliverer({ webhooks: outbox }: EvaluationStore, runtime: Runtime, { sender }: Webhooks): WebhookDeliverer {
-  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(runtime), clock: systemClock, log: runtime.log });
+  return new WebhookDeliverer({ outbox, sender, secret: () => getWebhookSecret(runtime), clock: systemClock, log: runtime.log });
 }
 
 function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads): CheckpointKeeper {

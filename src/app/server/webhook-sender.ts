@@ -11,7 +11,7 @@ export interface Webhooks {
   readonly assertUrl: (url: string) => void;
 }
 
-export function webhooksOf({ webhooks }: Pick<Config, 'webhooks'>, clock: Clock): Webhooks {
+export function createWebhooks({ webhooks }: Pick<Config, 'webhooks'>, clock: Clock): Webhooks {
   const egress = new Egress(webhooks, 'webhooks');
   const requests = new CheckedRequests({ egress, clock });
   return {

@@ -4,10 +4,10 @@ import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { BUILT_IN_AGENTS } from '../../agents/acting/agent.ts';
 import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
-import { playsAgents, taskSourceOf } from '../../orchestrator/suite/agent-tasks.ts';
+import { isPlayedByAgents, getTaskSource } from '../../orchestrator/suite/agent-tasks.ts';
 import {
   addTasks,
-  inlineSuite,
+  createInlineLayer,
   parseSuite,
   parseWrittenSuite,
   overrideSettings,
@@ -44,14 +44,14 @@ export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
 
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
 export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
-  const written = typeof suite === 'string' ? await readSuiteFile(suite) : inlineSuite(suite);
+  const written = typeof suite === 'string' ? await readSuiteFile(suite) : createInlineLayer(suite);
   const layer = overrideSettings(stop ? overrideStop(written, stop) : written, changes);
   const parsed = parseWrittenSuite(layer);
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
-  const source = taskSourceOf(parsed);
+  const source = getTaskSource(parsed);
   if (source !== undefined) {
     const { tasks, ...found } = await findTasks(source, base, written.findOrigin(['tasks']));
-    const agent = parsed.agent === undefined ? {} : { agent: agentUri(parsed.agent, base) };
+    const agent = parsed.agent === undefined ? {} : { agent: toAgentUri(parsed.agent, base) };
     return { ...found, parsed: addTasks(layer, { ...parsed, ...agent }, tasks) };
   }
   const directory = parsed.files === undefined ? undefined : resolve(base, parsed.files);
@@ -60,7 +60,7 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
 }
 
 /** As people write an agent: a word for one that needs no file, else a path. */
-export function agentUri(written: string, base: string = process.cwd()): string {
+export function toAgentUri(written: string, base: string = process.cwd()): string {
   if (BUILT_IN_AGENTS.has(written)) return formatBuiltInAgentUri(written);
   return isUri(written) ? written : resolve(base, written);
 }
@@ -86,7 +86,7 @@ export async function blameFiles<Value>(
     return await work();
   } catch (error) {
     if (!(error instanceof MusterError) || !error.code.startsWith('checkpoint.')) throw error;
-    const [key, expected] = playsAgents({ tasks: tasks ?? [] })
+    const [key, expected] = isPlayedByAgents({ tasks: tasks ?? [] })
       ? ['tasks.from', 'expected tasks for agents']
       : [`files: "${files}"`, 'expected a directory of Python modules, its path from the suite file'];
     const told = `suite: ${key}: ${error.message.replace(/^checkpoint: /, '').replace(/; check the path$/, '')}`;

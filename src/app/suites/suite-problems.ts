@@ -5,7 +5,7 @@ import type { Library } from '../../service/orders/library.ts';
  * The problems of each suite that the configuration names and that cannot be played as it is now, for people. They are read
  * when they are asked for, so that one may be put in its place later: a server opens without it, and says so.
  */
-export async function suiteProblems(
+export async function findSuiteProblems(
   names: readonly string[],
   library: Pick<Library, 'suite'>,
   signal: AbortSignal,

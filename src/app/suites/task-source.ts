@@ -4,7 +4,7 @@ import type { Task } from '../../agents/tasks/task.ts';
 import { VERIFIER_VERSION } from '../../agents/verification/verdict.ts';
 import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { agentEnvironment } from '../../orchestrator/suite/agent-tasks.ts';
+import { describeAgentEnvironment } from '../../orchestrator/suite/agent-tasks.ts';
 import type { ListedTask, TaskSource } from '../../orchestrator/suite/suite.ts';
 import { listTasks } from '../tasks/task-catalogue.ts';
 
@@ -52,7 +52,7 @@ function listedTask({ directory, task }: FoundTask, isOne: boolean, weights: Tas
   const weight = Object.entries(weights).find(([name]) => isCalled(name, directory, task))?.[1] ?? 1;
   const executable = task.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path);
   const place = { digest: task.digest, directory: isOne ? '' : called, called, executable, verifier: VERIFIER_VERSION };
-  return { name: task.id, weight, environment: agentEnvironment(task.id, place) };
+  return { name: task.id, weight, environment: describeAgentEnvironment(task.id, place) };
 }
 
 /** By its id, by the part of that behind the organisation, or by its directory. */

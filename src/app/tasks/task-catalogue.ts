@@ -39,7 +39,7 @@ export async function listTasks(directory: string): Promise<readonly ListedTask[
  *
  * @throws InputError `task.missing` for a directory that is no task and holds none, or when nothing is left.
  */
-export async function taskDirectories(paths: readonly string[]): Promise<readonly string[]> {
+export async function listTaskDirectories(paths: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];
   for (const path of paths) {
     if (paths.length > 1 && (await lstat(path).catch(() => undefined))?.isFile()) continue;

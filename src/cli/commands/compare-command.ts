@@ -1,16 +1,16 @@
 import { basename } from 'node:path';
 import { Command, Option } from 'commander';
 import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
-import { partialComparisonOf } from '../../orchestrator/compare.ts';
+import { getPartialComparison } from '../../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import type { Muster } from '../../app/main.ts';
-import { comparisonLines } from '../lines/comparison-lines.ts';
-import { comparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
+import { formatComparison } from '../lines/comparison-lines.ts';
+import { createComparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
-import { collect, positiveNumber, probability, parseWholeNumber } from '../flags/flag-values.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { collect, parsePositiveNumber, parseProbability, parseWholeNumber } from '../flags/flag-values.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
@@ -43,9 +43,9 @@ export function compareCommand(open: OpenMuster): Command {
     new Option('-b, --baseline <path>', 'checkpoint or agent, or a directory that "muster eval --out" kept on the same suite'),
   );
   addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint or agent; give it again for further ones').argParser(collect))
-    .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
+    .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', parsePositiveNumber)
     .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", parseWholeNumber)
-    .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);
+    .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", parseProbability);
   return addRunFlags(command)
     .addHelpText('after', HELP)
     .action(async (suite: string, flags: CompareFlags) => {
@@ -75,7 +75,7 @@ interface Verdict {
 }
 
 async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   const page = flags.report === undefined ? undefined : await reportFile(flags.report);
   await using muster = await open(flags);
   const verdict = await verdictOn(muster, suite, flags, interrupt.signal);
@@ -94,13 +94,13 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     ...(confidence === undefined ? {} : { confidence }),
   };
   try {
-    using display = openProgressDisplay(comparisonView(titleOf(suite, flags)), process.stderr);
+    using display = openProgressDisplay(createComparisonView(titleOf(suite, flags)), process.stderr);
     const onProgress = (progress: Progress<RunningComparison>): void => display.show(progress);
     const input = { suite, baseline: flags.baseline, candidates: flags.candidate, terms };
     const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
     return { summary, exitCode: codeOf(summary) };
   } catch (error) {
-    const summary = partialComparisonOf(error);
+    const summary = getPartialComparison(error);
     const told = toFailedAttempt(error, signal, 'the first episode');
     return summary ? { ...told, summary } : told;
   }
@@ -127,7 +127,7 @@ function titleOf(suite: string, { baseline, candidate }: CompareFlags): Comparis
 }
 
 function text(summary: ComparisonSummary): string {
-  return `${comparisonLines(summary, summary.official.suite.name).join('\n')}\n`;
+  return `${formatComparison(summary, summary.official.suite.name).join('\n')}\n`;
 }
 
 function jsonText(summary: ComparisonSummary): string {

@@ -1,26 +1,26 @@
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
 import { InputError } from '../../kernel/errors.ts';
-import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
+import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
-import { summariesOf } from '../../orchestrator/results/summaries.ts';
+import { toSummaries } from '../../orchestrator/results/summaries.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
-import { notice } from '../terminal/error-report.ts';
+import { formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect } from '../flags/flag-values.ts';
-import { inTurn } from '../terminal/in-turn.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { runInTurn } from '../terminal/in-turn.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
-import { evaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
+import { createEvaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
 import { addStopFlags, type StopFlags } from '../flags/stop-override.ts';
-import { rankingLines } from '../lines/ranking-lines.ts';
+import { formatRanking } from '../lines/ranking-lines.ts';
 import { reportFile } from './report-file.ts';
 import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
 import { addSuiteChangeFlags, type SuiteChangeFlags } from '../flags/suite-change-flags.ts';
-import { summaryLines } from '../lines/summary-lines.ts';
+import { formatSummary } from '../lines/summary-lines.ts';
 
 interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags {
   readonly checkpoint?: readonly string[];
@@ -32,7 +32,7 @@ interface EvalFlags extends Omit<WrittenFlags, 'checkpoint' | 'agent'> {
   readonly checkpoint: readonly string[];
 }
 
-export function evalCommand(evaluateSuite: EvaluateSuite): Command {
+export function createEvalCommand(evaluateSuite: EvaluateSuite): Command {
   const command = new Command('eval')
     .alias('evaluate')
     .summary('evaluate checkpoints or agents on a suite')
@@ -80,7 +80,7 @@ interface Verdict {
 
 /** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
 async function runEval(evaluateSuite: EvaluateSuite, suite: string, written: WrittenFlags): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   const page = written.report === undefined ? undefined : await reportFile(written.report);
   await using evaluator = await evaluateSuite({ ...written, suite });
   const flags = { ...written, checkpoint: playersOf(written, evaluator) };
@@ -94,7 +94,7 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, written: Wri
     if (verdict.summary) summaries.push(verdict.summary);
     // Who reads the document by a program would not see what the text says.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
-    for (const sentence of unverified) await print(process.stderr, notice(sentence));
+    for (const sentence of unverified) await print(process.stderr, formatNotice(sentence));
     if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
     exitCode = verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
@@ -121,12 +121,12 @@ function playersOf({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluato
 async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
   if (summaries.length === 0) return;
   if (flags.json) return print(process.stdout, jsonText(flags.checkpoint.length, summaries));
-  if (summaries.length > 1) await print(process.stdout, `${rankingLines(summaries).join('\n')}\n`);
+  if (summaries.length > 1) await print(process.stdout, `${formatRanking(summaries).join('\n')}\n`);
 }
 
 /** While one checkpoint is played the next is made ready. */
 function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
-  return inTurn(checkpoint.length, (position, { after, abandoned }) =>
+  return runInTurn(checkpoint.length, (position, { after, abandoned }) =>
     verdictOn(evaluator, checkpoint[position] ?? '', {
       out: out === undefined ? undefined : outDirectory(out, checkpoint, position),
       signal: AbortSignal.any([signal, abandoned]),
@@ -149,24 +149,24 @@ async function verdictOn(
 ): Promise<Verdict> {
   const title = { suite: evaluator.suiteName, checkpoint: basename(checkpoint) };
   try {
-    using display = openProgressDisplay(evaluationView(title), process.stderr);
+    using display = openProgressDisplay(createEvaluationView(title), process.stderr);
     const onProgress = (progress: Progress): void => display.show(progress);
-    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(notice(`${out}: ${EARLIER[earlier]}`));
+    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(formatNotice(`${out}: ${EARLIER[earlier]}`));
     const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, onEarlier, ...(out === undefined ? {} : { out }) });
     return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {
-    const summary = partialSummaryOf(error);
+    const summary = getPartialSummary(error);
     const told = { title, ...toFailedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
     return summary ? { ...told, summary } : told;
   }
 }
 
 function summaryText(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
-  return `${summaryLines(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
+  return `${formatSummary(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
 }
 
 function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
-  const document = checkpoints === 1 ? summaries[0] : summariesOf(summaries);
+  const document = checkpoints === 1 ? summaries[0] : toSummaries(summaries);
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { Grant } from '../../faces/http/schemas/grant-schemas.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { columns } from '../lines/columns.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { alignColumns } from '../lines/columns.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 
@@ -27,7 +27,7 @@ function addCommand(connect: Connect): Command {
     .argument('<principal>', PRINCIPAL);
   return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
     const digest = hexOf(sha256);
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const grant = await connect(flags).grant(digest, principal, interrupt.signal);
     await print(process.stdout, flags.json ? json(grant) : `${grant.principal} may use ${grant.sha256} from now on\n`);
   });
@@ -37,7 +37,7 @@ function listCommand(connect: Connect): Command {
   const command = new Command('list').summary('list the grants that you made; as an operator, all grants').argument('<sha256>', CHECKPOINT);
   return addServerFlags(command).action(async (sha256: string, flags: ServerFlags) => {
     const digest = hexOf(sha256);
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const grants = await connect(flags).grants(digest, interrupt.signal);
     await print(process.stdout, flags.json ? json(grants) : `${grantLines(grants).join('\n')}\n`);
   });
@@ -50,7 +50,7 @@ function revokeCommand(connect: Connect): Command {
     .argument('<principal>', PRINCIPAL);
   return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
     const digest = hexOf(sha256);
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const revoked = await connect(flags).revokeGrant(digest, principal, interrupt.signal);
     await print(process.stdout, flags.json ? json(revoked) : `${revokedLine(revoked, digest, principal)}\n`);
   });
@@ -61,7 +61,7 @@ const PRINCIPAL = 'as tokens have it';
 
 function grantLines(grants: readonly Grant[]): readonly string[] {
   if (grants.length === 0) return ['there are no grants'];
-  return columns([HEADINGS, ...grants.map(({ principal, grantedBy, at }) => [principal, grantedBy, at.slice(0, 10)])]);
+  return alignColumns([HEADINGS, ...grants.map(({ principal, grantedBy, at }) => [principal, grantedBy, at.slice(0, 10)])]);
 }
 
 function revokedLine(revoked: readonly Grant[], digest: string, principal: string): string {

@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import type { CheckpointInspection } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
-import { inspectionLines } from '../lines/inspection-lines.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { formatInspection } from '../lines/inspection-lines.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
 /** What `muster checkpoints inspect` needs of the composition root. */
@@ -50,10 +50,10 @@ Example:
   muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
 
 async function inspectAndPrint(inspect: InspectCheckpoint, path: string, { json, config, digest }: InspectFlags): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   try {
     const found = await inspect(path, { config, digest: digest === true }, interrupt.signal);
-    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
+    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${formatInspection(found).join('\n')}\n`);
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     const told = toFailedAttempt(error, interrupt.signal, `all of ${path} was read`);

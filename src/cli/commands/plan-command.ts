@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { EvaluationPlan } from '../../orchestrator/planning/evaluation-plan.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
-import { notice } from '../terminal/error-report.ts';
+import { formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { planLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
@@ -51,7 +51,7 @@ Example:
   muster plan examples/game/cartpole.yaml --baseline first --half-width 5 --sandboxes 8`;
 
 async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   const stop = stopOverride(flags);
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
@@ -60,7 +60,7 @@ async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): P
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     if (!(interrupt.signal.aborted && error instanceof Error && error.name === 'AbortError')) throw error;
-    await print(process.stderr, notice('interrupted before there was a plan'));
+    await print(process.stderr, formatNotice('interrupted before there was a plan'));
     return EXIT_CODES.interrupted;
   }
 }

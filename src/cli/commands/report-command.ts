@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import type { ResultDocument } from '../../orchestrator/results/result-document.ts';
-import { comparisonLines } from '../lines/comparison-lines.ts';
+import { formatComparison } from '../lines/comparison-lines.ts';
 import { print } from '../terminal/output.ts';
-import { rankingLines } from '../lines/ranking-lines.ts';
+import { formatRanking } from '../lines/ranking-lines.ts';
 import { reportFile } from './report-file.ts';
-import { summaryLines } from '../lines/summary-lines.ts';
+import { formatSummary } from '../lines/summary-lines.ts';
 
 /** What `muster report` needs of the composition root. @throws InputError when there is no summary at a path. */
 export type ReadDocument = (paths: readonly string[]) => Promise<ResultDocument>;
@@ -46,12 +46,12 @@ function linesOf(document: ResultDocument): readonly string[] {
     case 'evaluation':
       return evaluationLines(document.summary);
     case 'evaluations':
-      return [...document.summaries.flatMap(evaluationLines), ...rankingLines(document.summaries)];
+      return [...document.summaries.flatMap(evaluationLines), ...formatRanking(document.summaries)];
     case 'comparison':
-      return comparisonLines(document.comparison, document.comparison.official.suite.name);
+      return formatComparison(document.comparison, document.comparison.official.suite.name);
   }
 }
 
-function evaluationLines(summary: Parameters<typeof summaryLines>[0]): readonly string[] {
-  return summaryLines(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`);
+function evaluationLines(summary: Parameters<typeof formatSummary>[0]): readonly string[] {
+  return formatSummary(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`);
 }

@@ -3,8 +3,8 @@ import { waitForAbort } from '../../kernel/deadline.ts';
 import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
 import type { Reload } from '../../app/server/reload.ts';
 import type { RunningServer } from '../../app/server/serve.ts';
-import { errorReport, notice } from '../terminal/error-report.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
 export interface ServeFlags {
@@ -28,13 +28,13 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
     .option('--child', 'serve the program that starts it, and end with it')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
-      using interrupt = interruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
+      using interrupt = watchInterruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
       // Before the server is open there is nothing to be read anew, and nothing to end for it either.
       using reloads = onHangUp();
       const server = await serve(flags);
       reloads.open(() => server.reload());
-      for (const problem of server.suiteProblems) await print(process.stderr, notice(problem));
-      await print(process.stderr, notice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
+      for (const problem of server.suiteProblems) await print(process.stderr, formatNotice(problem));
+      await print(process.stderr, formatNotice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
       const { url, token } = server;
       if (flags.child) await print(process.stdout, `${JSON.stringify({ url, token, version: PACKAGE_VERSION })}\n`);
       await waitForAbort(flags.child ? AbortSignal.any([interrupt.signal, watchForEnd(process.stdin)]) : interrupt.signal);
@@ -65,9 +65,9 @@ function onHangUp(): Reloads {
   const tell = async (): Promise<void> => {
     try {
       const text = reload ? reloadText(await reload()) : 'the server is not open yet';
-      await print(process.stderr, notice(`SIGHUP: ${text}`));
+      await print(process.stderr, formatNotice(`SIGHUP: ${text}`));
     } catch (error) {
-      await print(process.stderr, errorReport(error));
+      await print(process.stderr, formatErrorReport(error));
     }
   };
   const onSignal = (): void => void (last = last.then(tell));

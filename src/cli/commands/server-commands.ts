@@ -6,9 +6,9 @@ import type { EvaluationItem } from '../../faces/http/schemas/evaluation-schemas
 import type { Pool, PoolChange } from '../../faces/http/schemas/pool-schemas.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { evaluationLines, isAnsweredElsewhere, type Listed } from '../lines/evaluation-list.ts';
+import { formatEvaluationList, isAnsweredElsewhere, type Listed } from '../lines/evaluation-list.ts';
 import { parseWholeNumber } from '../flags/flag-values.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 
@@ -35,7 +35,7 @@ export function listCommand(connect: Connect): Command {
     .option('--label <name=value>', 'evaluations with this label', label)
     .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const { signal } = interrupt;
     const client = connect(flags);
     const listed: Listed[] = [];
@@ -44,7 +44,7 @@ export function listCommand(connect: Connect): Command {
       listed.push(!flags.json && isAnsweredElsewhere(item) ? await client.get(item.id, signal) : item);
       if (listed.length >= limit) break;
     }
-    if (!flags.json) await print(process.stdout, `${evaluationLines(listed, systemClock.date()).join('\n')}\n`);
+    if (!flags.json) await print(process.stdout, `${formatEvaluationList(listed, systemClock.date()).join('\n')}\n`);
   });
 }
 
@@ -54,11 +54,13 @@ export function cancelCommand(connect: Connect): Command {
     .description('Cancels an evaluation. The episodes that count by then are kept as a partial summary.')
     .argument('<id>', 'as "muster submit" printed it');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const evaluation = await connect(flags).cancel(id, interrupt.signal);
     await print(
       process.stdout,
-      flags.json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${evaluationLines([evaluation], systemClock.date()).join('\n')}\n`,
+      flags.json
+        ? `${JSON.stringify(evaluation, undefined, 2)}\n`
+        : `${formatEvaluationList([evaluation], systemClock.date()).join('\n')}\n`,
     );
   });
 }
@@ -69,14 +71,14 @@ interface ScaleFlags extends ServerFlags {
   readonly warm?: number;
 }
 
-export function poolCommand(connect: Connect): Command {
+export function createPoolCommand(connect: Connect): Command {
   const pool = new Command('pool').summary('look at and scale the pools of a server').description('Pools of sandboxes on a server.');
   const change = async (name: string, wanted: PoolChange, flags: ServerFlags): Promise<void> => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     await printPools([await connect(flags).changePool(name, wanted, interrupt.signal)], flags);
   };
   addServerFlags(pool.command('list').description('Lists the pools.')).action(async (flags: ServerFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     await printPools(await connect(flags).pools(interrupt.signal), flags);
   });
   const scale = pool

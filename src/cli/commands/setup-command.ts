@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { PythonSetup, SetupRequest } from '../../app/python-setup.ts';
-import { notice } from '../terminal/error-report.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { formatNotice } from '../terminal/error-report.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
 const HELP = `
@@ -13,16 +13,16 @@ Afterwards "muster doctor" says what else is missing.`;
 export type SetUpPython = (request: SetupRequest, say: (line: string) => Promise<void>, signal: AbortSignal) => Promise<PythonSetup>;
 
 /** @param setUp makes the Python environment. */
-export function setupCommand(setUp: SetUpPython): Command {
+export function createSetupCommand(setUp: SetUpPython): Command {
   return new Command('setup')
     .summary('make the Python environment that episodes are played in')
     .description('Makes a Python environment with what the runner needs: NumPy, Gymnasium and what reads checkpoints.')
     .option('--python <path>', 'the Python to make it of, 3.11 or newer (default: the one in PATH)')
     .addHelpText('after', HELP)
     .action(async (flags: SetupRequest) => {
-      using interrupt = interruption(process);
-      const { python, state } = await setUp(flags, (line) => print(process.stderr, notice(line)), interrupt.signal);
-      await print(process.stderr, notice(`${said(state)}: ${python}; "muster doctor" says what else this machine needs`));
+      using interrupt = watchInterruption(process);
+      const { python, state } = await setUp(flags, (line) => print(process.stderr, formatNotice(line)), interrupt.signal);
+      await print(process.stderr, formatNotice(`${said(state)}: ${python}; "muster doctor" says what else this machine needs`));
     });
 }
 

@@ -12,7 +12,7 @@ import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-overri
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { uploadView } from '../progress/remote-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { submitBatch } from './submit-batch.ts';
 import { followEvaluation } from './watch-command.ts';
@@ -100,7 +100,7 @@ async function submitAll(
   flags: SubmitFlags & { readonly checkpoint: readonly string[] },
   suite: string,
 ): Promise<void> {
-  using interrupt = interruption(process, 'no longer waiting; what was submitted goes on');
+  using interrupt = watchInterruption(process, 'no longer waiting; what was submitted goes on');
   const { signal } = interrupt;
   const client = connect(flags);
   const sent = await suiteToSend(suite);

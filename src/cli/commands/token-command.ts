@@ -3,11 +3,11 @@ import type { IssuedToken, ListedToken, TokenActions } from '../../service/acces
 import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
-import { notice } from '../terminal/error-report.ts';
-import { lifetime } from '../flags/flag-values.ts';
+import { formatNotice } from '../terminal/error-report.ts';
+import { parseLifetime } from '../flags/flag-values.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { print } from '../terminal/output.ts';
-import { tokenLines } from '../lines/token-lines.ts';
+import { formatTokens } from '../lines/token-lines.ts';
 
 /** What `muster token` needs of the composition root. */
 export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
@@ -24,7 +24,7 @@ interface TokenFlags {
 
 const PAGE = 200;
 
-export function tokenCommand(openTokens: OpenTokens): Command {
+export function createTokenCommand(openTokens: OpenTokens): Command {
   return new Command('token')
     .summary('give out, list and take back the tokens that a server knows its callers by')
     .description(
@@ -53,13 +53,13 @@ function createCommand(openTokens: OpenTokens): Command {
   addNeededOption(command, new Option('-r, --role <role>', 'what it may do').choices(ROLES)).option(
     '-e, --expires <time>',
     'when it ends: 90d, 12h, 30m from now (default: never)',
-    lifetime,
+    parseLifetime,
   );
   return addSharedOptions(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
     await using opened = await openTokens(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
     await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
-    if (!flags.json) await print(process.stderr, notice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
+    if (!flags.json) await print(process.stderr, formatNotice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
   });
 }
 
@@ -67,7 +67,7 @@ function listCommand(openTokens: OpenTokens): Command {
   return addSharedOptions(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
     await using opened = await openTokens(flags);
     const tokens = await allTokens(opened.office);
-    await print(process.stdout, flags.json ? json(tokens) : `${tokenLines(tokens, opened.now()).join('\n')}\n`);
+    await print(process.stdout, flags.json ? json(tokens) : `${formatTokens(tokens, opened.now()).join('\n')}\n`);
   });
 }
 

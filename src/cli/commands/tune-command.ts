@@ -2,13 +2,13 @@ import { Command, Option } from 'commander';
 import type { Muster } from '../../app/main.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
-import { positiveNumber } from '../flags/flag-values.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { parsePositiveNumber } from '../flags/flag-values.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
-import { tuningLines, tuningView } from '../lines/tuning-lines.ts';
+import { formatTuning, tuningView } from '../lines/tuning-lines.ts';
 
 /** What `muster tune` needs of the composition root. */
 export type OpenTuner = (options: Pick<SuiteFlags, 'config' | 'sandboxes'>) => Promise<Pick<Muster, 'tune' | typeof Symbol.asyncDispose>>;
@@ -20,7 +20,7 @@ interface TuneFlags extends SuiteFlags {
 
 const DEFAULT_SECONDS = 60;
 
-export function tuneCommand(open: OpenTuner): Command {
+export function createTuneCommand(open: OpenTuner): Command {
   const command = new Command('tune')
     .summary('find the fastest way to play a suite')
     .description('Plays a suite in several ways and on several numbers of sandboxes, each for a few seconds, and says how fast each is.')
@@ -28,7 +28,7 @@ export function tuneCommand(open: OpenTuner): Command {
   addNeededOption(command, new Option('-c, --checkpoint <path>', 'checkpoint file or directory')).option(
     '-s, --seconds <seconds>',
     'for all trials together, about',
-    positiveNumber,
+    parsePositiveNumber,
     DEFAULT_SECONDS,
   );
   return addSuiteFlags(command)
@@ -52,7 +52,7 @@ Example:
   muster tune examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors`;
 
 async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, json, ...where }: TuneFlags): Promise<number> {
-  using interrupt = interruption(process, 'ending (again to quit at once)');
+  using interrupt = watchInterruption(process, 'ending (again to quit at once)');
   const { signal } = interrupt;
   try {
     const tuning = await (async () => {
@@ -60,7 +60,7 @@ async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, js
       using display = openProgressDisplay(tuningView, process.stderr);
       return await muster.tune({ suite, checkpoint, seconds }, { signal, onProgress: (progress) => display.show(progress) });
     })();
-    await print(process.stdout, json ? `${JSON.stringify(tuning, undefined, 2)}\n` : `${tuningLines(tuning).join('\n')}\n`);
+    await print(process.stdout, json ? `${JSON.stringify(tuning, undefined, 2)}\n` : `${formatTuning(tuning).join('\n')}\n`);
     // Printing may have shown that stdout was closed.
     return signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { storeLines } from '../lines/store-lines.ts';
 
@@ -26,7 +26,7 @@ export function verifyCommand(open: OpenCheckpoints): Command {
     .option('--config <file>', 'configuration file that says where the store is (default: config/default.yaml alone)')
     .addHelpText('after', '\nExit codes: 0 all is intact, 2 bad configuration, 3 something is damaged, or the store cannot be read')
     .action(async (flags: VerifyFlags) => {
-      using interrupt = interruption(process);
+      using interrupt = watchInterruption(process);
       const store = await open(flags.config);
       const found = await store.verify({ remove: flags.remove === true, signal: interrupt.signal });
       const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${storeLines(found).join('\n')}\n`);

@@ -9,19 +9,19 @@ import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import type { StalePolicy } from '../../service/watching/watch-plan.ts';
 import type { WatchRecord } from '../../service/watching/watch-record.ts';
-import { parseWholeNumber, positiveNumber } from '../flags/flag-values.ts';
+import { parseWholeNumber, parsePositiveNumber } from '../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
-import { comparisonLines } from '../lines/comparison-lines.ts';
-import { summaryLines } from '../lines/summary-lines.ts';
+import { formatComparison } from '../lines/comparison-lines.ts';
+import { formatSummary } from '../lines/summary-lines.ts';
 import { watchEventLine } from '../lines/watch-event-line.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
-import { evaluationView } from '../progress/progress-lines.ts';
-import { figuresView } from '../progress/remote-progress.ts';
-import { errorReport, notice } from '../terminal/error-report.ts';
+import { createEvaluationView } from '../progress/progress-lines.ts';
+import { createFiguresView } from '../progress/remote-progress.ts';
+import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
-import { interruption } from '../terminal/interruption.ts';
+import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
 interface WatchFlags extends ServerFlags, StopFlags {
@@ -56,7 +56,7 @@ export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
     .option(
       '--every <seconds>',
       'how often to look, and how long a checkpoint without a marker has to stay as it is (default: 30)',
-      positiveNumber,
+      parsePositiveNumber,
     )
     .option('--once', 'end when all that is there has been evaluated')
     .option('--webhook <url>', 'post what comes of each checkpoint there')
@@ -97,13 +97,13 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
       'flags.suite',
       `muster watch ${id}: without --suite an evaluation on a server is followed, by an id such as ev-0mfw3k9xq-…; to evaluate a run's directory, add --suite`,
     );
-  using interrupt = interruption(process, 'no longer watching; it goes on');
+  using interrupt = watchInterruption(process, 'no longer watching; it goes on');
   return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
 }
 
 async function watchRun(watchARun: WatchARun, run: string, suite: string, flags: WatchFlags): Promise<number> {
   if (flags.server !== undefined) throw new InputError('flags.server', 'muster watch --suite plays on this machine; leave out --server');
-  using interrupt = interruption(process, 'no longer watching; the same command goes on later (again to quit at once)');
+  using interrupt = watchInterruption(process, 'no longer watching; the same command goes on later (again to quit at once)');
   const stop = stopOverride(flags);
   const best = flags.best === true ? `${run.replace(/\/$/, '')}/best.json` : flags.best;
   const { marker, webhook, config, sandboxes } = flags;
@@ -126,7 +126,7 @@ async function watchRun(watchARun: WatchARun, run: string, suite: string, flags:
 /** @returns the exit code that says how it ended. */
 export async function followEvaluation(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
   {
-    using display = openProgressDisplay(figuresView(id), process.stderr);
+    using display = openProgressDisplay(createFiguresView(id), process.stderr);
     for await (const { type, data } of client.events(id, { signal })) {
       const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
       if (figures) display.show(figures);
@@ -134,18 +134,18 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
   }
   const evaluation = await client.get(id, signal);
   await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${answerLines(evaluation).join('\n')}\n`);
-  if (evaluation.failure) await print(process.stderr, notice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
-  return exitCodeOfState(evaluation);
+  if (evaluation.failure) await print(process.stderr, formatNotice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
+  return getExitCodeOfState(evaluation);
 }
 
 function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
   const title = escapeUnprintable(`${suite} · ${id}`);
-  if (isSummary(summary)) return summaryLines(summary, title);
-  return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
+  if (isSummary(summary)) return formatSummary(summary, title);
+  return isComparisonSummary(summary) ? formatComparison(summary, title) : [`${title}: ${state}`];
 }
 
 /** What a shell learns of how an evaluation stands. */
-export function exitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
+export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':
       return EXIT_CODES.done;
@@ -181,13 +181,13 @@ async function watchAndPrintRun(
       const text = json && isNews ? JSON.stringify(event) : watchEventLine(event);
       printed.push(print(isNews ? process.stdout : process.stderr, `${text}\n`));
     },
-    onUntold: (error) => void printed.push(print(process.stderr, errorReport(error))),
+    onUntold: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
     async during(name, evaluation) {
-      using display = openProgressDisplay(evaluationView({ suite: basename(request.suite), checkpoint: name }), process.stderr);
+      using display = openProgressDisplay(createEvaluationView({ suite: basename(request.suite), checkpoint: name }), process.stderr);
       return await evaluation((progress) => display.show(progress));
     },
   };
-  await print(process.stderr, notice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
+  await print(process.stderr, formatNotice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
   try {
     const { settled } = await watchARun(request, hooks);
     await Promise.all(printed);

@@ -18,13 +18,13 @@ export function parseWholeNumberFromZero(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 0 on.');
 }
 
-export function positiveNumber(text: string): number {
+export function parsePositiveNumber(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError('expected a number above 0.');
 }
 
-export function probability(text: string): number {
+export function parseProbability(text: string): number {
   const value = Number(text);
   if (findConfidenceProblem(value) === undefined) return value;
   const meant = Number(text.replace(/%$/, '')) / 100;
@@ -40,7 +40,7 @@ const UNIT_MS = new Map([
 const LONGEST_MS = 100 * 365 * 86_400_000;
 
 /** `90d`, `12h` or `30m`, as milliseconds. */
-export function lifetime(text: string): number {
+export function parseLifetime(text: string): number {
   const { amount, unit } = /^(?<amount>\d{1,9})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
   const milliseconds = Number(amount) * (UNIT_MS.get(unit ?? '') ?? Number.NaN);
   if (milliseconds > 0 && milliseconds <= LONGEST_MS) return milliseconds;

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { InputError } from '../../kernel/errors.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
-import { positiveNumber, parseWholeNumber } from './flag-values.ts';
+import { parsePositiveNumber, parseWholeNumber } from './flag-values.ts';
 
 const RULES = ['certified', 'approximate', 'asymptotic', 'fixed'] as const;
 
@@ -17,7 +17,7 @@ export interface StopFlags {
 export function addStopFlags(command: Command): Command {
   return command
     .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", parseWholeNumber)
-    .option('--half-width <width>', "stop when the interval is this narrow, in place of the suite's stopping rule", positiveNumber)
+    .option('--half-width <width>', "stop when the interval is this narrow, in place of the suite's stopping rule", parsePositiveNumber)
     .addOption(
       new Option('--rule <rule>', 'which stopping rule that is (with --half-width: certified, unless you say another)').choices(RULES),
     );

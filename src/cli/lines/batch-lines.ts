@@ -4,10 +4,10 @@ import type { BatchItem } from '../../faces/client/batch/batch.ts';
 import type { UploadProgress } from '../../faces/client/uploads.ts';
 import { formatBytes, formatCount, formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { columns } from './columns.ts';
+import { alignColumns } from './columns.ts';
 import type { ProgressView } from '../progress/progress-display.ts';
-import { bar } from '../progress/progress-lines.ts';
-import { answerText } from '../progress/remote-progress.ts';
+import { drawBar } from '../progress/progress-lines.ts';
+import { formatAnswer } from '../progress/remote-progress.ts';
 
 export interface BatchProgress {
   readonly items: readonly BatchItem[];
@@ -19,11 +19,11 @@ export interface BatchProgress {
 /** Lines for what is under way; a terminal has room for so many. */
 const MOST_RUNNING = 8;
 
-export function batchView(name: string): ProgressView<BatchProgress> {
+export function createBatchView(name: string): ProgressView<BatchProgress> {
   return {
     lines: (progress) => [
       `${styleText('bold', escapeUnprintableLine(name))}  ${countsText(progress.items)}`,
-      bar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
+      drawBar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
       ...runningLines(progress.items),
       ...(progress.upload ? [uploadText(progress.upload)] : []),
     ],
@@ -32,7 +32,7 @@ export function batchView(name: string): ProgressView<BatchProgress> {
 }
 
 /** What became of each, as a table, and what was wrong with those that have no answer. */
-export function batchLines(items: readonly BatchItem[]): readonly string[] {
+export function formatBatchLines(items: readonly BatchItem[]): readonly string[] {
   const rows = items.map((item) => [
     escapeUnprintableLine(item.checkpoint),
     escapeUnprintableLine(item.suite),
@@ -45,11 +45,11 @@ export function batchLines(items: readonly BatchItem[]): readonly string[] {
       ? []
       : [`  ${styleText('yellow', '!')} ${escapeUnprintableLine(`${item.checkpoint} on ${item.suite}: ${problem.message}`)}`];
   });
-  return [...columns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
+  return [...alignColumns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
 }
 
 /** Exactly what programs get. */
-export function batchDocument(name: string, items: readonly BatchItem[]): object {
+export function createBatchDocument(name: string, items: readonly BatchItem[]): object {
   return {
     schema: 'muster.batch/1',
     name,
@@ -120,7 +120,7 @@ function runningLines(items: readonly BatchItem[]): readonly string[] {
   );
   const lines = running.slice(0, MOST_RUNNING).map(({ item, figures }) => {
     const what = escapeUnprintableLine(`${item.checkpoint} on ${item.suite}`);
-    return `  ${what}: ${formatCount(figures.episodes)} episodes, ${answerText(figures)}`;
+    return `  ${what}: ${formatCount(figures.episodes)} episodes, ${formatAnswer(figures)}`;
   });
   return running.length > MOST_RUNNING ? [...lines, styleText('dim', `  and ${running.length - MOST_RUNNING} more`)] : lines;
 }

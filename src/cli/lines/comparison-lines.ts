@@ -3,9 +3,9 @@ import type { Verdict } from '../../aggregation/comparison/comparison-statistics
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { formatCount, formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { errorLines, formatFailedRows } from './failure-lines.ts';
+import { formatErrors, formatFailedRows } from './failure-lines.ts';
 import { runRows } from './summary-lines.ts';
-import { tableLines, warningLines, type Row } from './table-lines.ts';
+import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Candidate = ComparisonSummary['official']['candidates'][number];
 
@@ -13,13 +13,13 @@ const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '
 const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
 
 /** A comparison as a person reads it: each verdict, then what it rests on. */
-export function comparisonLines(summary: ComparisonSummary, suite: string): string[] {
+export function formatComparison(summary: ComparisonSummary, suite: string): string[] {
   const { official } = summary;
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
     ...official.candidates.flatMap((candidate, i) => candidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name)),
-    ...tableLines([
+    ...formatTable([
       [
         'episodes',
         `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
@@ -29,8 +29,8 @@ export function comparisonLines(summary: ComparisonSummary, suite: string): stri
       ['baseline', official.baseline.digest],
       ['suite', official.suite.digest],
     ]),
-    ...errorLines(summary.run, summary.ended === 'failures'),
-    ...warningLines([...official.warnings, ...summary.warnings]),
+    ...formatErrors(summary.run, summary.ended === 'failures'),
+    ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
 }
 
@@ -38,13 +38,13 @@ function candidateLines(candidate: Candidate, { official }: ComparisonSummary, u
   const { verdict, decidedAt, warnings } = candidate;
   const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
   return [
-    `  ${verdictText(verdict)} ${styleText('bold', escapeUnprintableLine(uri))} ${styleText('dim', when)}`,
-    ...tableLines(candidateRows(candidate, official.margin)),
-    ...warningLines(warnings),
+    `  ${formatVerdict(verdict)} ${styleText('bold', escapeUnprintableLine(uri))} ${styleText('dim', when)}`,
+    ...formatTable(candidateRows(candidate, official.margin)),
+    ...formatWarnings(warnings),
   ];
 }
 
-export function verdictText(verdict: Verdict): string {
+export function formatVerdict(verdict: Verdict): string {
   return styleText(COLOURS[verdict], `${MARKS[verdict]} ${verdict}`);
 }
 

@@ -2,7 +2,7 @@ import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts'
 import type { EvaluationItem, EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { formatAge, formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { columns } from './columns.ts';
+import { alignColumns } from './columns.ts';
 
 const HEADINGS = ['id', 'checkpoint', 'suite', 'state', 'answer', 'age'] as const;
 
@@ -10,9 +10,9 @@ const HEADINGS = ['id', 'checkpoint', 'suite', 'state', 'answer', 'age'] as cons
 export type Listed = EvaluationItem & Pick<Partial<EvaluationResource>, 'summary'>;
 
 /** Evaluations and comparisons as a table. @param now for their ages. */
-export function evaluationLines(items: readonly Listed[], now: Date): readonly string[] {
+export function formatEvaluationList(items: readonly Listed[], now: Date): readonly string[] {
   if (items.length === 0) return ['there are no evaluations'];
-  return columns([HEADINGS, ...items.map((item) => cellsOf(item, now))]);
+  return alignColumns([HEADINGS, ...items.map((item) => cellsOf(item, now))]);
 }
 
 /** Whether the answer of the item stands in its summary alone: it was known when it was asked for, or it is one of a comparison. */

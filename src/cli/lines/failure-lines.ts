@@ -22,7 +22,7 @@ export function formatFailedRows(name: string, failures: Summary['official']['fa
 }
 
 /** The first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is shown in full elsewhere. */
-export function errorLines({ errors = [], otherErrors = 0 }: Summary['run'], isShownElsewhere: boolean): string[] {
+export function formatErrors({ errors = [], otherErrors = 0 }: Summary['run'], isShownElsewhere: boolean): string[] {
   const shown = errors.slice(0, MOST_ERRORS);
   const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);
   const rest = others === 0 ? [] : [`  ${styleText('red', '✗')} ${formatCount(others)} more failed with other errors`];

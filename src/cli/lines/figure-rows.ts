@@ -6,7 +6,7 @@ type Official = Summary['official'];
 type TaskEstimate = NonNullable<Official['success']>['pass'][number]['anyOf'];
 
 /** Figures beside the mean: what it would be robustly, at worst, and over other tasks. */
-export function figureRows(official: Official): Row[] {
+export function formatFigureRows(official: Official): Row[] {
   return [...robustRows(official), ...successRows(official), ...worstCaseRows(official), ...taskPopulationRows(official)];
 }
 

@@ -3,7 +3,7 @@ import type { FileContents } from '../../policy-distribution/formats/file-conten
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 /** For people; names and metadata are an outsider's, and shown as such. */
-export function inspectionLines({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
+export function formatInspection({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
   const head = [
     digest ?? 'no digest: only what tells what it holds was read',
     kind === 'file' ? `a file of ${number(bytes)} bytes` : `a directory of ${number(files.length)} files, ${number(bytes)} bytes`,

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { EvaluationPlan, PlanForecast } from '../../orchestrator/planning/evaluation-plan.ts';
 import { formatCount, formatDuration, formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { tableLines, warningLines, type Row } from './table-lines.ts';
+import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Spread = PlanForecast['episodes'];
 
@@ -11,8 +11,8 @@ export function planLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${stopText(forecast)}`,
-    ...tableLines([...forecastRows(plan), ...otherRows(plan), ...groundRows(plan)]),
-    ...warningLines(warnings),
+    ...formatTable([...forecastRows(plan), ...otherRows(plan), ...groundRows(plan)]),
+    ...formatWarnings(warnings),
   ];
 }
 

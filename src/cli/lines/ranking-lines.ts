@@ -3,10 +3,10 @@ import { rankContenders } from '../../aggregation/ranking.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { tableLines } from './table-lines.ts';
+import { formatTable } from './table-lines.ts';
 
 /** Several evaluations in the order of their means, with the ranks that their intervals leave open; of one suite only: other means are of something else. */
-export function rankingLines(summaries: readonly Summary[]): string[] {
+export function formatRanking(summaries: readonly Summary[]): string[] {
   const suites = new Set(summaries.map(({ official: { suite } }) => suite.digest));
   if (suites.size > 1)
     return [
@@ -28,5 +28,5 @@ export function rankingLines(summaries: readonly Summary[]): string[] {
   });
   const risk =
     confidence > 0 ? `(with at least ${percent} all of these ranks are right)` : '(too many intervals to promise all ranks at once)';
-  return [styleText('bold', 'ranking') + styleText('dim', `  ${risk}`), ...tableLines(rows)];
+  return [styleText('bold', 'ranking') + styleText('dim', `  ${risk}`), ...formatTable(rows)];
 }

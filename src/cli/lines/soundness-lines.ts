@@ -1,13 +1,15 @@
 import type { Soundness, Trial } from '../../agents/grading/soundness.ts';
 import type { Hardening } from '../../app/grading/task-hardening.ts';
-import { columns } from './columns.ts';
+import { alignColumns } from './columns.ts';
 
 /** What `muster task check` prints of a task. */
-export function soundnessLines({ task, digest, isSound, trials, notices }: Soundness): readonly string[] {
+export function formatSoundness({ task, digest, isSound, trials, notices }: Soundness): readonly string[] {
   return [
     `${task}: ${isSound ? 'sound' : 'not sound'}`,
     '',
-    ...columns(trials.map((trial) => [trial.role, trial.name, rewardText(trial.rewards), findingText(trial)])).map((line) => `  ${line}`),
+    ...alignColumns(trials.map((trial) => [trial.role, trial.name, rewardText(trial.rewards), findingText(trial)])).map(
+      (line) => `  ${line}`,
+    ),
     ...trials.filter(({ detail }) => detail !== '').map(({ role, name, detail }) => `  ${role} ${name}: ${detail}`),
     ...notices.map((notice) => `  note: ${notice}`),
     `  ${digest}`,
@@ -15,14 +17,14 @@ export function soundnessLines({ task, digest, isSound, trials, notices }: Sound
 }
 
 /** What `muster task harden` prints. */
-export function hardeningLines({ task, digest, directory, isKnown, trial }: Hardening): readonly string[] {
+export function formatHardening({ task, digest, directory, isKnown, trial }: Hardening): readonly string[] {
   const { role, rewards, detail } = trial;
   const should = role === 'cheat' ? 'has to score 0' : 'has to score 1';
   const next = trial.finding === 'as-expected' ? [] : ['', `Mend the verifier, then: muster task check ${shown(directory)}`];
   return [
     `${task}: ${isKnown ? 'has had' : 'has'} the ${role} ${directory}, which ${should}`,
     '',
-    ...columns([[role, trial.name, rewardText(rewards), findingText(trial)]]).map((line) => `  ${line}`),
+    ...alignColumns([[role, trial.name, rewardText(rewards), findingText(trial)]]).map((line) => `  ${line}`),
     ...(detail === '' ? [] : [`  ${detail}`]),
     `  ${digest}`,
     ...next,

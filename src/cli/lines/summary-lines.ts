@@ -2,14 +2,14 @@ import { styleText } from 'node:util';
 import type { Ending, Summary } from '../../orchestrator/results/summary.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { errorLines, formatFailedRows } from './failure-lines.ts';
-import { figureRows } from './figure-rows.ts';
-import { tableLines, warningLines, type Row } from './table-lines.ts';
+import { formatErrors, formatFailedRows } from './failure-lines.ts';
+import { formatFigureRows } from './figure-rows.ts';
+import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
 
 /** The summary as a person reads it: the answer first, then how sure it is, then what it took. */
-export function summaryLines(summary: Summary, title: string): string[] {
+export function formatSummary(summary: Summary, title: string): string[] {
   const { official, run } = summary;
   const names: Row[] = [
     ['checkpoint', official.checkpoint.digest],
@@ -17,9 +17,9 @@ export function summaryLines(summary: Summary, title: string): string[] {
   ];
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...tableLines([...(summary.ended === 'failures' ? rowsWithoutAnswer(summary) : answerRows(summary)), ...runRows(run), ...names]),
-    ...errorLines(run, summary.ended === 'failures'),
-    ...warningLines([...official.warnings, ...summary.warnings]),
+    ...formatTable([...(summary.ended === 'failures' ? rowsWithoutAnswer(summary) : answerRows(summary)), ...runRows(run), ...names]),
+    ...formatErrors(run, summary.ended === 'failures'),
+    ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
 }
 
@@ -34,7 +34,7 @@ function rowsWithoutAnswer({ official, ended }: Summary): Row[] {
 
 function answerRows(summary: Summary): Row[] {
   const { official } = summary;
-  return [...meanRows(summary), ...figureRows(official), ...taskRows(summary), ...metricRows(summary)];
+  return [...meanRows(summary), ...formatFigureRows(official), ...taskRows(summary), ...metricRows(summary)];
 }
 
 function meanRows({ official, ended }: Summary): Row[] {

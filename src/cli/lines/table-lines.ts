@@ -5,11 +5,11 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 export type Row = readonly [name: string, text: string];
 
 /** Names and texts in two columns. */
-export function tableLines(rows: readonly Row[]): string[] {
+export function formatTable(rows: readonly Row[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`);
 }
 
-export function warningLines(warnings: readonly string[]): string[] {
+export function formatWarnings(warnings: readonly string[]): string[] {
   return warnings.map((warning) => `  ${styleText('yellow', '!')} ${escapeUnprintableLine(warning)}`);
 }

@@ -2,11 +2,11 @@ import type { ListedTask } from '../../app/tasks/task-catalogue.ts';
 import type { RootFileSystem, Task, TaskStep, Verifier } from '../../agents/tasks/task.ts';
 import { formatBytes, formatCount } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { columns } from './columns.ts';
-import { tableLines, warningLines, type Row } from './table-lines.ts';
+import { alignColumns } from './columns.ts';
+import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 /** A task for a person who has not seen it. */
-export function taskLines(task: Task): readonly string[] {
+export function formatTask(task: Task): readonly string[] {
   const { id, digest, description, workspace, limits, steps, files, oracle, cheats, twins, notices } = task;
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const rows: readonly Row[] = [
@@ -19,7 +19,7 @@ export function taskLines(task: Task): readonly string[] {
     ['cheats', cheats.map(({ name }) => name).join(', ') || 'none'],
     ['honest twins', twins.map(({ name }) => name).join(', ') || 'none'],
   ];
-  return [id, ...tableLines(rows), ...steps.flatMap((step) => stepLines(step, steps.length > 1)), ...warningLines(notices)];
+  return [id, ...formatTable(rows), ...steps.flatMap((step) => stepLines(step, steps.length > 1)), ...formatWarnings(notices)];
 }
 
 function stepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, isOneOfSeveral: boolean): readonly string[] {
@@ -29,17 +29,17 @@ function stepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, 
     ['time', agent.timeoutSeconds === undefined ? 'no limit' : `${agent.timeoutSeconds} s`],
     ['judged by', judgedBy(verifier)],
   ];
-  return ['', ...tableLines(rows), '', ...instruction.split('\n').map((line) => `    ${escapeUnprintableLine(line)}`.trimEnd())];
+  return ['', ...formatTable(rows), '', ...instruction.split('\n').map((line) => `    ${escapeUnprintableLine(line)}`.trimEnd())];
 }
 
 /** One line for each task, or for the reason why a directory is none. */
-export function taskListLines(tasks: readonly ListedTask[]): readonly string[] {
+export function formatTaskList(tasks: readonly ListedTask[]): readonly string[] {
   const rows = tasks.map(({ directory, task, problem }) =>
     task === null
       ? [directory, 'cannot be read', escapeUnprintableLine(problem)]
       : [directory, judgedBy(task.steps[0].verifier), escapeUnprintableLine(task.description)],
   );
-  return columns([['DIRECTORY', 'JUDGED BY', 'ABOUT'], ...rows]);
+  return alignColumns([['DIRECTORY', 'JUDGED BY', 'ABOUT'], ...rows]);
 }
 
 function judgedBy(verifier: Verifier): string {

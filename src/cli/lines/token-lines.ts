@@ -1,18 +1,18 @@
 import type { ListedToken } from '../../service/access/token-service.ts';
-import { columns } from './columns.ts';
+import { alignColumns } from './columns.ts';
 
 const NEAR_MILLISECONDS = 2 * 86_400_000;
 
 const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 
 /** Tokens as a table. @param now decides which have expired. */
-export function tokenLines(tokens: readonly ListedToken[], now: Date): readonly string[] {
+export function formatTokens(tokens: readonly ListedToken[], now: Date): readonly string[] {
   if (tokens.length === 0) return ['there are no tokens'];
   const rows = [
     HEADINGS,
     ...tokens.map((token) => [token.id, token.principal, token.role, timeOf(token.createdAt, now), stateOf(token, now)]),
   ];
-  return columns(rows);
+  return alignColumns(rows);
 }
 
 function stateOf({ expiresAt, revokedAt }: ListedToken, now: Date): string {

@@ -5,13 +5,13 @@ import type { Tuning, TuningTrialResult } from '../../orchestrator/tuning/tuning
 import { formatCount, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from '../progress/progress-display.ts';
-import { bar } from '../progress/progress-lines.ts';
-import { warningLines } from './table-lines.ts';
+import { drawBar } from '../progress/progress-lines.ts';
+import { formatWarnings } from './table-lines.ts';
 
 export const tuningView: ProgressView<TuningProgress> = {
   lines: (progress) => [
     ...(progress.results.length > 0 ? tableLines(progress.results) : []),
-    `${bar((progress.trial - 1) / progress.trials)} ${underWay(progress)}`,
+    `${drawBar((progress.trial - 1) / progress.trials)} ${underWay(progress)}`,
   ],
   line: underWay,
 };
@@ -21,14 +21,14 @@ function underWay({ trial, trials, way }: TuningProgress): string {
 }
 
 /** The table of all trials, then the fastest as one would write it down. */
-export function tuningLines(tuning: Tuning): string[] {
+export function formatTuning(tuning: Tuning): string[] {
   const { suite, processors, fastest, trials, warnings } = tuning;
   return [
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
     ...tableLines(trials),
     ...refusalLines(trials),
     ...(fastest ? fastestLines(fastest) : ['  nothing could be measured']),
-    ...warningLines(warnings),
+    ...formatWarnings(warnings),
   ];
 }
 

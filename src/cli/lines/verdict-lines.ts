@@ -1,20 +1,20 @@
 import type { Ending, Evidence } from '../../agents/verification/evidence.ts';
 import type { TakenVerdict } from '../../app/grading/task-grader.ts';
-import { columns } from './columns.ts';
+import { alignColumns } from './columns.ts';
 
 /** Lines of output that are shown of a stage that failed. */
 const SHOWN_LINES = 12;
 
 /** A verdict for people: the reward, each stage, and what is known of one that failed. */
-export function verdictLines({ task, seed, verdict }: TakenVerdict): readonly string[] {
+export function formatTakenVerdict({ task, seed, verdict }: TakenVerdict): readonly string[] {
   const { reward, problem, stages, components, evidence } = verdict;
   const failed = stages.find(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
   return [
     reward === null ? `no reward: ${problem?.detail ?? 'unknown'}` : `reward ${Number(reward.toFixed(4))}`,
     '',
-    ...columns(stages.map(({ stage, outcome, detail }) => [stage, outcome, detail])),
+    ...alignColumns(stages.map(({ stage, outcome, detail }) => [stage, outcome, detail])),
     ...(components.length > 1
-      ? ['', ...columns(components.map(({ name, weight, score }) => [name, `weight ${weight}`, scoreText(score)]))]
+      ? ['', ...alignColumns(components.map(({ name, weight, score }) => [name, `weight ${weight}`, scoreText(score)]))]
       : []),
     ...(failed ? outputOf(evidence.filter(({ stage }) => stage === failed.stage)) : []),
     '',

@@ -4,7 +4,7 @@ import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
-import { bar, label, poolText } from './progress-lines.ts';
+import { drawBar, label, formatPool } from './progress-lines.ts';
 
 type Shown = Progress<RunningComparison>;
 type Candidate = RunningComparison['candidates'][number];
@@ -16,21 +16,21 @@ export interface ComparisonTitle {
   readonly candidates: readonly string[];
 }
 
-export function comparisonView(title: ComparisonTitle): ProgressView<Shown> {
+export function createComparisonView(title: ComparisonTitle): ProgressView<Shown> {
   return {
     lines: (progress) => [
       `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${escapeUnprintableLine(title.baseline)}`,
-      `${bar(share(progress))} ${countText(progress)}`,
+      `${drawBar(share(progress))} ${countText(progress)}`,
       ...progress.statistics.candidates.map(
         (candidate, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`,
       ),
-      `${label('sandboxes')} ${poolText(progress)}`,
+      `${label('sandboxes')} ${formatPool(progress)}`,
     ],
     line: (progress) => {
       const candidates = progress.statistics.candidates.map(
         (one, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
       );
-      return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${poolText(progress)}`;
+      return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${formatPool(progress)}`;
     },
   };
 }

@@ -12,23 +12,23 @@ export interface ProgressTitle {
 
 const BAR_CELLS = 28;
 
-export function evaluationView(title: ProgressTitle): ProgressView<Progress> {
-  return { lines: (progress) => progressLines(title, progress), line: (progress) => progressLine(title, progress) };
+export function createEvaluationView(title: ProgressTitle): ProgressView<Progress> {
+  return { lines: (progress) => formatProgressLines(title, progress), line: (progress) => formatProgressLine(title, progress) };
 }
 
 /** Four lines for a terminal, each cut to its width by the caller. */
-export function progressLines(title: ProgressTitle, progress: Progress): string[] {
+export function formatProgressLines(title: ProgressTitle, progress: Progress): string[] {
   return [
     `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${escapeUnprintableLine(title.checkpoint)}`,
-    `${bar(share(progress))} ${episodesText(progress)}`,
+    `${drawBar(share(progress))} ${episodesText(progress)}`,
     `${label('mean')} ${meanText(progress)}`,
-    `${label('sandboxes')} ${poolText(progress)}`,
+    `${label('sandboxes')} ${formatPool(progress)}`,
   ];
 }
 
 /** One line for a log: the same facts without movement. */
-export function progressLine(title: ProgressTitle, progress: Progress): string {
-  return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${poolText(progress)}`;
+export function formatProgressLine(title: ProgressTitle, progress: Progress): string {
+  return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${formatPool(progress)}`;
 }
 
 function share({ statistics }: Pick<Progress, 'statistics'>): number {
@@ -37,7 +37,7 @@ function share({ statistics }: Pick<Progress, 'statistics'>): number {
 }
 
 /** @param filled share of the whole, 0 … 1 */
-export function bar(filled: number): string {
+export function drawBar(filled: number): string {
   const cells = Math.round(filled * BAR_CELLS);
   return styleText('cyan', '█'.repeat(cells)) + styleText('dim', '░'.repeat(BAR_CELLS - cells));
 }
@@ -64,7 +64,7 @@ function meanText({ statistics }: Progress): string {
   return `${formatFigure(mean, spread)}${width}${aim}`;
 }
 
-export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>): string {
+export function formatPool({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>): string {
   const { creating, warming, idle, leased } = pool.sandboxes;
   const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
   if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);

@@ -4,7 +4,7 @@ import type { RunningFigures } from '../../service/orders/running-figures.ts';
 import { formatBytes, formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
-import { bar } from './progress-lines.ts';
+import { drawBar } from './progress-lines.ts';
 
 /** What the display says about things that go on at a server. */
 
@@ -18,14 +18,14 @@ export function uploadView(path: string): ProgressView<ShownUpload> {
     const rate = seconds > 0 ? ` · ${formatBytes(bytes / seconds)}/s` : '';
     return `${phase} ${escapeUnprintableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;
   };
-  return { lines: (upload) => [line(upload), bar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line };
+  return { lines: (upload) => [line(upload), drawBar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line };
 }
 
-export function figuresView(title: string): ProgressView<RunningFigures> {
+export function createFiguresView(title: string): ProgressView<RunningFigures> {
   const name = escapeUnprintableLine(title);
   return {
-    lines: (figures) => [styleText('bold', name), `${bar(share(figures))} ${episodesText(figures)}`, answerText(figures)],
-    line: (figures) => `${name}: ${episodesText(figures)}; ${answerText(figures)}`,
+    lines: (figures) => [styleText('bold', name), `${drawBar(share(figures))} ${episodesText(figures)}`, formatAnswer(figures)],
+    line: (figures) => `${name}: ${episodesText(figures)}; ${formatAnswer(figures)}`,
   };
 }
 
@@ -41,7 +41,7 @@ function episodesText({ episodes, episodesPerSecond, seconds, secondsLeft }: Run
 }
 
 /** What is known of the answer so far. */
-export function answerText(figures: RunningFigures): string {
+export function formatAnswer(figures: RunningFigures): string {
   switch (figures.kind) {
     case 'comparison': {
       const decided = figures.candidates.filter(({ verdict }) => verdict !== null).length;

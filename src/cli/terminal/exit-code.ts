@@ -20,7 +20,7 @@ export const EXIT_CODES = {
   interrupted: 130,
 } as const;
 
-export function exitCodeOf(error: unknown): number {
+export function getExitCode(error: unknown): number {
   if (!(error instanceof MusterError)) return EXIT_CODES.defect;
   switch (error.kind) {
     case 'input':

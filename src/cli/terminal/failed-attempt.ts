@@ -1,5 +1,5 @@
-import { errorReport, notice } from './error-report.ts';
-import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { formatErrorReport, formatNotice } from './error-report.ts';
+import { EXIT_CODES, getExitCode } from './exit-code.ts';
 
 /** How a command that could not give its answer ends. */
 export interface FailedAttempt {
@@ -11,6 +11,6 @@ export interface FailedAttempt {
 /** @param before what had not come about yet, should the caller have interrupted it. */
 export function toFailedAttempt(error: unknown, signal: AbortSignal, before: string): FailedAttempt {
   if (signal.aborted && error instanceof Error && error.name === 'AbortError')
-    return { exitCode: EXIT_CODES.interrupted, report: notice(`interrupted before ${before}`) };
-  return { exitCode: exitCodeOf(error), report: errorReport(error) };
+    return { exitCode: EXIT_CODES.interrupted, report: formatNotice(`interrupted before ${before}`) };
+  return { exitCode: getExitCode(error), report: formatErrorReport(error) };
 }

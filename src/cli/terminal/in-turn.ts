@@ -18,7 +18,7 @@ interface Begun<Result> {
  *
  * @param task must not reject.
  */
-export async function* inTurn<Result>(count: number, task: (position: number, turn: Turn) => Promise<Result>): AsyncGenerator<Result> {
+export async function* runInTurn<Result>(count: number, task: (position: number, turn: Turn) => Promise<Result>): AsyncGenerator<Result> {
   let coming: Begun<Result> | undefined = beginTask(0, task);
   try {
     for (let position = 0; position < count; position += 1) {

@@ -25,7 +25,7 @@ type Ending = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 const SIGNALS: readonly Ending[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** @param meaning what the first signal does, for the person who sent it. @param signals which of them end it. */
-export function interruption(
+export function watchInterruption(
   { stdout, stderr }: Streams,
   meaning = 'finishing with what there is (again to quit at once)',
   signals = SIGNALS,

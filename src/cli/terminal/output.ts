@@ -1,5 +1,5 @@
 import { getMessage } from '../../kernel/errors.ts';
-import { notice } from './error-report.ts';
+import { formatNotice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
@@ -19,7 +19,7 @@ export function endOnClosedOutput(process: NodeJS.Process): void {
   process.stderr.on('error', () => undefined);
   process.stdout.once('error', (error: unknown) => {
     const isUnread = hasErrno(error, 'EPIPE');
-    if (!isUnread) process.stderr.write(notice(`stdout could not be written: ${getMessage(error)}`));
+    if (!isUnread) process.stderr.write(formatNotice(`stdout could not be written: ${getMessage(error)}`));
     process.once('exit', () => (process.exitCode = isUnread ? EXIT_CODES.interrupted : EXIT_CODES.infrastructure));
     process.stdout.on('error', () => undefined);
   });

@@ -14,7 +14,7 @@ export function isComparisonSummary(summary: unknown): summary is ComparisonSumm
 }
 
 /** @throws EvaluationEndedError when it is over without its answer; InfrastructureError `server.answer` when it is not over. */
-export function answerOf(evaluation: EvaluationResource): Summary | ComparisonSummary {
+export function getAnswer(evaluation: EvaluationResource): Summary | ComparisonSummary {
   const { id, state, summary } = evaluation;
   const known = isSummary(summary) || isComparisonSummary(summary) ? summary : undefined;
   switch (state) {

@@ -10,7 +10,7 @@ const PASSING = new Set([502, 503, 504]);
 const MOST_SHOWN_CHARACTERS = 500;
 
 /** The error that an answer is, which is no success. A proxy may have given it, or it may be that of HEAD, which has no body. */
-export function problemIn(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
+export function readProblem(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
   const { code, detail, errors } = documentIn(text) ?? describeMissingProblem(status, headers, text);
   const retryAfterSeconds = secondsIn(headers['retry-after']);
   if (PASSING.has(status)) return new UnavailableError(code, detail, { retryAfterSeconds });

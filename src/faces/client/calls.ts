@@ -7,7 +7,7 @@ import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { problemSchema } from '../http/problems/problem.ts';
 import { RefusedError, UnavailableError } from './client-errors.ts';
 import { Patience, type PatienceOptions } from './patience.ts';
-import { openAnswer, textOf } from './wire.ts';
+import { openAnswer, readText } from './wire.ts';
 
 export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
@@ -83,7 +83,7 @@ export class Calls {
     const late = (): Error => new UnavailableError('server.late', `${url} did not answer within ${answerMilliseconds / 1000} s`);
     using deadline = new Deadline(clock, answerMilliseconds, late, call.signal);
     const message = await this.open(call, deadline.signal);
-    const text = await textOf(message, url, deadline.signal);
+    const text = await readText(message, url, deadline.signal);
     return { status: message.statusCode ?? 0, headers: message.headers, text };
   }
 
@@ -94,7 +94,7 @@ export class Calls {
     const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
     const { statusCode: status = 0, headers } = message;
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
-    throw problemIn(status, headers, await textOf(message, url, signal));
+    throw problemIn(status, headers, await readText(message, url, signal));
   }
 
   /** Waits before the next try. @throws the error when there is to be none. */

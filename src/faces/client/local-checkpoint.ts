@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { InputError } from '../../kernel/errors.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
-import { manifestText, sortByPath } from '../../policy-distribution/checkpoint.ts';
+import { formatManifest, sortByPath } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 /** A file as it was when it was read. */
@@ -53,7 +53,7 @@ function createLocalCheckpoint(path: string, kind: CheckpointListing['kind'], fi
     case 'file':
       return { digest: first.digest, files: [first], manifest: undefined };
     case 'directory': {
-      const manifest = Buffer.from(manifestText(files));
+      const manifest = Buffer.from(formatManifest(files));
       return { digest: digestBytes(manifest), files: sortByPath(files), manifest };
     }
   }

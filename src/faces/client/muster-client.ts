@@ -19,7 +19,7 @@ import { suiteResourceSchema } from '../http/routes/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../http/schemas/token-schemas.ts';
 import { isOver } from '../../service/orders/is-over.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
-import { answerOf, isComparisonSummary } from './answer-of.ts';
+import { getAnswer, isComparisonSummary } from './answer-of.ts';
 import { ArenaClient } from './arena-client.ts';
 import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
 import { WaitTimeoutError } from './client-errors.ts';
@@ -34,14 +34,14 @@ import {
 import { listPath, type Filter } from './list-filter.ts';
 import { nameCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
 import {
-  checkpointReference,
-  comparisonBody,
-  evaluationBody,
+  createCheckpointReference,
+  createComparisonBody,
+  createEvaluationBody,
   type EvaluationFields,
   type CheckpointReference,
   type NewEvaluation,
 } from './request-bodies.ts';
-import { episodes, evaluationPath, events, type FollowedEvent } from './streams.ts';
+import { streamEpisodes, buildEvaluationPath, streamEvents, type FollowedEvent } from './streams.ts';
 import { Uploader } from './uploads.ts';
 
 export interface ClientOptions extends CallsOptions {
@@ -124,7 +124,7 @@ export class MusterClient {
     const written = await this.#suite(suite);
     const subject = await this.#reference(checkpoint, options, options);
     const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
-    return this.#submit('/v1/evaluations', evaluationBody(subject, { suite: written, baseline }, options), options);
+    return this.#submit('/v1/evaluations', createEvaluationBody(subject, { suite: written, baseline }, options), options);
   }
 
   /** As `compare`, without waiting. */
@@ -139,7 +139,7 @@ export class MusterClient {
     const reference = await this.#reference(baseline, {}, options);
     const references = [];
     for (const candidate of [candidates].flat()) references.push(await this.#reference(candidate, options, options));
-    return this.#submit('/v1/comparisons', comparisonBody(reference, references, written, options), options);
+    return this.#submit('/v1/comparisons', createComparisonBody(reference, references, written, options), options);
   }
 
   /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
@@ -149,12 +149,12 @@ export class MusterClient {
       const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
       if (figures) onProgress?.(figures);
     }
-    return answerOf(await this.get(id, signal));
+    return getAnswer(await this.get(id, signal));
   }
 
   /** One evaluation, with its running figures or its summary. */
   get(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
-    return this.#calls.ask(evaluationSchema, { method: 'GET', path: evaluationPath(id), signal });
+    return this.#calls.ask(evaluationSchema, { method: 'GET', path: buildEvaluationPath(id), signal });
   }
 
   /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */
@@ -173,7 +173,7 @@ export class MusterClient {
 
   /** All events after one, each once, until it is over, whatever becomes of the connection meanwhile. */
   events(id: string, { after = 0, signal = NEVER }: Watched & { readonly after?: number } = {}): AsyncGenerator<FollowedEvent> {
-    return events(this.#calls, id, after, signal);
+    return streamEvents(this.#calls, id, after, signal);
   }
 
   /**
@@ -185,12 +185,12 @@ export class MusterClient {
     id: string,
     { first = 0, arm = 0, signal = NEVER }: Watched & { readonly first?: number; readonly arm?: number } = {},
   ): AsyncGenerator<EpisodeLine> {
-    return episodes(this.#calls, id, first, arm, signal);
+    return streamEpisodes(this.#calls, id, first, arm, signal);
   }
 
   /** Calls it off. What was found by then is kept, labelled partial. What is over stays as it is. */
   cancel(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
-    return this.#calls.ask(evaluationSchema, { method: 'DELETE', path: evaluationPath(id), signal });
+    return this.#calls.ask(evaluationSchema, { method: 'DELETE', path: buildEvaluationPath(id), signal });
   }
 
   /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
@@ -244,7 +244,7 @@ export class MusterClient {
 
   /** What was asked before may be over as it is accepted. */
   async #answer(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
-    return isOver(evaluation) ? answerOf(evaluation) : this.wait(evaluation.id, options);
+    return isOver(evaluation) ? getAnswer(evaluation) : this.wait(evaluation.id, options);
   }
 
   async #suite(given: SuiteLike): Promise<SuiteLike> {
@@ -257,7 +257,7 @@ export class MusterClient {
     how: Submitting,
   ): Promise<CheckpointReference> {
     const named = nameCheckpoint(given, { run: labels.run, version: labels.version });
-    return checkpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
+    return createCheckpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
   }
 
   #submit(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {

@@ -45,7 +45,7 @@ interface Played {
   readonly baseline: CheckpointReference | undefined;
 }
 
-export function evaluationBody(checkpoint: CheckpointReference, { suite, baseline }: Played, asked: EvaluationFields): NewEvaluation {
+export function createEvaluationBody(checkpoint: CheckpointReference, { suite, baseline }: Played, asked: EvaluationFields): NewEvaluation {
   const { stop } = asked;
   return {
     checkpoint,
@@ -56,7 +56,7 @@ export function evaluationBody(checkpoint: CheckpointReference, { suite, baselin
   };
 }
 
-export function comparisonBody(
+export function createComparisonBody(
   baseline: CheckpointReference,
   candidates: readonly CheckpointReference[],
   suite: NewComparison['suite'],
@@ -75,7 +75,7 @@ export function comparisonBody(
 }
 
 /** @param digest of one that was given by its path. */
-export function checkpointReference(named: NamedCheckpoint, digest: Digest | undefined): CheckpointReference {
+export function createCheckpointReference(named: NamedCheckpoint, digest: Digest | undefined): CheckpointReference {
   const { run, version } = named;
   const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
   if (digest !== undefined) return { sha256: digest, ...labels };

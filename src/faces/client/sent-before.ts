@@ -1,7 +1,7 @@
 import { MusterError } from '../../kernel/errors.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { encodeDelta, type DeltaSide } from '../../policy-distribution/delta/delta-encoder.ts';
-import { layoutOf } from '../../policy-distribution/delta/delta-layout.ts';
+import { readLayout } from '../../policy-distribution/delta/delta-layout.ts';
 import { FileStretches } from '../../policy-distribution/files/file-stretches.ts';
 import type { LocalFile } from './local-checkpoint.ts';
 
@@ -76,5 +76,5 @@ async function sideOf({ path, digest }: LocalFile, bytes: FileStretches): Promis
     await bytes.readInto(stretch, position);
     return stretch;
   };
-  return { digest, layout: await layoutOf(path, bytes.size, readAt), bytes };
+  return { digest, layout: await readLayout(path, bytes.size, readAt), bytes };
 }

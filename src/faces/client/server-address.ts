@@ -2,7 +2,7 @@ import { isLoopback } from '../../service/access/loopback.ts';
 import { InputError } from '../../kernel/errors.ts';
 
 /** @returns the address without a slash at its end. @throws InputError `client.url` */
-export function serverUrl(given: string): string {
+export function parseServerUrl(given: string): string {
   const url = URL.parse(given);
   const isOne =
     url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
@@ -21,10 +21,10 @@ function schemeHint(given: string): string {
 /**
  * The token as it may be sent there.
  *
- * @param url as `serverUrl` returns it. @param plainHttp whether it may be read on its way.
+ * @param url as `parseServerUrl` returns it. @param plainHttp whether it may be read on its way.
  * @throws InputError `client.token`, `client.plain-http`
  */
-export function sendableToken(token: string | undefined, url: string, plainHttp: boolean): string | undefined {
+export function checkSendableToken(token: string | undefined, url: string, plainHttp: boolean): string | undefined {
   if (token === undefined || token === '') return undefined;
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new InputError('client.token', 'token: expected visible ASCII characters alone; is there a line break at its end?');

@@ -7,7 +7,7 @@ import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-sche
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
 import { Patience } from './patience.ts';
-import { chunksOf } from './wire.ts';
+import { readChunks } from './wire.ts';
 
 const eventSchema = z.object({
   sequence: z.int().describe('1, 2, … of its evaluation, without a gap'),
@@ -23,12 +23,12 @@ const SILENCE_MILLISECONDS = 45_000;
 const lastSchema = z.object({ state: z.enum(['finished', 'cancelled', 'failed']) });
 
 /** All that happens after an event, once each, until it is over; through connections that break and servers that start anew. */
-export async function* events(calls: Calls, id: string, after: number, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
+export async function* streamEvents(calls: Calls, id: string, after: number, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
   const patience = new Patience(calls.options);
   let last = after;
   for (;;) {
     const headers = { accept: 'text/event-stream', 'last-event-id': String(last) };
-    const call = { method: 'GET', path: `${evaluationPath(id)}/events`, headers } as const;
+    const call = { method: 'GET', path: `${buildEvaluationPath(id)}/events`, headers } as const;
     try {
       const answer = await openStream(calls, call, signal);
       if (answer.statusCode === 204) return void answer.resume();
@@ -46,11 +46,17 @@ export async function* events(calls: Calls, id: string, after: number, signal: A
 }
 
 /** Episodes that are settled, by index. A stream that breaks is taken up where it broke. */
-export async function* episodes(calls: Calls, id: string, first: number, arm: number, signal: AbortSignal): AsyncGenerator<EpisodeLine> {
+export async function* streamEpisodes(
+  calls: Calls,
+  id: string,
+  first: number,
+  arm: number,
+  signal: AbortSignal,
+): AsyncGenerator<EpisodeLine> {
   const patience = new Patience(calls.options);
   let next = first;
   for (;;) {
-    const call = { method: 'GET', path: `${evaluationPath(id)}/episodes?from=${next}&arm=${arm}` } as const;
+    const call = { method: 'GET', path: `${buildEvaluationPath(id)}/episodes?from=${next}&arm=${arm}` } as const;
     try {
       const answer = await openStream(calls, call, signal);
       for await (const line of linesIn(calls, answer, signal)) {
@@ -66,7 +72,7 @@ export async function* episodes(calls: Calls, id: string, first: number, arm: nu
   }
 }
 
-export function evaluationPath(id: string): string {
+export function buildEvaluationPath(id: string): string {
   return `/v1/evaluations/${encodeURIComponent(id)}`;
 }
 
@@ -85,7 +91,7 @@ function linesIn(calls: Calls, answer: IncomingMessage, signal: AbortSignal): As
 /** @throws UnavailableError when nothing comes for too long. */
 async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { clock, url } = calls.options;
-  const chunks = chunksOf(answer, url, signal);
+  const chunks = readChunks(answer, url, signal);
   try {
     for (;;) {
       const { done, value } = await withTimeout(clock, SILENCE_MILLISECONDS, chunks.next(), () => silence(url));

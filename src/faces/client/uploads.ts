@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { SLOW_ANSWER_MILLISECONDS, type Answer, type Call, type Calls } from './calls.ts';
 import { RefusedError, UnavailableError, type RefusalReason } from './client-errors.ts';
@@ -189,5 +189,5 @@ function nameOf({ path }: LocalFile): string {
 }
 
 function pathOf(digest: Digest, query: Readonly<Record<string, string>>): string {
-  return `/v1/checkpoints/${digestHex(digest)}?${new URLSearchParams(query).toString()}`;
+  return `/v1/checkpoints/${getDigestHex(digest)}?${new URLSearchParams(query).toString()}`;
 }

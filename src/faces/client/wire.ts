@@ -28,10 +28,10 @@ export function openAnswer(url: string, { method, headers, body, signal }: WireR
 }
 
 /** @throws as `openAnswer` does, and UnavailableError when it is longer than any answer is. */
-export async function textOf(answer: IncomingMessage, url: string, signal: AbortSignal): Promise<string> {
+export async function readText(answer: IncomingMessage, url: string, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of chunksOf(answer, url, signal)) {
+  for await (const chunk of readChunks(answer, url, signal)) {
     length += chunk.length;
     if (length > MOST_ANSWER_BYTES)
       throw new UnavailableError('server.answer', `${url} answered with more than ${MOST_ANSWER_BYTES} bytes`);
@@ -41,7 +41,7 @@ export async function textOf(answer: IncomingMessage, url: string, signal: Abort
 }
 
 /** The body of an answer as it comes. Leaving it early closes the connection. @throws as `openAnswer` does. */
-export async function* chunksOf(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* readChunks(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;
   } catch (error) {

@@ -10,7 +10,7 @@ import { summarySchema } from '../../orchestrator/results/summary.ts';
 import { checkpointSchema } from './schemas/checkpoint-schemas.ts';
 import { checkpointReferenceSchema } from './schemas/evaluation-schemas.ts';
 import { problemSchema } from './problems/problem.ts';
-import { plainlyNamed } from './schemas/schema-names.ts';
+import { simplifySchemaNames } from './schemas/schema-names.ts';
 
 /** Schemas that the document has once and refers to. */
 function registerSchemas(): z.core.$ZodRegistry<{ id: string }> {
@@ -63,7 +63,7 @@ function describeRoles(transform: SwaggerTransform, takesTokens: boolean): Swagg
 }
 
 /** The OpenAPI document at /openapi.json, made of the schemas that requests are checked by, and a page to browse it at /docs. */
-export async function documentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
+export async function addDocumentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
   const schemaRegistry = registerSchemas();
   const named = createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION });
   await app.register(swagger, {
@@ -85,7 +85,7 @@ export async function documentation(app: FastifyInstance, { version, takesTokens
       ...(takesTokens ? { components: { securitySchemes: { bearer: BEARER } } } : {}),
     },
     transform: describeRoles(createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }), takesTokens),
-    transformObject: (document) => plainlyNamed<ReturnType<typeof named>>(named(document)),
+    transformObject: (document) => simplifySchemaNames<ReturnType<typeof named>>(named(document)),
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, theme: { title: 'Muster' } });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());

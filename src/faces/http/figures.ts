@@ -6,7 +6,7 @@ import type { EvaluationService } from '../../service/evaluation-service.ts';
 import type { PoolService } from '../../service/upkeep/pool-service.ts';
 import { textSchema } from './schemas/evaluation-schemas.ts';
 import { PROBLEMS } from './problems/problem-responses.ts';
-import { routeOf } from './problems/schema-compilers.ts';
+import { formatRoute } from './problems/schema-compilers.ts';
 
 const FINAL_STATES: readonly FinalState[] = ['finished', 'cancelled', 'failed'];
 
@@ -79,7 +79,7 @@ export function measure(registry: Registry, { service, pools, delivered }: Measu
 }
 
 /** The figures in Prometheus' text format, those of requests among them. */
-export function figureRoutes(instance: FastifyInstance, registry: Registry): void {
+export function addFigureRoutes(instance: FastifyInstance, registry: Registry): void {
   const seconds = new Histogram({
     name: 'muster_http_request_seconds',
     help: 'From a request to the end of its answer, streams included',
@@ -88,7 +88,7 @@ export function figureRoutes(instance: FastifyInstance, registry: Registry): voi
     registers: [registry],
   });
   instance.addHook('onResponse', async (request, reply) => {
-    seconds.observe({ call: routeOf(request), status: reply.statusCode }, reply.elapsedTime / 1000);
+    seconds.observe({ call: formatRoute(request), status: reply.statusCode }, reply.elapsedTime / 1000);
   });
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/metrics',

@@ -9,27 +9,27 @@ import type { EvaluationService } from '../../service/evaluation-service.ts';
 import { AllowedMethods } from './requests/allowed-methods.ts';
 import { limitBodyTime } from './requests/body-deadline.ts';
 import { limitBodyRoom } from './requests/body-room.ts';
-import { documentation } from './documentation.ts';
-import { checkpointRoutes, isUpload } from './routes/checkpoint-routes.ts';
-import { agentEpisodeRoutes } from './routes/agent-episode-routes.ts';
-import { gymRoutes } from './routes/gym-routes.ts';
-import { cancelRoute, evaluationRoutes } from './routes/evaluation-routes.ts';
+import { addDocumentation } from './documentation.ts';
+import { addCheckpointRoutes, isUpload } from './routes/checkpoint-routes.ts';
+import { addAgentEpisodeRoutes } from './routes/agent-episode-routes.ts';
+import { addGymRoutes } from './routes/gym-routes.ts';
+import { addCancelRoute, addEvaluationRoutes } from './routes/evaluation-routes.ts';
 import { guard } from './requests/guard.ts';
 import { identifyLocal, type Identify } from './requests/identify.ts';
 import { takeJsonBodies } from './problems/json-bodies.ts';
-import { operationRoutes, type Readiness } from './routes/operation-routes.ts';
-import { PROBLEM_TYPE, problemOf } from './problems/problem.ts';
-import { problemHeaders } from './problems/problem-headers.ts';
+import { addOperationRoutes, type Readiness } from './routes/operation-routes.ts';
+import { PROBLEM_TYPE, toProblem } from './problems/problem.ts';
+import { getProblemHeaders } from './problems/problem-headers.ts';
 import { MethodNotAllowedError } from './problems/refusals.ts';
-import { checkBySchemas, routeOf } from './problems/schema-compilers.ts';
-import { episodeRoutes, eventRoutes } from './routes/stream-routes.ts';
+import { checkBySchemas, formatRoute } from './problems/schema-compilers.ts';
+import { addEpisodeRoutes, addEventRoutes } from './routes/stream-routes.ts';
 import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
-import { mcpRoute } from './mcp/mcp-route.ts';
-import { openEnvRoutes } from './openenv/openenv-routes.ts';
+import { addMcpRoute } from './mcp/mcp-route.ts';
+import { addOpenEnvRoutes } from './openenv/openenv-routes.ts';
 import { isSocketRequest, SocketUpgrades } from './requests/socket-upgrades.ts';
-import { reportRoute } from './routes/report-route.ts';
-import { sessionRoutes } from './routes/session-routes.ts';
-import { submissionRoutes } from './routes/submission-routes.ts';
+import { addReportRoute } from './routes/report-route.ts';
+import { addSessionRoutes } from './routes/session-routes.ts';
+import { addSubmissionRoutes } from './routes/submission-routes.ts';
 
 export interface HttpServerOptions {
   readonly service: EvaluationService;
@@ -80,45 +80,54 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const count = await guard(app, { identify, requestsPerMinute });
   refuseUnknown(app, methods);
   limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
-  app.addHook('onResponse', async (request, reply) => {
-    const fields = { request: request.id, call: routeOf(request), status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime) };
-    log.debug(fields, 'answered');
-  });
-  await documentation(app, { version: options.version, takesTokens: identify !== identifyLocal });
+  logAnswers(app, log);
+  await addDocumentation(app, { version: options.version, takesTokens: identify !== identifyLocal });
   const { checkpoints } = options;
-  if (checkpoints) await app.register((scope) => checkpointRoutes(scope, checkpoints));
-  submissionRoutes(app, options);
-  evaluationRoutes(app, options);
-  cancelRoute(app, options.service);
-  reportRoute(app, options);
+  if (checkpoints) await app.register((scope) => addCheckpointRoutes(scope, checkpoints));
+  addSubmissionRoutes(app, options);
+  addEvaluationRoutes(app, options);
+  addCancelRoute(app, options.service);
+  addReportRoute(app, options);
   const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
-  eventRoutes(app, { ...options, clock, room });
-  episodeRoutes(app, { ...options, clock, room });
+  addEventRoutes(app, { ...options, clock, room });
+  addEpisodeRoutes(app, { ...options, clock, room });
   const upgrades = new SocketUpgrades(app, clock, options.maxBodyBytes);
   if (options.arena) {
-    agentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
-    gymRoutes(app, options.arena);
+    addAgentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
+    addGymRoutes(app, options.arena);
     const { arena, version } = options;
-    mcpRoute(app, { arena, version, log, maxWaitSeconds: () => options.maxWaitSeconds });
+    addMcpRoute(app, { arena, version, log, maxWaitSeconds: () => options.maxWaitSeconds });
     await app.register(async (scope) =>
-      openEnvRoutes(scope, { arena, room, upgrades, maxWaitSeconds: () => options.maxWaitSeconds, count, log }),
+      addOpenEnvRoutes(scope, { arena, room, upgrades, maxWaitSeconds: () => options.maxWaitSeconds, count, log }),
     );
   }
-  operationRoutes(app, options.readiness);
-  sessionRoutes(app, options.version);
+  addOperationRoutes(app, options.readiness);
+  addSessionRoutes(app, options.version);
   for (const routes of options.more ?? []) routes(app, room);
   await app.ready();
   return app;
 }
 
+function logAnswers(app: FastifyInstance, log: Log): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const fields = {
+      request: request.id,
+      call: formatRoute(request),
+      status: reply.statusCode,
+      milliseconds: Math.round(reply.elapsedTime),
+    };
+    log.debug(fields, 'answered');
+  });
+}
+
 function handleErrors(app: FastifyInstance, log: Log): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const document = problemOf(error);
-    const fields = { request: request.id, call: routeOf(request), error: getMessage(error) };
+    const document = toProblem(error);
+    const fields = { request: request.id, call: formatRoute(request), error: getMessage(error) };
     if (document.status === 500) log.warn({ ...fields, stack: error.stack }, 'a defect of Muster');
     else if (document.status > 500) log.warn(fields, 'a request could not be served');
     return reply
-      .headers(problemHeaders(error, document.status))
+      .headers(getProblemHeaders(error, document.status))
       .code(document.status)
       .type(PROBLEM_TYPE)
       .serializer(JSON.stringify)

@@ -21,7 +21,7 @@ interface Page {
 }
 
 /** The live page. Its files are collected at the first request: most servers are asked by programs alone. */
-export function pageRoutes(app: FastifyInstance): void {
+export function addPageRoutes(app: FastifyInstance): void {
   let collected: Promise<Page> | undefined;
   const page = (): Promise<Page> => (collected ??= collectPage());
   for (const address of ADDRESSES)

@@ -1,23 +1,23 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { markup } from './text/markup.ts';
 import type { Markup } from './text/markup.ts';
-import { count, data, ends, figure, NONE, percentText, spreadFigure, spreadOf } from './text/numbers.ts';
-import { endingText, methodText, ruleText } from './text/wording.ts';
+import { count, renderData, renderEnds, renderFigure, NONE, formatPercentage, renderSpreadFigure, computeSpread } from './text/numbers.ts';
+import { formatEnding, formatMethod, formatRule } from './text/wording.ts';
 
 type Official = Summary['official'];
 
 /** The answer, how sure it is, and what the certainty promises. */
-export function answer({ official, ended, partial }: Summary, source: string): Markup {
+export function renderAnswer({ official, ended, partial }: Summary, source: string): Markup {
   const { interval, mean, episodes } = official;
   const isAnswered = mean !== null && ended !== 'failures';
-  const spread = spreadOf(interval, mean);
+  const spread = computeSpread(interval, mean);
   return markup`<section class="card answer" aria-label="Answer">
 <div><p class="label">Mean return</p>
-<p class="headline">${isAnswered ? figure(mean, spread, `${source}official.mean`) : 'none'}</p>
+<p class="headline">${isAnswered ? renderFigure(mean, spread, `${source}official.mean`) : 'none'}</p>
 ${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${reducedLine(official, `${source}official`)}${intervalLine(official, `${source}official`)}`}</div>
 <dl>
-<div><dt>Episodes</dt><dd>${count(episodes, `${source}official.episodes`)}, ${endingText(ended)}</dd></div>
-<div><dt>Stopping rule</dt><dd>${ruleText(official.stop)}</dd></div>
+<div><dt>Episodes</dt><dd>${count(episodes, `${source}official.episodes`)}, ${formatEnding(ended)}</dd></div>
+<div><dt>Stopping rule</dt><dd>${formatRule(official.stop)}</dd></div>
 <div><dt>Half-width</dt><dd>${halfWidth(official, `${source}official`)}</dd></div>
 <div><dt>State</dt><dd>${partial ? PARTIAL : COMPLETE}</dd></div>
 </dl>
@@ -29,7 +29,7 @@ const COMPLETE = markup`<span class="state good">✓ complete</span>`;
 
 function reducedLine({ stop, endedBy, biasReducedMean, interval, mean }: Official, source: string): Markup | undefined {
   if (stop.rule === 'fixed' || endedBy !== 'rule' || biasReducedMean === null) return undefined;
-  return markup`<p class="note">Bias-reduced <b>${figure(biasReducedMean, spreadOf(interval, mean), `${source}.biasReducedMean`)}</b>: quote this one, since the returns decided when to stop.</p>
+  return markup`<p class="note">Bias-reduced <b>${renderFigure(biasReducedMean, computeSpread(interval, mean), `${source}.biasReducedMean`)}</b>: quote this one, since the returns decided when to stop.</p>
 `;
 }
 
@@ -37,13 +37,13 @@ function intervalLine({ interval, mean, episodes }: Official, source: string): M
   if (mean === null) return markup`<p>No ${episodes === 0 ? 'episode was played' : 'episode was resolved'}.</p>`;
   if (interval === null) return markup`<p>There is no interval for it.</p>`;
   const { confidence, method, guarantee } = interval;
-  const percent = data(confidence, percentText(confidence), `${source}.interval.confidence`);
-  return markup`<p class="interval">${percent} interval ${ends(interval, spreadOf(interval, mean), `${source}.interval`)}</p>
-<p class="note"><b>${methodText(method)}</b>: ${guarantee}.</p>`;
+  const percent = renderData(confidence, formatPercentage(confidence), `${source}.interval.confidence`);
+  return markup`<p class="interval">${percent} interval ${renderEnds(interval, computeSpread(interval, mean), `${source}.interval`)}</p>
+<p class="note"><b>${formatMethod(method)}</b>: ${guarantee}.</p>`;
 }
 
 function halfWidth({ interval, targetHalfWidth }: Official, source: string): Markup {
-  const reached = interval === null ? NONE : spreadFigure((interval.high - interval.low) / 2);
+  const reached = interval === null ? NONE : renderSpreadFigure((interval.high - interval.low) / 2);
   if (targetHalfWidth === null) return reached;
-  return markup`${reached}, asked for ${data(targetHalfWidth, String(targetHalfWidth), `${source}.targetHalfWidth`)}`;
+  return markup`${reached}, asked for ${renderData(targetHalfWidth, String(targetHalfWidth), `${source}.targetHalfWidth`)}`;
 }

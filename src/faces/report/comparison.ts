@@ -1,27 +1,27 @@
 import type { CandidateStatistics } from '../../aggregation/comparison/comparison-statistics.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
-import { candidateSection, type NamedCandidate, verdictCard } from './candidate.ts';
+import { renderCandidateSection, type NamedCandidate, renderVerdictCard } from './candidate.ts';
 import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
 import type { Scale } from './charts/plot.ts';
-import { errorList, formatFailed } from './failures.ts';
+import { renderErrorList, renderFailed } from './failures.ts';
 import { runSection } from './run-section.ts';
-import { checkpointLine, checkpointNames } from './text/checkpoint-name.ts';
+import { renderCheckpointLine, nameCheckpoints } from './text/checkpoint-name.ts';
 import { markup, type Markup } from './text/markup.ts';
-import { count, data, ends, figure, NONE, percentText, share, spreadOf } from './text/numbers.ts';
-import { figureTable } from './text/rows.ts';
-import { verdictBadge } from './text/verdict.ts';
-import { warningList } from './text/warnings.ts';
-import { endingText } from './text/wording.ts';
+import { count, renderData, renderEnds, renderFigure, NONE, formatPercentage, renderShare, computeSpread } from './text/numbers.ts';
+import { renderFigureTable } from './text/rows.ts';
+import { renderVerdictBadge } from './text/verdict.ts';
+import { renderWarningList } from './text/warnings.ts';
+import { formatEnding } from './text/wording.ts';
 
 /** The verdicts first, then what they rest on, candidate by candidate. */
-export function comparisonSections(comparison: ComparisonSummary): Markup {
+export function renderComparison(comparison: ComparisonSummary): Markup {
   const { official, warnings, run } = comparison;
   const candidates = rankCandidates(comparison);
-  return markup`<div class="decisions">${candidates.map((candidate) => verdictCard(candidate, official.margin))}</div>
+  return markup`<div class="decisions">${candidates.map((candidate) => renderVerdictCard(candidate, official.margin))}</div>
 ${promise(comparison)}
-${warningList([...official.warnings, ...warnings])}
+${renderWarningList([...official.warnings, ...warnings])}
 ${candidates.length > 1 ? candidateTable(candidates, official.margin) : undefined}
-${candidates.map((candidate) => candidateSection(candidate, official.margin))}
+${candidates.map((candidate) => renderCandidateSection(candidate, official.margin))}
 <section><h2>The run</h2>${runSection(run, 'run')}
 ${errors(comparison)}
 ${inputs(comparison, candidates)}</section>`;
@@ -29,14 +29,14 @@ ${inputs(comparison, candidates)}</section>`;
 
 /** The greatest difference first. */
 function rankCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
-  const names = checkpointNames(candidates);
+  const names = nameCheckpoints(candidates);
   const named = official.candidates.map((statistics, position) => {
     const checkpoint = candidates[position] ?? { uri: statistics.name, files: 0, bytes: 0 };
     return {
       statistics,
       position,
       name: names[position] ?? statistics.name,
-      line: checkpointLine(checkpoint, statistics.name),
+      line: renderCheckpointLine(checkpoint, statistics.name),
       source: `official.candidates.${position}`,
     };
   });
@@ -51,12 +51,14 @@ function differenceOf({ statistics }: NamedCandidate): number {
 function promise({ official, ended }: ComparisonSummary): Markup {
   const { candidates, margin, confidence, pairs, episodes } = official;
   const verdicts = candidates.length === 1 ? 'the verdict is right' : 'none of these verdicts is wrong';
-  const tolerance = markup` Differences of at most ${data(margin, String(margin), 'official.margin')} do not matter (the margin).`;
-  return markup`<p class="promise">With a probability of at least ${data(confidence, percentText(confidence), 'official.confidence')} ${verdicts}, whenever the comparison stops.${margin > 0 ? tolerance : undefined} It took ${count(pairs, 'official.pairs')} pairs, ${count(episodes, 'official.episodes')} episodes in all: ${endingText(ended)}.</p>`;
+  const tolerance = markup` Differences of at most ${renderData(margin, String(margin), 'official.margin')} do not matter (the margin).`;
+  return markup`<p class="promise">With a probability of at least ${renderData(confidence, formatPercentage(confidence), 'official.confidence')} ${verdicts}, whenever the comparison stops.${margin > 0 ? tolerance : undefined} It took ${count(pairs, 'official.pairs')} pairs, ${count(episodes, 'official.episodes')} episodes in all: ${formatEnding(ended)}.</p>`;
 }
 
 function errors({ run }: ComparisonSummary): Markup | undefined {
-  return run.errors === undefined ? undefined : markup`<section class="card"><h3>Errors of failed episodes</h3>${errorList(run)}</section>`;
+  return run.errors === undefined
+    ? undefined
+    : markup`<section class="card"><h3>Errors of failed episodes</h3>${renderErrorList(run)}</section>`;
 }
 
 function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: readonly NamedCandidate[]): Markup {
@@ -69,7 +71,7 @@ function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: 
     },
     {
       name: 'Baseline failed',
-      value: formatFailed(official.baselineFailures, 'official.baselineFailures'),
+      value: renderFailed(official.baselineFailures, 'official.baselineFailures'),
       note: 'episodes, each with the score that the suite declares',
     },
     ...candidates.map(({ name, statistics }) => ({
@@ -78,9 +80,9 @@ function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: 
       note: markup`<code>${statistics.name}</code>`,
     })),
     { name: 'Budget', value: count(official.budgetEpisodes, 'official.budgetEpisodes'), note: 'episodes of all together' },
-    { name: 'Best verdict', value: verdictBadge(verdict), note: 'of any candidate: what the exit code says' },
+    { name: 'Best verdict', value: renderVerdictBadge(verdict), note: 'of any candidate: what the exit code says' },
   ];
-  return markup`<section class="card"><h3>What was compared</h3>${figureTable([{ title: 'Inputs', rows }])}</section>`;
+  return markup`<section class="card"><h3>What was compared</h3>${renderFigureTable([{ title: 'Inputs', rows }])}</section>`;
 }
 
 /** All candidates on one scale, in the order given. */
@@ -98,8 +100,8 @@ function candidateTable(candidates: readonly NamedCandidate[], margin: number): 
 
 function candidateRow({ statistics, name }: NamedCandidate, scale: Scale | undefined): Markup {
   const { difference, interval, probabilityOfImprovement, pairs, verdict } = statistics;
-  const spread = spreadOf(interval, difference);
-  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${figure(difference, spread)}</td><td class="picture">${scale && stripCell(stripOf(statistics), scale, 0)}</td><td>${interval ? ends(interval, spread) : NONE}</td><td>${probabilityOfImprovement ? share(probabilityOfImprovement.value) : NONE}</td><td>${count(pairs)}</td><td>${verdictBadge(verdict)}</td></tr>
+  const spread = computeSpread(interval, difference);
+  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(difference, spread)}</td><td class="picture">${scale && stripCell(stripOf(statistics), scale, 0)}</td><td>${interval ? renderEnds(interval, spread) : NONE}</td><td>${probabilityOfImprovement ? renderShare(probabilityOfImprovement.value) : NONE}</td><td>${count(pairs)}</td><td>${renderVerdictBadge(verdict)}</td></tr>
 `;
 }
 

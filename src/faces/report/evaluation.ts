@@ -1,36 +1,36 @@
 import { formatCount } from '../../kernel/text/figures.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { answer } from './answer.ts';
-import { courseChart } from './charts/course-chart.ts';
-import { histogramChart } from './charts/histogram-chart.ts';
+import { renderAnswer } from './answer.ts';
+import { renderCourseChart } from './charts/course-chart.ts';
+import { renderHistogramChart } from './charts/histogram-chart.ts';
 import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
 import type { Scale } from './charts/plot.ts';
-import { anyFailed, failures } from './failures.ts';
-import { figures } from './figures.ts';
+import { hasFailed, renderFailures } from './failures.ts';
+import { renderFigures } from './figures.ts';
 import { runSection } from './run-section.ts';
-import { checkpointLine } from './text/checkpoint-name.ts';
+import { renderCheckpointLine } from './text/checkpoint-name.ts';
 import { markup, type Markup } from './text/markup.ts';
-import { count, countText, ends, figure, share, spreadFigure, spreadOf } from './text/numbers.ts';
-import { figureTable } from './text/rows.ts';
-import { warningList } from './text/warnings.ts';
+import { count, countText, renderEnds, renderFigure, renderShare, renderSpreadFigure, computeSpread } from './text/numbers.ts';
+import { renderFigureTable } from './text/rows.ts';
+import { renderWarningList } from './text/warnings.ts';
 
 /**
  * One checkpoint's evaluation, the answer first.
  *
  * @param position among the evaluations of the page. @param source where the summary stands in the document: empty, or `summaries.1.`
  */
-export function evaluationSection(summary: Summary, name: string, position: number, source: string): Markup {
+export function renderEvaluation(summary: Summary, name: string, position: number, source: string): Markup {
   const { official, checkpoint, run } = summary;
   const at = `${source}official`;
   return markup`<section id="evaluation-${position}"><h2><bdi>${name}</bdi></h2>
-<p class="line">${checkpointLine(checkpoint, official.checkpoint.digest)}</p>
-${answer(summary, source)}
-${warningList([...official.warnings, ...summary.warnings])}
-${courseChart(official, at)}
-<div class="${anyFailed(official) ? 'pair' : 'alone'}">${histogramChart(official, spreadOf(official.interval, official.mean), at)}
-${failures(official, run, at)}</div>
+<p class="line">${renderCheckpointLine(checkpoint, official.checkpoint.digest)}</p>
+${renderAnswer(summary, source)}
+${renderWarningList([...official.warnings, ...summary.warnings])}
+${renderCourseChart(official, at)}
+<div class="${hasFailed(official) ? 'pair' : 'alone'}">${renderHistogramChart(official, computeSpread(official.interval, official.mean), at)}
+${renderFailures(official, run, at)}</div>
 ${official.tasks.length > 1 ? taskTable(official, at) : undefined}
-${figures(official, at)}
+${renderFigures(official, at)}
 ${official.metrics.length > 0 ? metricTable(official.metrics, at) : undefined}
 ${runSection(run, `${source}run`)}
 ${provenance(summary)}
@@ -50,7 +50,7 @@ function metricTable(metrics: readonly Metric[], source: string): Markup {
 
 function metricRow({ name, mean, standardDeviation, min, max, count: episodes, missing }: Metric, source: string): Markup {
   const spread = standardDeviation ?? Math.abs(mean ?? 1);
-  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${figure(mean, spread, `${source}.mean`)}</td><td>${spreadFigure(standardDeviation, `${source}.standardDeviation`)}</td><td>${figure(min, spread, `${source}.min`)}</td><td>${figure(max, spread, `${source}.max`)}</td><td>${count(episodes, `${source}.count`)}</td><td>${count(missing, `${source}.missing`)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td>${renderSpreadFigure(standardDeviation, `${source}.standardDeviation`)}</td><td>${renderFigure(min, spread, `${source}.min`)}</td><td>${renderFigure(max, spread, `${source}.max`)}</td><td>${count(episodes, `${source}.count`)}</td><td>${count(missing, `${source}.missing`)}</td></tr>
 `;
 }
 
@@ -67,7 +67,7 @@ function provenance({ official, checkpoint }: Summary): Markup {
     { name: 'Stopping rule', value: stop.rule, note: markup`<code>${JSON.stringify(stop)}</code>` },
     { name: 'Budget', value: budgetEpisodes === null ? 'none' : `${formatCount(budgetEpisodes)} episodes` },
   ];
-  return markup`<section class="card"><h3>What was evaluated</h3>${figureTable([{ title: 'Inputs', rows }])}</section>`;
+  return markup`<section class="card"><h3>What was evaluated</h3>${renderFigureTable([{ title: 'Inputs', rows }])}</section>`;
 }
 
 type Official = Summary['official'];
@@ -104,7 +104,7 @@ ${rows.map((row) => taskRow(row, scale, official.mean, byInterval))}
 
 function taskRow({ task, source, strip }: Row, scale: Scale | undefined, mean: number | null, byInterval: boolean): Markup {
   const spread = task.standardError ?? Math.abs(task.mean ?? 1);
-  return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${figure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(strip, scale, mean)}</td><td>${spreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? ends(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${share(task.weight, `${source}.weight`)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${renderFigure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(strip, scale, mean)}</td><td>${renderSpreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? renderEnds(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${renderShare(task.weight, `${source}.weight`)}</td></tr>
 `;
 }
 

@@ -1,27 +1,38 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
-import { count, countText, data, ends, figure, NONE, percentText, share, spreadFigure, spreadOf } from './text/numbers.ts';
-import { figureTable, joinContent } from './text/rows.ts';
+import {
+  count,
+  countText,
+  renderData,
+  renderEnds,
+  renderFigure,
+  NONE,
+  formatPercentage,
+  renderShare,
+  renderSpreadFigure,
+  computeSpread,
+} from './text/numbers.ts';
+import { renderFigureTable, joinContent } from './text/rows.ts';
 import type { FigureRow, RowGroup } from './text/rows.ts';
-import { methodText } from './text/wording.ts';
+import { formatMethod } from './text/wording.ts';
 
 type Official = Summary['official'];
 type Interval = NonNullable<Official['interval']>;
 
 /** Everything that describes the returns beside their mean. */
-export function figures(official: Official, source: string): Markup {
+export function renderFigures(official: Official, source: string): Markup {
   const groups = [spread, robust, success, estimands, certainty].map((group): RowGroup => group(official, source));
-  return markup`<section class="card"><h3>Figures</h3>${figureTable(groups)}</section>`;
+  return markup`<section class="card"><h3>Figures</h3>${renderFigureTable(groups)}</section>`;
 }
 
 function spread(official: Official, source: string): RowGroup {
   const { interval, mean, variance, standardError, min, max, quantiles, meanLength, resolved, stop } = official;
-  const around = spreadOf(interval, mean);
+  const around = computeSpread(interval, mean);
   const quantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
     quantiles
       ? joinContent(
-          members.map((member) => figure(quantiles[member], around, `${source}.quantiles.${member}`)),
+          members.map((member) => renderFigure(quantiles[member], around, `${source}.quantiles.${member}`)),
           ' · ',
         )
       : NONE;
@@ -30,24 +41,24 @@ function spread(official: Official, source: string): RowGroup {
     rows: [
       {
         name: 'Standard deviation',
-        value: spreadFigure(variance === null ? null : Math.sqrt(variance)),
-        note: markup`of a single episode; variance ${spreadFigure(variance, `${source}.variance`)}, with the divisor n − 1`,
+        value: renderSpreadFigure(variance === null ? null : Math.sqrt(variance)),
+        note: markup`of a single episode; variance ${renderSpreadFigure(variance, `${source}.variance`)}, with the divisor n − 1`,
       },
       {
         name: 'Standard error',
-        value: spreadFigure(standardError, `${source}.standardError`),
+        value: renderSpreadFigure(standardError, `${source}.standardError`),
         note: stop.rule === 'fixed' ? 'of the mean' : 'of the mean; no interval can be built on it, since the returns decided when to stop',
       },
       {
         name: 'Lowest · highest',
-        value: joinContent([figure(min, around, `${source}.min`), figure(max, around, `${source}.max`)], ' · '),
+        value: joinContent([renderFigure(min, around, `${source}.min`), renderFigure(max, around, `${source}.max`)], ' · '),
         note: markup`of ${count(resolved, `${source}.resolved`)} resolved episodes`,
       },
       { name: 'Quartiles', value: quantile('p25', 'p50', 'p75'), note: 'a quarter, half and three quarters are below' },
       { name: '5 % · 95 % quantile', value: quantile('p05', 'p95') },
       {
         name: 'Length',
-        value: figure(meanLength, Math.abs(meanLength ?? 1) / 10, `${source}.meanLength`),
+        value: renderFigure(meanLength, Math.abs(meanLength ?? 1) / 10, `${source}.meanLength`),
         note: 'mean environment steps of a completed episode',
       },
     ],
@@ -59,11 +70,15 @@ function robust({ iqm, bca, interval, mean }: Official, source: string): RowGrou
   if (iqm)
     rows.push({
       name: 'Interquartile mean',
-      value: estimate(iqm.value, iqm.interval, spreadOf(interval, mean), `${source}.iqm`),
+      value: estimate(iqm.value, iqm.interval, computeSpread(interval, mean), `${source}.iqm`),
       note: markup`mean of the middle half of all returns${iqm.interval ? markup`; ${promise(iqm.interval)} (${count(iqm.replicates, `${source}.iqm.replicates`)} replicates)` : undefined}`,
     });
   if (bca)
-    rows.push({ name: 'Bootstrap interval of the mean', value: ends(bca, spreadOf(bca, mean), `${source}.bca`), note: promise(bca) });
+    rows.push({
+      name: 'Bootstrap interval of the mean',
+      value: renderEnds(bca, computeSpread(bca, mean), `${source}.bca`),
+      note: promise(bca),
+    });
   return { title: 'Robust figures', rows };
 }
 
@@ -74,14 +89,14 @@ function success({ success }: Official, source: string): RowGroup {
   const rows: FigureRow[] = [
     {
       name: 'Success rate',
-      value: rate === null ? '–' : share(rate, `${at}.rate`),
-      note: markup`${count(success.count, `${at}.count`)} episodes with a score of at least ${data(threshold, String(threshold), `${at}.threshold`)}`,
+      value: rate === null ? '–' : renderShare(rate, `${at}.rate`),
+      note: markup`${count(success.count, `${at}.count`)} episodes with a score of at least ${renderData(threshold, String(threshold), `${at}.threshold`)}`,
     },
   ];
   if (clopperPearson)
     rows.push({
       name: 'Clopper–Pearson interval',
-      value: ends(clopperPearson, spreadOf(clopperPearson, rate), `${at}.clopperPearson`),
+      value: renderEnds(clopperPearson, computeSpread(clopperPearson, rate), `${at}.clopperPearson`),
       note: promise(clopperPearson),
     });
   for (const [position, { k, anyOf, allOf }] of pass.entries()) {
@@ -107,7 +122,7 @@ function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official
   const mean = ({ mean, standardError }: typeof thisSuite, name: string): Content =>
     mean === null
       ? NONE
-      : markup`${figure(mean, standardError ?? Math.abs(mean ?? 1), `${at}.${name}.mean`)} ± ${spreadFigure(standardError, `${at}.${name}.standardError`)}`;
+      : markup`${renderFigure(mean, standardError ?? Math.abs(mean ?? 1), `${at}.${name}.mean`)} ± ${renderSpreadFigure(standardError, `${at}.${name}.standardError`)}`;
   const rows: FigureRow[] = [
     {
       name: 'This suite',
@@ -119,7 +134,7 @@ function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official
     const { interval } = taskPopulation;
     rows.push({
       name: 'Task population',
-      value: markup`${mean(taskPopulation, 'taskPopulation')}${interval ? markup`<br>${ends(interval, spreadOf(interval, taskPopulation.mean), `${at}.taskPopulation.interval`)}` : undefined}`,
+      value: markup`${mean(taskPopulation, 'taskPopulation')}${interval ? markup`<br>${renderEnds(interval, computeSpread(interval, taskPopulation.mean), `${at}.taskPopulation.interval`)}` : undefined}`,
       note: markup`all tasks of which these ${count(taskPopulation.tasks, `${at}.taskPopulation.tasks`)} are a sample; mean and clustered standard error${interval ? markup`; ${promise(interval)}` : undefined}`,
     });
   }
@@ -131,7 +146,7 @@ function certainty({ certainty, episodes }: Official, source: string): RowGroup 
   if (certainty === null) return { title, rows: [] };
   const { knownVarianceEpisodes, extraEpisodes } = certainty;
   const factor = episodes / knownVarianceEpisodes;
-  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the interval holds although the standard deviation was unknown, and although the returns decided when to stop`;
+  const times = markup`${renderData(factor, factor.toFixed(1))} times as many in all: the interval holds although the standard deviation was unknown, and although the returns decided when to stop`;
   return {
     title,
     rows: [
@@ -157,10 +172,10 @@ function estimate(
   source: string,
   endsSource = `${source}.interval`,
 ): Content {
-  const around = interval ? spreadOf(interval, value) : otherwise;
-  return markup`${figure(value, around, `${source}.value`)}${interval ? markup` ${ends(interval, around, endsSource)}` : undefined}`;
+  const around = interval ? computeSpread(interval, value) : otherwise;
+  return markup`${renderFigure(value, around, `${source}.value`)}${interval ? markup` ${renderEnds(interval, around, endsSource)}` : undefined}`;
 }
 
 function promise({ confidence, method, guarantee }: Interval): Markup {
-  return markup`${percentText(confidence)} interval (${methodText(method)}): ${guarantee}`;
+  return markup`${formatPercentage(confidence)} interval (${formatMethod(method)}): ${guarantee}`;
 }

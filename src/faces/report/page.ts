@@ -1,20 +1,20 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
-import { checkpointLine, checkpointName, shortDigest } from './text/checkpoint-name.ts';
-import { comparisonSections } from './comparison.ts';
+import { renderCheckpointLine, nameCheckpoint, renderShortDigest } from './text/checkpoint-name.ts';
+import { renderComparison } from './comparison.ts';
 import type { ReportDocument } from './document.ts';
-import { evaluationSection } from './evaluation.ts';
+import { renderEvaluation } from './evaluation.ts';
 import { checkSections } from './grading/check-sections.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
-import { verdictSections } from './grading/verdict-sections.ts';
+import { renderVerdictSections } from './grading/verdict-sections.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
 import { countText } from './text/numbers.ts';
-import { rankSummaries, rankingTable } from './ranking.ts';
+import { rankSummaries, renderRankingTable } from './ranking.ts';
 import { startTime } from './run-section.ts';
 import { STYLE } from './text/style.ts';
-import { warningList } from './text/warnings.ts';
+import { renderWarningList } from './text/warnings.ts';
 
 /**
  * A document as one HTML page for people. The page stands alone: no script, and nothing is fetched from anywhere, which its content
@@ -41,13 +41,13 @@ function pageOf(document: ReportDocument): Markup {
 
 function evaluationPage(summary: Summary): Markup {
   const { name } = summary.official.suite;
-  const checkpoint = checkpointName(summary.checkpoint);
+  const checkpoint = nameCheckpoint(summary.checkpoint);
   return page({
     title: `${name} · ${checkpoint}`,
     kind: 'Evaluation',
     heading: name,
     line: startTime(summary.run.startedAt),
-    main: evaluationSection(summary, checkpoint, 0, ''),
+    main: renderEvaluation(summary, checkpoint, 0, ''),
   });
 }
 
@@ -61,19 +61,19 @@ function rankingPage(summaries: readonly Summary[]): Markup {
     kind: 'Evaluations',
     heading: name === '' ? 'nothing' : name,
     line: countText(summaries.length, 'checkpoint'),
-    main: markup`${warningList(mixed)}${rankingTable(entries)}
-${entries.map(({ summary, name, position }) => evaluationSection(summary, name, position, `summaries.${position}.`))}`,
+    main: markup`${renderWarningList(mixed)}${renderRankingTable(entries)}
+${entries.map(({ summary, name, position }) => renderEvaluation(summary, name, position, `summaries.${position}.`))}`,
   });
 }
 
 function comparisonPage(comparison: ComparisonSummary): Markup {
   const { official, baseline, run, partial } = comparison;
   return page({
-    title: `${official.suite.name} · comparison with ${checkpointName(baseline)}`,
+    title: `${official.suite.name} · comparison with ${nameCheckpoint(baseline)}`,
     kind: 'Comparison',
     heading: official.suite.name,
-    line: markup`Baseline ${checkpointLine(baseline, official.baseline.digest)} · ${startTime(run.startedAt)}${partial ? markup` · ${PARTIAL}` : undefined}`,
-    main: comparisonSections(comparison),
+    line: markup`Baseline ${renderCheckpointLine(baseline, official.baseline.digest)} · ${startTime(run.startedAt)}${partial ? markup` · ${PARTIAL}` : undefined}`,
+    main: renderComparison(comparison),
   });
 }
 
@@ -84,8 +84,8 @@ function verdictPage(submission: GradedSubmission): Markup {
     title: `${task.id} · ${reward === null ? 'no reward' : `reward ${Number(reward.toFixed(4))}`}`,
     kind: 'Verdict',
     heading: task.id,
-    line: markup`Step <bdi>${task.step}</bdi> · ${shortDigest(task.digest)}`,
-    main: verdictSections(submission, ''),
+    line: markup`Step <bdi>${task.step}</bdi> · ${renderShortDigest(task.digest)}`,
+    main: renderVerdictSections(submission, ''),
   });
 }
 

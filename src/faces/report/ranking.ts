@@ -1,11 +1,11 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
-import { checkpointNames, shortDigest } from './text/checkpoint-name.ts';
+import { nameCheckpoints, renderShortDigest } from './text/checkpoint-name.ts';
 import { stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
 import type { Strip } from './charts/interval-strip.ts';
 import { markup } from './text/markup.ts';
 import type { Markup } from './text/markup.ts';
-import { count, ends, figure, NONE, spreadOf } from './text/numbers.ts';
+import { count, renderEnds, renderFigure, NONE, computeSpread } from './text/numbers.ts';
 import type { Scale } from './charts/plot.ts';
 
 export interface Ranked {
@@ -18,12 +18,12 @@ export interface Ranked {
 /** The highest mean first; those without one last, in the order given. */
 export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
   const mean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
-  const names = checkpointNames(summaries.map(({ checkpoint }) => checkpoint));
+  const names = nameCheckpoints(summaries.map(({ checkpoint }) => checkpoint));
   const entries = summaries.map((summary, position) => ({ summary, position, name: names[position] ?? '' }));
   return entries.sort((a, b) => mean(b) - mean(a) || a.position - b.position);
 }
 
-export function rankingTable(entries: readonly Ranked[]): Markup {
+export function renderRankingTable(entries: readonly Ranked[]): Markup {
   const scale = stripScale(entries.map(({ summary }) => stripOf(summary)));
   return markup`<section class="card"><h2>Ranking</h2>
 <p>By the mean return. Where intervals overlap, the order is not settled: that is a question for <code>muster compare</code>.</p>
@@ -35,9 +35,9 @@ export function rankingTable(entries: readonly Ranked[]): Markup {
 function rankingRow({ summary, position, name }: Ranked, place: number, scale: Scale | undefined): Markup {
   const { official, partial } = summary;
   const { interval, mean, episodes } = official;
-  const spread = spreadOf(interval, mean);
+  const spread = computeSpread(interval, mean);
   const source = `summaries.${position}.official`;
-  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${shortDigest(official.checkpoint.digest)}</th><td>${figure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(stripOf(summary), scale)}</td><td>${interval ? ends(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
+  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${renderShortDigest(official.checkpoint.digest)}</th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(stripOf(summary), scale)}</td><td>${interval ? renderEnds(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
 `;
 }
 

@@ -2,8 +2,8 @@ import type { RunFacts } from '../../orchestrator/facts/run-facts.ts';
 import { formatRate } from '../../kernel/text/figures.ts';
 import { markup } from './text/markup.ts';
 import type { Markup } from './text/markup.ts';
-import { count, data, duration, spreadFigure } from './text/numbers.ts';
-import { figureTable, joinContent } from './text/rows.ts';
+import { count, renderData, renderDuration, renderSpreadFigure } from './text/numbers.ts';
+import { renderFigureTable, joinContent } from './text/rows.ts';
 import type { FigureRow } from './text/rows.ts';
 
 /** Indices of episodes that are named one by one, before it is said how many more there are. */
@@ -12,7 +12,7 @@ const NAMED = 20;
 /** What the run took, and what its sandboxes were: facts of time and place. */
 export function runSection(run: RunFacts, source: string): Markup {
   return markup`<section class="card"><h3>How it ran</h3>
-${figureTable([
+${renderFigureTable([
   { title: 'Time', rows: timeRows(run, source) },
   { title: 'Episodes', rows: episodeRows(run, source) },
   { title: 'Sandboxes', rows: sandboxRows(run.pool, `${source}.pool`) },
@@ -25,17 +25,18 @@ function timeRows(
 ): FigureRow[] {
   const rows: FigureRow[] = [
     { name: 'Started', value: startTime(startedAt) },
-    { name: 'Wall clock', value: duration(seconds, `${source}.seconds`), note: 'from the request to the summary' },
+    { name: 'Wall clock', value: renderDuration(seconds, `${source}.seconds`), note: 'from the request to the summary' },
     {
       name: 'Rate',
-      value: markup`${data(episodesPerSecond, formatRate(episodesPerSecond), `${source}.episodesPerSecond`)} episodes/s`,
+      value: markup`${renderData(episodesPerSecond, formatRate(episodesPerSecond), `${source}.episodesPerSecond`)} episodes/s`,
       note: 'from the first outcome on',
     },
   ];
   if (firstEpisodeSeconds !== undefined)
-    rows.push({ name: 'First outcome', value: markup`after ${duration(firstEpisodeSeconds, `${source}.firstEpisodeSeconds`)}` });
+    rows.push({ name: 'First outcome', value: markup`after ${renderDuration(firstEpisodeSeconds, `${source}.firstEpisodeSeconds`)}` });
   if (episodeSeconds) {
-    const of = (member: keyof typeof episodeSeconds): Markup => duration(episodeSeconds[member], `${source}.episodeSeconds.${member}`);
+    const of = (member: keyof typeof episodeSeconds): Markup =>
+      renderDuration(episodeSeconds[member], `${source}.episodeSeconds.${member}`);
     rows.push({
       name: 'One episode',
       value: of('mean'),
@@ -44,11 +45,11 @@ function timeRows(
   }
   rows.push({
     name: 'Sandbox time',
-    value: duration(sandboxSeconds, `${source}.sandboxSeconds`),
+    value: renderDuration(sandboxSeconds, `${source}.sandboxSeconds`),
     note: 'for how long sandboxes were leased, added up',
   });
   if (cost !== null)
-    rows.push({ name: 'Cost', value: spreadFigure(cost, `${source}.cost`), note: 'sandbox time at the price of the template' });
+    rows.push({ name: 'Cost', value: renderSpreadFigure(cost, `${source}.cost`), note: 'sandbox time at the price of the template' });
   return rows;
 }
 

@@ -12,10 +12,10 @@ import type { EpisodeSink } from './episode-record.ts';
 import { FailureLog, type LoggedErrors } from './failure-log.ts';
 import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
-import { blockSize } from '../suite/play.ts';
+import { getBlockSize } from '../suite/play.ts';
 import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
 import { RepeatedPlays } from './repeated-plays.ts';
-import { asFolded, dropDetail } from './without-detail.ts';
+import { toFoldedOutcome, dropDetail } from './without-detail.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -78,7 +78,7 @@ export class Arm {
     this.checkpoint = checkpoint;
     this.#goal = goal;
     this.#window = config.window;
-    this.#blockSize = blockSize(suite.play);
+    this.#blockSize = getBlockSize(suite.play);
     this.#dispatcher = new Dispatcher(plan, config, this.#blockSize);
     this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
     this.#journal = journal;
@@ -262,7 +262,7 @@ export class Arm {
     this.#held?.add(played, planned, outcome);
     if (played.remarks) this.hear(played.remarks);
     if (outcome.kind === 'failed') this.#failures.note(played.index, outcome, this.#goal.folded);
-    this.#goal.offer(played.index, planned.task, asFolded(played.index, outcome));
+    this.#goal.offer(played.index, planned.task, toFoldedOutcome(played.index, outcome));
   }
 }
 

@@ -4,7 +4,7 @@ import { MAX_RANGE_EPISODES } from '../../runner/frames.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import { Block } from './block.ts';
 import { Flights, type Flight } from './flights.ts';
-import { rangeSize } from './range-size.ts';
+import { chooseRangeSize } from './range-size.ts';
 import type { Killed } from '../../runner/played-episode.ts';
 import { decideAfterLoss } from './retry.ts';
 
@@ -110,7 +110,7 @@ export class Dispatcher {
   /** The next range for a runner that asks: whole blocks, or nothing when there is nothing for it. */
   take(view: DispatchView): readonly PlannedEpisode[] {
     const { ranges, episodes } = view.outstanding;
-    const size = rangeSize({
+    const size = chooseRangeSize({
       available: this.available(view.horizon),
       sandboxes: view.sandboxes,
       outstanding: ranges,

@@ -18,7 +18,7 @@ export interface RangeSituation {
  * never more than a fair share of what is left, so that ranges shrink to single blocks at the tail and no runner is left
  * with a heap while others idle. Nothing is sent ahead once there is no more than one block a sandbox.
  */
-export function rangeSize(situation: RangeSituation): number {
+export function chooseRangeSize(situation: RangeSituation): number {
   const { available, sandboxes, outstanding, most } = situation;
   if (available <= 0) return 0;
   if (outstanding > 0 && available <= sandboxes) return 0;

@@ -7,6 +7,6 @@ export function dropDetail(outcome: Outcome): Outcome {
 }
 
 /** As the fold gets it: only of the first episodes does it matter with which error they failed. */
-export function asFolded(index: number, outcome: Outcome): Outcome {
+export function toFoldedOutcome(index: number, outcome: Outcome): Outcome {
   return index < FAILING_START ? outcome : dropDetail(outcome);
 }

@@ -17,7 +17,7 @@ export function isAllFailed({ failures }: Pick<SuiteDefinition, 'failures'>, end
 }
 
 /** How many failed, and with which error, in full. @param whose as people say it: `episodes`, `episodes of NAME`. */
-export function allFailedText({ resolved }: FailedEpisodes, { groups, others }: LoggedErrors, whose: string): string {
+export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others }: LoggedErrors, whose: string): string {
   const [first] = groups;
   const isSame = groups.length === 1 && others === 0;
   const how = isSame ? `with ${resolved === 1 ? 'this' : 'the same'} error` : 'with several errors, the first being';
@@ -27,8 +27,8 @@ export function allFailedText({ resolved }: FailedEpisodes, { groups, others }: 
 /** Share of failed episodes from which on a reader is warned. */
 const MANY_FAILED = 0.05;
 
-/** What a reader must know of failed episodes. @param whose as in `allFailedText`. */
-export function failureWarnings(
+/** What a reader must know of failed episodes. @param whose as in `describeAllFailed`. */
+export function warnOfFailures(
   { failureScores, declaredScores }: Pick<SuiteDefinition, 'failureScores' | 'declaredScores'>,
   { failures, resolved }: FailedEpisodes,
   whose: string,

@@ -50,7 +50,7 @@ export function classifyEarlier(
 
 function differenceOf(earlier: EvaluationFacts, asked: EvaluationFacts): string | undefined {
   if (earlier.checkpoint.digest !== asked.checkpoint.digest) return `an evaluation of another checkpoint, ${earlier.checkpoint.digest}`;
-  const differences = suiteDifferences(earlier, asked);
+  const differences = listSuiteDifferences(earlier, asked);
   if (differences.length > 0)
     return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listFirst(differences)})`;
   if (!isSame(templateOf(earlier), templateOf(asked)))
@@ -89,7 +89,7 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
 const MOST_TOLD = 4;
 
 /** What differs between two suites, as a reader finds it in their files: keys, and modules by their paths. Empty when nothing does. */
-export function suiteDifferences(earlier: KeptSuite, asked: KeptSuite): readonly string[] {
+export function listSuiteDifferences(earlier: KeptSuite, asked: KeptSuite): readonly string[] {
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);
   const hasOtherFiles = !isSame(earlier.suite['filesDigest'], asked.suite['filesDigest']);

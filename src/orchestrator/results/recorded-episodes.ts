@@ -3,7 +3,7 @@ import { parseEpisodeIndex, type EpisodeIndex } from '../../kernel/ids.ts';
 import { FAILURE_CAUSES, type Outcome } from '../../kernel/outcome.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
 import { parseRecord, NOT_KEPT } from './recorded-summary.ts';
-import { episodePlanner, type AllocationDeclaration, type SuiteDefinition } from '../suite/suite-definition.ts';
+import { createEpisodePlanner, type AllocationDeclaration, type SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** Lines of `episodes.ndjson`, unchecked. */
 export interface EpisodeLines {
@@ -58,7 +58,7 @@ export async function* readRecordedEpisodes(
   allocation: AllocationDeclaration,
 ): AsyncIterable<RecordedEpisode> {
   const position = new Map(suite.tasks.map(({ name }, task) => [name, task]));
-  const plan = episodePlanner(suite);
+  const plan = createEpisodePlanner(suite);
   for await (const { line, value } of files.episodes()) {
     const where = `${files.episodesFile}:${line}`;
     const { index, outcome, seconds, log, usage, ...found } = parseRecord(episodeSchema, value, where, NOT_KEPT);

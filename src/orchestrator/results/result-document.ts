@@ -16,7 +16,7 @@ const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of
  * @param kept one summary at least, unchecked, with the files that they stand in.
  * @throws InputError when one is not a summary of this version, or a comparison stands beside others.
  */
-export function resultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
+export function toResultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
   const [first] = kept;
   if (first && kept.length === 1 && schemaOf(first.summary) === 'muster.comparison/1')
     return { kind: 'comparison', comparison: parseRecord(comparisonSummarySchema, first.summary, first.file, OTHER) };

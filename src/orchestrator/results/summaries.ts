@@ -26,7 +26,7 @@ export const summariesSchema = z
 
 export type Summaries = z.infer<typeof summariesSchema>;
 
-export function summariesOf(summaries: readonly Summary[]): Summaries {
+export function toSummaries(summaries: readonly Summary[]): Summaries {
   const { confidence, places } = rankContenders(summaries.map(({ official }) => official));
   return {
     schema: 'muster.summaries/1',

@@ -1,7 +1,7 @@
 import type { OfficialStatistics } from '../../aggregation/results/statistics.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { Checkpoint } from '../../policy-distribution/checkpoint.ts';
-import { failureWarnings } from './all-failed.ts';
+import { warnOfFailures } from './all-failed.ts';
 import { runWarnings, type RunFacts } from '../facts/run-facts.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import type { CheckpointFacts, Ending, Summary } from './summary.ts';
@@ -30,13 +30,13 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
     ended: ending,
     partial: ending !== 'rule',
     // Where every episode failed there is no mean for them to count in.
-    warnings: [...(ending === 'failures' ? [] : failureWarnings(suite, official, 'episodes')), ...runWarnings(ending, facts, suite)],
-    checkpoint: checkpointFacts(checkpoint, checkpointUri),
+    warnings: [...(ending === 'failures' ? [] : warnOfFailures(suite, official, 'episodes')), ...runWarnings(ending, facts, suite)],
+    checkpoint: toCheckpointFacts(checkpoint, checkpointUri),
     run: facts,
   };
 }
 
-export function checkpointFacts(checkpoint: Pick<Checkpoint, 'files' | 'labels'>, uri: string): CheckpointFacts {
+export function toCheckpointFacts(checkpoint: Pick<Checkpoint, 'files' | 'labels'>, uri: string): CheckpointFacts {
   return {
     uri,
     files: checkpoint.files.length,

@@ -13,7 +13,7 @@ export interface BudgetWatch {
 const LOOK_MILLISECONDS = 250;
 
 /** Tells when the budget of time or money is spent, until disposed. */
-export function budgetWatch({ clock, seconds, cost, spent, onSpent }: BudgetWatch): Disposable {
+export function watchBudget({ clock, seconds, cost, spent, onSpent }: BudgetWatch): Disposable {
   const deadline = seconds === undefined ? undefined : clock.after(seconds * 1000, () => onSpent('seconds'));
   const look = (): void => {
     if (cost !== undefined && spent() >= cost) return onSpent('cost');

@@ -6,7 +6,7 @@ import type { PoolTotals } from '../../pool/members/pool-state.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { Arm } from '../arm/arm.ts';
 import { ArmShifts } from './arm-shifts.ts';
-import { budgetWatch } from './budget-watch.ts';
+import { watchBudget } from './budget-watch.ts';
 import type { EvaluateContext } from './evaluate-context.ts';
 import { ProgressReporter, type Progress } from '../facts/progress.ts';
 import { runFacts, type RunFacts } from '../facts/run-facts.ts';
@@ -154,7 +154,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     const { clock, costPerSandboxHour } = this.#context;
     const budget = this.#study.arms[0]?.suite.budget;
     const cost = (): number => ((costPerSandboxHour ?? 0) * this.#sandboxTime.seconds(clock.now())) / 3600;
-    return budgetWatch({ clock, seconds: budget?.seconds, cost: budget?.cost, spent: cost, onSpent: (what) => this.#end(what) });
+    return watchBudget({ clock, seconds: budget?.seconds, cost: budget?.cost, spent: cost, onSpent: (what) => this.#end(what) });
   }
 
   #end(ending: Ending): void {

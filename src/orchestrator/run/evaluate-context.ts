@@ -6,7 +6,7 @@ import type { Turns } from '../../kernel/turns.ts';
 import type { ArmConfig } from '../arm/arm.ts';
 import type { Players } from './players.ts';
 import type { SlotShare } from './slot-share.ts';
-import { blockSize } from '../suite/play.ts';
+import { getBlockSize } from '../suite/play.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** What a study is played with. */
@@ -49,9 +49,9 @@ const WINDOW_PER_SANDBOX = 64;
 const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
 
 /** The window that is used: the configured one, or what so many sandboxes need. */
-export function windowOf(
+export function getWindow(
   { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
   { play }: Pick<SuiteDefinition, 'play'>,
 ): number {
-  return Math.max(config.window, Math.max(WINDOW_PER_SANDBOX, BLOCKS_IN_WINDOW_PER_SANDBOX * blockSize(play)) * maxSandboxes);
+  return Math.max(config.window, Math.max(WINDOW_PER_SANDBOX, BLOCKS_IN_WINDOW_PER_SANDBOX * getBlockSize(play)) * maxSandboxes);
 }

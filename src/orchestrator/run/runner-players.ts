@@ -6,7 +6,7 @@ import type { Pool } from '../../pool/pool.ts';
 import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { RunnerSession } from '../../runner/session.ts';
 import type { RunFacts } from '../facts/run-facts.ts';
-import { exposureOf } from '../suite/what-runs.ts';
+import { describeExposure } from '../suite/what-runs.ts';
 import { keepRenewed } from './lease-renewal.ts';
 import type { Duty, Players } from './players.ts';
 import { Shift } from './shift.ts';
@@ -47,7 +47,7 @@ export class RunnerPlayers implements Players {
   async work(duty: Duty): Promise<void> {
     const { principal, pool, clock, config } = this.#options;
     const { arm, over } = duty;
-    const exposure = exposureOf(principal, arm.suite, arm.checkpoint);
+    const exposure = describeExposure(principal, arm.suite, arm.checkpoint);
     await using lease = await pool.acquire(exposure, over);
     if (arm.isOver) return;
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);

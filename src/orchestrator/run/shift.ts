@@ -10,7 +10,7 @@ import type { Pool } from '../../pool/pool.ts';
 import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { RunnerSession } from '../../runner/session.ts';
-import { batchingOf } from '../suite/play.ts';
+import { getBatching } from '../suite/play.ts';
 import { awaitWork } from './await-work.ts';
 import type { Duty } from './players.ts';
 import { UsageMeter } from './usage-meter.ts';
@@ -136,7 +136,7 @@ export class Shift {
     const isVerified = this.#isVerified;
     const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
     const path = await distributor.deliver(checkpoint, this.#policyInbox, signal);
-    const batching = batchingOf(suite.play, suite.episodeSeconds);
+    const batching = getBatching(suite.play, suite.episodeSeconds);
     const remarks = await this.#session.load(
       {
         policy: { path, digest: checkpoint.digest, ...(isVerified && { verified: true }) },

@@ -25,12 +25,12 @@ export type AgentTask = z.infer<typeof agentTaskSchema>;
 
 type Environment = TaskEnvironment['environment'];
 
-export function agentEnvironment(name: string, task: AgentTask): ListedTask['environment'] {
+export function describeAgentEnvironment(name: string, task: AgentTask): ListedTask['environment'] {
   return { entry: `${ENTRY}${name}`, kwargs: { ...task }, wrappers: [] };
 }
 
 /** @returns undefined for an environment that a policy plays in. @throws InputError `suite.task` for one that says what no Muster has written. */
-export function agentTaskOf({ entry, kwargs }: Pick<Environment, 'entry' | 'kwargs'>): AgentTask | undefined {
+export function getAgentTask({ entry, kwargs }: Pick<Environment, 'entry' | 'kwargs'>): AgentTask | undefined {
   if (!entry.startsWith(ENTRY)) return undefined;
   const parsed = agentTaskSchema.safeParse(kwargs);
   if (parsed.success) return parsed.data;
@@ -38,12 +38,12 @@ export function agentTaskOf({ entry, kwargs }: Pick<Environment, 'entry' | 'kwar
 }
 
 /** Whether agents play it, and not policies. */
-export function playsAgents({ tasks }: { readonly tasks: readonly { readonly environment: Pick<Environment, 'entry'> }[] }): boolean {
+export function isPlayedByAgents({ tasks }: { readonly tasks: readonly { readonly environment: Pick<Environment, 'entry'> }[] }): boolean {
   return tasks.some(({ environment }) => environment.entry.startsWith(ENTRY));
 }
 
 /** The directory that a suite takes its tasks from, when it does. */
-export function taskSourceOf({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSource | undefined {
+export function getTaskSource({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSource | undefined {
   return tasks === undefined || Array.isArray(tasks) ? undefined : tasks;
 }
 
@@ -57,7 +57,7 @@ const REWARD = 'a reward is a number from 0 to 1';
 /** What is known of the rewards of agents need not be declared: their bounds, what succeeds, and what a verdict consists of. */
 export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
   const listed = Array.isArray(suite.tasks) ? suite.tasks : [];
-  if (taskSourceOf(suite) === undefined && !playsAgents({ tasks: listed })) return suite;
+  if (getTaskSource(suite) === undefined && !isPlayedByAgents({ tasks: listed })) return suite;
   return {
     ...suite,
     reward: { bounds: suite.reward.bounds ?? [0, 1] },
@@ -67,12 +67,12 @@ export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
 }
 
 /** What contradicts that agents play the suite, or that they do not: the path of a key, and a sentence. */
-export function agentContradictions(
+export function findAgentContradictions(
   suite: WrittenSuite,
 ): readonly { readonly path: readonly (string | number)[]; readonly text: string }[] {
-  const source = taskSourceOf(suite);
+  const source = getTaskSource(suite);
   const listed = Array.isArray(suite.tasks) ? suite.tasks : [];
-  const isOfAgents = source !== undefined || playsAgents({ tasks: listed });
+  const isOfAgents = source !== undefined || isPlayedByAgents({ tasks: listed });
   if (!isOfAgents)
     return suite.agent === undefined
       ? []

@@ -30,7 +30,7 @@ const writtenLockstep = lockstep
     path: ['block'],
     error: 'expected at least as many episodes as the width has rows',
   })
-  .transform((play) => ({ ...play, block: play.block ?? defaultBlockSize(play.width) }));
+  .transform((play) => ({ ...play, block: play.block ?? getDefaultBlockSize(play.width) }));
 
 const writtenVector = vector
   .extend({ block: z.never('expected nothing: with "vector" a block has one episode for each row').optional() })
@@ -50,12 +50,12 @@ export const playSchema = z
   );
 
 /** Episodes of a lockstep block that leaves them out. */
-export function defaultBlockSize(rows: number): number {
+export function getDefaultBlockSize(rows: number): number {
   return Math.min(EPISODES_PER_ROW * rows, MAX_RANGE_EPISODES);
 }
 
 /** Consecutive indices that one runner plays together, counted from index 0 on. */
-export function blockSize(play: PlayDeclaration): number {
+export function getBlockSize(play: PlayDeclaration): number {
   switch (play.mode) {
     case 'single':
       return 1;
@@ -67,7 +67,7 @@ export function blockSize(play: PlayDeclaration): number {
 }
 
 /** For a runner's `load`. Undefined: one after the other. @param episodeSeconds time limit of an episode. */
-export function batchingOf(play: PlayDeclaration, episodeSeconds: number): Batching | undefined {
+export function getBatching(play: PlayDeclaration, episodeSeconds: number): Batching | undefined {
   if (play.mode === 'single') return undefined;
-  return { form: play.mode, width: play.width, episodes: blockSize(play), episodeSeconds };
+  return { form: play.mode, width: play.width, episodes: getBlockSize(play), episodeSeconds };
 }

@@ -1,17 +1,17 @@
 import { findHalfWidthProblem, computeLeastEpisodes } from '../../aggregation/stopping/reach.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import type { SettingPath } from '../../kernel/documents/path.ts';
-import { agentContradictions, taskSourceOf } from './agent-tasks.ts';
+import { findAgentContradictions, getTaskSource } from './agent-tasks.ts';
 import type { WrittenSuite } from './suite.ts';
 
 type BoundedStop = Extract<WrittenSuite['stop'], { rule: 'certified' | 'approximate' }>;
 type Ends = NonNullable<WrittenSuite['reward']['bounds']>;
 
 /** What is right by itself but not together with the rest of the suite. */
-export function suiteContradictions(suite: WrittenSuite): readonly Problem[] {
+export function findSuiteContradictions(suite: WrittenSuite): readonly Problem[] {
   return [
     ...taskProblems(suite),
-    ...agentContradictions(suite).map(({ path, text }) => problem(path, text)),
+    ...findAgentContradictions(suite).map(({ path, text }) => problem(path, text)),
     ...allocationProblems(suite),
     ...scoreProblems(suite),
     ...successProblems(suite),
@@ -31,7 +31,7 @@ function taskProblems({ tasks, environment }: WrittenSuite): Problem[] {
 
 function allocationProblems({ allocation, tasks }: WrittenSuite): Problem[] {
   // How many there are in a directory is known once it has been read.
-  const isSeveral = Array.isArray(tasks) ? tasks.length > 1 : taskSourceOf({ tasks }) !== undefined;
+  const isSeveral = Array.isArray(tasks) ? tasks.length > 1 : getTaskSource({ tasks }) !== undefined;
   if (allocation === 'proportional' || isSeveral) return [];
   const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;
   return [problem(['allocation'], text)];

@@ -9,7 +9,7 @@ import { seedStreams } from '../../kernel/seeds.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { TaskEnvironment } from '../../runner/frames.ts';
 import type { PlayDeclaration } from './play.ts';
-import { suiteContradictions } from './suite-contradictions.ts';
+import { findSuiteContradictions } from './suite-contradictions.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { isMapping, getValueAt } from '../../kernel/documents/path.ts';
@@ -55,7 +55,7 @@ export interface SuiteDefinition {
 const KNOWN = new KnownSettings(z.toJSONSchema(suiteSchema, { io: 'input' }));
 
 /** Where a suite that was not read from a file says that its problems are. */
-export function inlineSuite(value: unknown): Layer {
+export function createInlineLayer(value: unknown): Layer {
   return { value, findOrigin: () => 'suite' };
 }
 
@@ -129,7 +129,7 @@ export function addTasks(layer: Layer, written: WrittenSuite, found: readonly Li
 }
 
 function assertSound<Suite extends WrittenSuite>(layer: Layer, suite: Suite): Suite {
-  const problems = suiteContradictions(suite);
+  const problems = findSuiteContradictions(suite);
   if (problems.length > 0) throw invalid(layer, problems);
   return suite;
 }
@@ -194,7 +194,7 @@ export type DrawTask = (index: number, draw: number) => number;
  * By default it does so in proportion to the weights, independently for each index, so that the returns are independent and identically
  * distributed with the suite's weighted mean as their expectation.
  */
-export function episodePlanner(
+export function createEpisodePlanner(
   { seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>,
   drawTask = drawByWeight(tasks),
 ): (index: number) => PlannedEpisode {

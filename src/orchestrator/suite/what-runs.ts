@@ -11,7 +11,7 @@ import type { SuiteDefinition } from './suite-definition.ts';
 export type WhatRuns = 'data' | 'code';
 
 /** @param checkpoints all that are played on the suite's sandboxes. */
-export function whatRuns(
+export function describeWhatRuns(
   { tasks, filesDigest }: Pick<SuiteDefinition, 'tasks' | 'filesDigest'>,
   checkpoints: readonly Pick<Checkpoint, 'files'>[],
 ): WhatRuns {
@@ -19,12 +19,12 @@ export function whatRuns(
 }
 
 /** What comes into a sandbox that plays the checkpoint for the principal. */
-export function exposureOf(
+export function describeExposure(
   principal: string,
   suite: Pick<SuiteDefinition, 'tasks' | 'filesDigest' | 'digest'>,
   checkpoint: Pick<Checkpoint, 'files' | 'digest'>,
 ): Exposure {
-  const kind = whatRuns(suite, [checkpoint]);
+  const kind = describeWhatRuns(suite, [checkpoint]);
   switch (kind) {
     case 'data':
       return { kind, principal };

@@ -3,10 +3,10 @@ import { createAbortError } from '../../kernel/abort.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { EpisodeRun } from '../run/episode-run.ts';
-import { windowOf, type EvaluateContext } from '../run/evaluate-context.ts';
+import { getWindow, type EvaluateContext } from '../run/evaluate-context.ts';
 import { replacePlay, type SuiteDefinition } from '../suite/suite-definition.ts';
 import { TuningTrial } from './tuning-trial.ts';
-import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay, type Way } from './tuning-ways.ts';
+import { findFastest, MOST_TRIALS, listWaysOfPlaying, listWaysWithMoreSandboxes, type TimedWay, type Way } from './tuning-ways.ts';
 import type { Tuning, TuningTrialResult } from './tuning.ts';
 
 export interface TuningRequest {
@@ -69,9 +69,9 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
     }
   };
   const bounds = { processors, sandboxes: maxSandboxes, episodes: mostEpisodes(request.suite) };
-  await round(waysOfPlaying(bounds));
-  await round(waysWithMoreSandboxes(timed, bounds));
-  const best = fastest(timed);
+  await round(listWaysOfPlaying(bounds));
+  await round(listWaysWithMoreSandboxes(timed, bounds));
+  const best = findFastest(timed);
   return {
     schema: 'muster.tuning/1',
     suite: { name: request.suite.name },
@@ -105,7 +105,7 @@ async function tryWay(context: EvaluateContext, request: TuningRequest, { way, s
   const suite = replacePlay({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
   const trialContext = { ...context, maxSandboxes: way.sandboxes };
   const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
-  const config = { ...context.config, window: windowOf(trialContext, suite) };
+  const config = { ...context.config, window: getWindow(trialContext, suite) };
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
   using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlowError, AbortSignal.any([signal, trial.over]));
   const { failure, facts } = await new EpisodeRun(trialContext, trial, { signal: deadline.signal }).play();

@@ -4,9 +4,9 @@ import type { Outcome } from '../../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { Arm, type ArmConfig } from '../arm/arm.ts';
 import type { Goal } from '../arm/goal.ts';
-import { blockSize } from '../suite/play.ts';
+import { getBlockSize } from '../suite/play.ts';
 import type { RunningFigures, Study } from '../arm/study.ts';
-import { episodePlanner, type SuiteDefinition } from '../suite/suite-definition.ts';
+import { createEpisodePlanner, type SuiteDefinition } from '../suite/suite-definition.ts';
 
 export interface TrialOptions {
   readonly suite: SuiteDefinition;
@@ -45,11 +45,11 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
 
   constructor(options: TrialOptions) {
     const { suite, config, sandboxes } = options;
-    const size = blockSize(suite.play);
+    const size = getBlockSize(suite.play);
     this.#options = options;
     this.#firstBlocks = sandboxes * size;
     this.#buffer = new ReorderBuffer(config.window + size);
-    this.arms = [new Arm({ ...options, goal: this, plan: episodePlanner(suite) })];
+    this.arms = [new Arm({ ...options, goal: this, plan: createEpisodePlanner(suite) })];
   }
 
   /** Aborted when it has lasted long enough. */

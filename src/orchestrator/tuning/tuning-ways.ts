@@ -1,4 +1,4 @@
-import { blockSize, defaultBlockSize, type PlayDeclaration } from '../suite/play.ts';
+import { getBlockSize, getDefaultBlockSize, type PlayDeclaration } from '../suite/play.ts';
 
 /** A way of playing a suite that may be the fastest. */
 export interface Way {
@@ -32,18 +32,18 @@ export interface TuningBounds {
 }
 
 /** The first round: every way of playing, with a sandbox for each processor. */
-export function waysOfPlaying(bounds: TuningBounds): readonly Way[] {
+export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
   const sandboxes = Math.min(bounds.processors, bounds.sandboxes);
   const plays: PlayDeclaration[] = [
     { mode: 'single' },
-    ...LOCKSTEP_WIDTHS.map((width) => ({ mode: 'lockstep', width, block: defaultBlockSize(width) }) as const),
+    ...LOCKSTEP_WIDTHS.map((width) => ({ mode: 'lockstep', width, block: getDefaultBlockSize(width) }) as const),
     ...VECTOR_WIDTHS.map((width) => ({ mode: 'vector', width }) as const),
   ];
   return plays.map((play) => ({ play, sandboxes })).filter((way) => isFilled(way, bounds));
 }
 
 /** The second round: the fastest of the first with more sandboxes, which pays where sandboxes wait for something else than a processor. */
-export function waysWithMoreSandboxes(timed: readonly TimedWay[], bounds: TuningBounds): readonly Way[] {
+export function listWaysWithMoreSandboxes(timed: readonly TimedWay[], bounds: TuningBounds): readonly Way[] {
   const contenders = byFallingSpeed(timed).slice(0, CONTENDERS);
   const counts = new Set([Math.min(2 * bounds.processors, bounds.sandboxes), bounds.sandboxes]);
   counts.delete(Math.min(bounds.processors, bounds.sandboxes));
@@ -53,11 +53,11 @@ export function waysWithMoreSandboxes(timed: readonly TimedWay[], bounds: Tuning
 
 /** Whether an evaluation has a block for every sandbox: else it plays more than is needed, or leaves sandboxes without work. */
 function isFilled({ play, sandboxes }: Way, { episodes }: TuningBounds): boolean {
-  return play.mode === 'single' || sandboxes * blockSize(play) <= episodes;
+  return play.mode === 'single' || sandboxes * getBlockSize(play) <= episodes;
 }
 
 /** Undefined when there is none. */
-export function fastest(timed: readonly TimedWay[]): TimedWay | undefined {
+export function findFastest(timed: readonly TimedWay[]): TimedWay | undefined {
   return byFallingSpeed(timed)[0];
 }
 

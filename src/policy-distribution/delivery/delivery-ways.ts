@@ -23,7 +23,7 @@ export const UPLOADED_BYTES = 10_000_000;
  * @param bytes of all files together.
  * @param offered ways in which the sandbox can fetch, the cheapest first; none when there is nowhere to fetch from.
  */
-export function deliveryWays(delivery: Delivery, bytes: number, offered: readonly FetchWay[]): readonly DeliveryWay[] {
+export function listDeliveryWays(delivery: Delivery, bytes: number, offered: readonly FetchWay[]): readonly DeliveryWay[] {
   switch (delivery) {
     case 'auto':
       return bytes <= UPLOADED_BYTES ? ['upload'] : [...offered, 'upload'];

@@ -2,13 +2,13 @@ import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import type { StoredObject } from '../files/stored-object.ts';
 import { encodeDelta, type DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { FileStretches } from '../files/file-stretches.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, translateErrors, readAt, writeAll } from '../files/store-files.ts';
+import { readFacts, translateErrors, readAt, writeAll } from '../files/store-files.ts';
 
 /** A file as what differs from another, ready to be sent. */
 export interface DeltaEncodedContent {
@@ -69,7 +69,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
   }
 
   #encodeOnce(digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
-    const key = `${digestHex(digest)}.${digestHex(base.digest)}`;
+    const key = `${getDigestHex(digest)}.${getDigestHex(base.digest)}`;
     const known = this.#deltas.get(key);
     this.#deltas.delete(key);
     const telling = known ?? this.#encode(key, digest, name, base);
@@ -105,7 +105,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
       const limits = { maxBytes: WORTH_SENDING * object.size, write, signal: this.#closing.signal };
       if (!(await encodeDelta(file, before, limits))) return undefined;
       await translateErrors(path, () => rename(incoming, path));
-      const facts = await translateErrors(path, () => factsOf(path));
+      const facts = await translateErrors(path, () => readFacts(path));
       return facts && { digest, base: base.digest, bytes: facts.size, path };
     } finally {
       await rm(incoming, { force: true });
@@ -131,7 +131,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     await translateErrors(directory, async () => {
       await mkdir(own, { recursive: true });
       for (const name of await readdir(directory)) {
-        const facts = await factsOf(join(directory, name));
+        const facts = await readFacts(join(directory, name));
         if (facts && (await names.isAbandoned(name, facts.touchedMs))) await rm(join(directory, name), { recursive: true, force: true });
       }
     });

@@ -1,10 +1,10 @@
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Fetching, FetchWay, LinkedFile } from '../../kernel/fetching.ts';
 import { silentLog, type Log } from '../../kernel/log.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import type { ContentOrigin } from './content-origin.ts';
-import { deliveryWays, UPLOADED_BYTES, WAY_NAMES, type Delivery, type DeliveryWay, type WayName } from './delivery-ways.ts';
+import { listDeliveryWays, UPLOADED_BYTES, WAY_NAMES, type Delivery, type DeliveryWay, type WayName } from './delivery-ways.ts';
 
 /** What a sandbox offers for receiving files; see `Sandbox`. */
 export interface Inbox {
@@ -71,7 +71,7 @@ export class Distributor {
   async withdraw(stored: StoredCheckpoint, inbox: Inbox): Promise<void> {
     const { capabilities } = inbox;
     if (!capabilities?.remove || this.#delivered.get(inbox)?.delete(stored.digest) !== true) return;
-    await capabilities.remove(digestHex(stored.digest));
+    await capabilities.remove(getDigestHex(stored.digest));
   }
 
   async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {
@@ -80,7 +80,7 @@ export class Distributor {
     const fetched = origin ? (inbox.capabilities?.fetching?.ways ?? []) : [];
     const offered = isConfidential ? fetched.filter((way) => way !== 'shared-cache') : fetched;
     if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.capabilities?.fetching && offered.length === 0) this.#warn(stored, bytes);
-    const ways = [...deliveryWays(delivery, bytes, offered)];
+    const ways = [...listDeliveryWays(delivery, bytes, offered)];
     for (let way = ways.shift(); ; way = ways.shift()) {
       if (way === undefined) throw new InfrastructureError('sandbox.delivery', `there is no way to bring ${stored.digest} into a sandbox`);
       try {
@@ -138,7 +138,7 @@ function isFetchFailure(error: unknown): boolean {
 }
 
 async function upload(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
-  const directory = digestHex(stored.digest);
+  const directory = getDigestHex(stored.digest);
   let root = '';
   for (const file of stored.files) {
     const path = await inbox.upload(`${directory}/${file.path}`, { kind: 'file', hostPath: file.hostPath }, signal);

@@ -3,8 +3,8 @@ import type { Digest } from '../../kernel/ids.ts';
 import { isWithin } from '../../kernel/json-bounds.ts';
 import { Block, BLOCK_BYTES, type Stretches } from './delta-block.ts';
 import { BLOCK_KINDS, INDEX_BOUNDS, MAGIC, type DeltaIndex, type DeltaSegment } from './delta-format.ts';
-import { likes, type Segment } from './delta-layout.ts';
-import { Changes, differences, type WordBytes } from './delta-words.ts';
+import { findAlike, type Segment } from './delta-layout.ts';
+import { Changes, subtractWords, type WordBytes } from './delta-words.ts';
 
 /** One side of a delta. */
 export interface DeltaSide {
@@ -34,7 +34,7 @@ export interface DeltaOptions {
  */
 export async function encodeDelta(file: DeltaSide, base: DeltaSide, { maxBytes, write, signal }: DeltaOptions): Promise<boolean> {
   const encoder = new BlockEncoder(file.bytes, base.bytes);
-  const from = likes(file.layout, base.layout);
+  const from = findAlike(file.layout, base.layout);
   const segments: DeltaSegment[] = [];
   await write(MAGIC);
   let written = MAGIC.length;
@@ -105,7 +105,7 @@ class BlockEncoder {
     if (Buffer.compare(now.bytes, before.bytes) === 0) return { kind: 'same', payload: NOTHING };
     if (this.#changes.find(now.used, before.used, wordBytes) <= MOST_CHANGES * now.length)
       return { kind: 'changes', payload: zstdCompressSync(this.#changes.encode(wordBytes), ZSTD) };
-    const payload = zstdCompressSync(differences(now.words, before.words, now.length, wordBytes), ZSTD);
+    const payload = zstdCompressSync(subtractWords(now.words, before.words, now.length, wordBytes), ZSTD);
     return payload.length < WORTH_COMPRESSING * now.length ? { kind: 'differences', payload } : this.#encodeAlone();
   }
 

@@ -1,6 +1,6 @@
 import type { ReadAt } from '../formats/read-at.ts';
 import { readSafetensorsHeader } from '../formats/safetensors.ts';
-import { elementBits } from '../formats/safetensors-dtype.ts';
+import { getElementBits } from '../formats/safetensors-dtype.ts';
 import type { WordBytes } from './delta-words.ts';
 
 /** A part of a file that has its like in files of the same kind: a tensor, or what stands before them. */
@@ -18,7 +18,7 @@ export interface Segment {
  * @param path whose ending says what it is. Of what is not safetensors nothing is known but that files of one size are alike.
  * @throws InputError `checkpoint.safetensors`
  */
-export async function layoutOf(path: string, size: number, readAt: ReadAt): Promise<readonly Segment[]> {
+export async function readLayout(path: string, size: number, readAt: ReadAt): Promise<readonly Segment[]> {
   if (!path.endsWith('.safetensors')) return ofUnknownContent(size);
   const { tensors, dataStart } = await readSafetensorsHeader(path, size, readAt);
   return present([
@@ -33,7 +33,7 @@ export async function layoutOf(path: string, size: number, readAt: ReadAt): Prom
 }
 
 /** Where in a base each segment's like begins; undefined for those that have none. */
-export function likes(segments: readonly Segment[], base: readonly Segment[]): readonly (number | undefined)[] {
+export function findAlike(segments: readonly Segment[], base: readonly Segment[]): readonly (number | undefined)[] {
   const byName = new Map(base.map((segment) => [segment.name, segment]));
   return segments.map(({ name, size }) => {
     const like = byName.get(name);
@@ -55,6 +55,6 @@ function present(segments: readonly Segment[]): readonly Segment[] {
 }
 
 function wordBytes(dtype: string): WordBytes {
-  const bits = elementBits(dtype) ?? 8;
+  const bits = getElementBits(dtype) ?? 8;
   return bits === 16 ? 2 : bits >= 32 ? 4 : 1;
 }

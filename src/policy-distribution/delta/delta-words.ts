@@ -134,7 +134,7 @@ export function applyChanges(written: Uint8Array, words: Uint32Array, length: nu
 }
 
 /** Of all words, the bits that changed: the lowest byte of each, the next of each, … */
-export function differences(now: Uint32Array, before: Uint32Array, length: number, wordBytes: WordBytes): Uint8Array {
+export function subtractWords(now: Uint32Array, before: Uint32Array, length: number, wordBytes: WordBytes): Uint8Array {
   const [a, b, count] = [viewOf(now, wordBytes), viewOf(before, wordBytes), length / wordBytes];
   const out = new Uint8Array(length);
   for (let byte = 0; byte < wordBytes; byte += 1) {

@@ -29,7 +29,7 @@ export interface BlockDigest extends AsyncDisposable {
 }
 
 /** @param size that is expected, in bytes: it decides only how the work is done. */
-export function blockDigest(size: number): BlockDigest {
+export function createBlockDigest(size: number): BlockDigest {
   return size < WORTH_A_THREAD_BYTES ? new DigestHere() : new DigestInThread();
 }
 

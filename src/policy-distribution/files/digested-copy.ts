@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { BLOCK_BYTES, WORTH_A_THREAD_BYTES, blockDigest, type BlockDigest } from './block-digest.ts';
+import { BLOCK_BYTES, WORTH_A_THREAD_BYTES, createBlockDigest, type BlockDigest } from './block-digest.ts';
 import { DirectWriter } from './direct-writer.ts';
 import { translateErrors, readInto, writeAll } from './store-files.ts';
 
@@ -34,7 +34,7 @@ export async function copyInto(
   size: number,
   { clock, isSynced }: CopyOptions,
 ): Promise<Digested> {
-  await using hash = blockDigest(size);
+  await using hash = createBlockDigest(size);
   await using direct = size < WORTH_A_THREAD_BYTES ? undefined : await DirectWriter.open(handle, clock);
   const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity, direct);
   let block = await hash.block();
@@ -55,8 +55,8 @@ export async function copyInto(
 }
 
 /** Hashes bytes that are kept nowhere. @param size that is expected. */
-export async function digestOfPieces(bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
-  await using hash = blockDigest(size);
+export async function digestPieces(bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
+  await using hash = createBlockDigest(size);
   let hashed = 0;
   for await (const chunk of bytes) {
     for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
@@ -71,13 +71,13 @@ export async function digestOfPieces(bytes: AsyncIterable<Uint8Array>, size: num
 }
 
 /** Hashes a file where it lies. */
-export async function digestOfFile(
+export async function digestFile(
   handle: FileHandle,
   path: string,
   size: number,
   onProgress: (bytes: number) => Promise<void>,
 ): Promise<Digested> {
-  await using hash = blockDigest(size);
+  await using hash = createBlockDigest(size);
   for (let position = 0; ;) {
     await onProgress(position);
     const block = await hash.block();

@@ -55,7 +55,7 @@ export interface FileFacts {
   readonly isLinked: boolean;
 }
 
-export async function factsOf(path: string): Promise<FileFacts | undefined> {
+export async function readFacts(path: string): Promise<FileFacts | undefined> {
   const stats = await stat(path).catch(ignoreMissing);
   return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
 }

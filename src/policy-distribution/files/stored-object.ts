@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Digest } from '../../kernel/ids.ts';
-import { digestOfFile } from './digested-copy.ts';
+import { digestFile } from './digested-copy.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 import { translateErrors, readAt } from './store-files.ts';
 
@@ -23,8 +23,8 @@ export async function inspectObject({ hostPath, size, digest }: StoredObject, in
 }
 
 /** What an object really is. @throws InfrastructureError `store.unusable`; the signal's reason. */
-export async function digestOfObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
+export async function digestObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
   await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
   const { size } = await translateErrors(hostPath, () => handle.stat());
-  return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
+  return (await digestFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
 }

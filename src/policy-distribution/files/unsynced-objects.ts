@@ -1,9 +1,9 @@
 import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import type { IncomingNames } from './incoming-names.ts';
-import { factsOf, translateErrors, syncDirectory, ignoreMissing } from './store-files.ts';
+import { readFacts, translateErrors, syncDirectory, ignoreMissing } from './store-files.ts';
 
 /**
  * Which objects have their names already, and may not be on the disk yet: notes in `unsynced/`, each by the process that wrote the object. A note
@@ -28,7 +28,7 @@ export class UnsyncedObjects {
 
   /** Before the object gets its name. @returns the note's path. */
   async note(digest: Digest): Promise<string> {
-    const path = join(this.#directory, `${this.#names.next()}.${digestHex(digest)}`);
+    const path = join(this.#directory, `${this.#names.next()}.${getDigestHex(digest)}`);
     await writeFile(path, '', { flag: 'wx', mode: 0o600 });
     await syncDirectory(this.#directory);
     return path;
@@ -69,7 +69,7 @@ export class UnsyncedObjects {
   async recover(pathOf: (digest: Digest) => string, isIntact: (digest: Digest) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       const note = join(this.#directory, name);
-      const [digest, facts] = [digestOfNote(name), await factsOf(note)];
+      const [digest, facts] = [digestOfNote(name), await readFacts(note)];
       // Whether a process of another boot or machine lives cannot be known. Reading the object anew does no harm.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
       if (isDigest(digest) && (await isIntact(digest))) await syncNotedObject(note, pathOf(digest));

@@ -1,7 +1,7 @@
 import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { IncomingNames } from './incoming-names.ts';
-import { factsOf, translateErrors, ignoreMissing } from './store-files.ts';
+import { readFacts, translateErrors, ignoreMissing } from './store-files.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
 /** A file that was moved out of reach. */
@@ -52,7 +52,7 @@ export class WithdrawnFiles {
       for (const entry of await readdir(this.#directory)) {
         const path = join(this.#directory, entry);
         const { name, owner } = NAMED.exec(entry)?.groups ?? {};
-        const facts = await factsOf(path);
+        const facts = await readFacts(path);
         if (name === undefined || owner === undefined || !facts) continue;
         if (await this.#names.isAbandoned(owner, facts.touchedMs)) await this.#putBack(name, path);
       }

@@ -4,7 +4,7 @@
  *
  * @param text valid JSON (as `JSON.parse` has it); anything else gives no meaningful answer.
  */
-export function duplicateKey(text: string): string | undefined {
+export function findDuplicateKey(text: string): string | undefined {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];

@@ -27,6 +27,6 @@ const ELEMENT_BITS: ReadonlyMap<string, number> = new Map([
 export const DTYPES: readonly string[] = [...ELEMENT_BITS.keys()];
 
 /** @returns undefined when the format has no such type. */
-export function elementBits(dtype: string): number | undefined {
+export function getElementBits(dtype: string): number | undefined {
   return ELEMENT_BITS.get(dtype);
 }

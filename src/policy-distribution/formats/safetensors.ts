@@ -1,8 +1,8 @@
 import { InputError } from '../../kernel/errors.ts';
 import { JsonProblem, parseText, type JsonBounds } from '../../kernel/json-bounds.ts';
-import { duplicateKey } from './json-duplicates.ts';
+import { findDuplicateKey } from './json-duplicates.ts';
 import { readJsonText } from './json-in-file.ts';
-import { elementBits } from './safetensors-dtype.ts';
+import { getElementBits } from './safetensors-dtype.ts';
 import type { ReadAt } from './read-at.ts';
 
 /**
@@ -66,7 +66,7 @@ async function headerJson(file: string, length: number, readAt: ReadAt): Promise
   try {
     const text = await readJsonText(readAt, LENGTH_BYTES, length, HEADER_BOUNDS);
     const value = parseText(text);
-    const duplicate = duplicateKey(text);
+    const duplicate = findDuplicateKey(text);
     if (duplicate !== undefined) throw refusalError(file, `the header has ${JSON.stringify(shorten(duplicate))} twice`, 'every name once');
     if (isRecord(value)) return value;
   } catch (error) {
@@ -79,7 +79,7 @@ function parseTensor(file: string, name: string, entry: unknown): Tensor {
   const where = `${file}, tensor ${JSON.stringify(shorten(name))}`;
   if (!isRecord(entry)) throw refusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
   const { dtype, shape, data_offsets: offsets } = entry;
-  const bits = typeof dtype === 'string' ? elementBits(dtype) : undefined;
+  const bits = typeof dtype === 'string' ? getElementBits(dtype) : undefined;
   if (typeof dtype !== 'string' || bits === undefined)
     throw refusalError(where, `dtype ${describeValue(dtype)}`, 'a dtype of the format, such as "F32"');
   if (!isSizes(shape)) throw refusalError(where, `shape ${describeValue(shape)}`, 'a list of whole numbers from 0 on');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { assertAcceptable, type CheckpointLimits } from './checkpoint-checks.ts';
 import type { CheckpointSource, ListedFile } from '../checkpoint-source.ts';
-import { checkpointDigest, sortByPath, type CheckpointFile, type CheckpointKind } from '../checkpoint.ts';
+import { digestCheckpoint, sortByPath, type CheckpointFile, type CheckpointKind } from '../checkpoint.ts';
 import { assertSameListing, readWholeFile } from '../files/listed-files.ts';
 import type { FileContents } from '../formats/file-contents.ts';
 import type { ReadAt } from '../formats/read-at.ts';
@@ -54,7 +54,7 @@ export async function inspectCheckpoint(
   if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   return {
-    digest: readsAll ? checkpointDigest(listing.kind, files.flatMap(toCheckpointFiles)) : undefined,
+    digest: readsAll ? digestCheckpoint(listing.kind, files.flatMap(toCheckpointFiles)) : undefined,
     kind: listing.kind,
     bytes,
     files,

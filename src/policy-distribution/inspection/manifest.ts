@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 
 /** The text whose SHA-256 names a directory: what `sha256sum` prints of its files, sorted by path in byte order. */
@@ -53,8 +53,8 @@ function entriesOf(text: string): readonly ManifestEntry[] {
     });
 }
 
-export function incomplete(checkpoint: Digest, missing: readonly Digest[], all: number): InputError {
-  const shown = missing.slice(0, MISSING_SHOWN).map(digestHex);
+export function createIncompleteError(checkpoint: Digest, missing: readonly Digest[], all: number): InputError {
+  const shown = missing.slice(0, MISSING_SHOWN).map(getDigestHex);
   const more = missing.length > shown.length ? ', …' : '';
   return new InputError(
     'checkpoint.incomplete',

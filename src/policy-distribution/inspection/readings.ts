@@ -1,7 +1,7 @@
 import { inspect } from './checkpoint-checks.ts';
 import type { DeltaIndex } from '../delta/delta-format.ts';
 import { readDeltaIndex, type DeltaIndexOrder } from '../delta/delta-index.ts';
-import { layoutOf, type Segment } from '../delta/delta-layout.ts';
+import { readLayout, type Segment } from '../delta/delta-layout.ts';
 import { readContents, type FileContents, type Take } from '../formats/file-contents.ts';
 import { readManifest, type ManifestEntry, type ManifestOrder } from './manifest.ts';
 import type { NamedFile } from '../formats/named-file.ts';
@@ -11,7 +11,7 @@ import type { ReadAt } from '../formats/read-at.ts';
 export interface Readings {
   /** Whether it is what its name says: see `inspect`. */
   readonly check: { readonly order: NamedFile & { readonly beside?: ReadonlySet<string> | undefined }; readonly answer: void };
-  /** See `layoutOf`. */
+  /** See `readLayout`. */
   readonly layout: { readonly order: NamedFile; readonly answer: readonly Segment[] };
   /** See `readContents`. */
   readonly contents: { readonly order: NamedFile; readonly answer: FileContents };
@@ -29,7 +29,7 @@ type Readers = { readonly [Kind in ReadingKind]: (order: Order<Kind>, readAt: Re
 
 const readers: Readers = {
   check: ({ path, address, size, beside }, readAt) => inspect(path, address, size, readAt, beside),
-  layout: ({ path, size }, readAt) => layoutOf(path, size, readAt),
+  layout: ({ path, size }, readAt) => readLayout(path, size, readAt),
   contents: readContents,
   manifest: readManifest,
   deltaIndex: readDeltaIndex,

@@ -4,10 +4,10 @@ import { z } from 'zod';
 import type { Clock } from '../../kernel/clock.ts';
 import { isDigest, parseDigest, type Digest } from '../../kernel/ids.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
-import { digestHex, type Checkpoint } from '../checkpoint.ts';
+import { getDigestHex, type Checkpoint } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { RecentMarks } from './recent-marks.ts';
-import { factsOf, translateErrors, ignoreMissing } from '../files/store-files.ts';
+import { readFacts, translateErrors, ignoreMissing } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
 export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
@@ -101,7 +101,7 @@ export class CheckpointRecords {
 
   /** Until it is disposed, or this process ends, the checkpoint is not removed. */
   async hold(digest: Digest): Promise<Hold> {
-    const path = join(this.#holds, `${this.#names.next()}.${digestHex(digest)}`);
+    const path = join(this.#holds, `${this.#names.next()}.${getDigestHex(digest)}`);
     await translateErrors(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
     return {
       [Symbol.asyncDispose]: async () => {
@@ -123,7 +123,7 @@ export class CheckpointRecords {
 
   /** When it was last used, in milliseconds since 1970; undefined when there is none. */
   async readLastUse(digest: Digest): Promise<number | undefined> {
-    const facts = await translateErrors(this.#pathOf(digest), () => factsOf(this.#pathOf(digest)));
+    const facts = await translateErrors(this.#pathOf(digest), () => readFacts(this.#pathOf(digest)));
     return facts?.touchedMs;
   }
 
@@ -142,9 +142,9 @@ export class CheckpointRecords {
     const path = this.#pathOf(digest);
     return translateErrors(path, async () => {
       // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
-      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
       if (!removed) return false;
-      const usedMs = (await factsOf(removed.path))?.touchedMs ?? 0;
+      const usedMs = (await readFacts(removed.path))?.touchedMs ?? 0;
       const isFree = usedMs < unusedSinceMs && !(await this.#listHeld()).has(digest);
       await (isFree ? removed.remove() : removed.putBack());
       return isFree;
@@ -162,7 +162,7 @@ export class CheckpointRecords {
     const held = new Set<Digest>();
     for (const name of await readdir(this.#holds)) {
       const path = join(this.#holds, name);
-      const facts = await factsOf(path);
+      const facts = await readFacts(path);
       if (!facts) continue;
       if (await this.#names.isAbandoned(name, facts.touchedMs)) await rm(path, { force: true });
       else held.add(parseDigest(`sha256:${name.slice(name.lastIndexOf('.') + 1)}`));
@@ -171,6 +171,6 @@ export class CheckpointRecords {
   }
 
   #pathOf(digest: Digest): string {
-    return join(this.#directory, digestHex(digest));
+    return join(this.#directory, getDigestHex(digest));
   }
 }

@@ -5,12 +5,12 @@ import { assertAcceptable, assertFileName, type CheckpointLimits } from '../insp
 import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from '../checkpoint-source.ts';
-import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from '../checkpoint.ts';
+import { digestCheckpoint, type BucketObject, type Checkpoint, type CheckpointLabels } from '../checkpoint.ts';
 import { ContentStore, type Syncing } from './content-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { inspectObject, type StoredObject } from '../files/stored-object.ts';
-import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
+import { readManifestFiles, listRestoredFiles, findFilesHere } from './files-here.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { assertSameListing } from '../files/listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
@@ -98,7 +98,7 @@ export class CheckpointStore {
    * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
-    const stored = await filesOfRestored(digest, files, this.#contents);
+    const stored = await listRestoredFiles(digest, files, this.#contents);
     const restored = { digest, kind, files: stored, labels };
     // So that it can be held, also when its record was removed before its files were.
     if (this.#records.isFresh(digest)) return restored;
@@ -119,7 +119,7 @@ export class CheckpointStore {
     if (marked) return { ...marked, labels };
     const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
-    return this.#record({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
+    return this.#record({ digest: digestCheckpoint(listing.kind, files), kind: listing.kind, files, labels });
   }
 
   /**
@@ -160,7 +160,7 @@ export class CheckpointStore {
    * `adopt` does.
    */
   async assemble(path: string, expected: Digest, usable: UsableFiles): Promise<StoredCheckpoint> {
-    const files = await filesOfManifest({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
+    const files = await readManifestFiles({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
     assertAcceptable(expected, files, this.#limits);
     const beside = new Set(files.map(({ path }) => path));
     for (const file of files)
@@ -250,12 +250,12 @@ export class CheckpointStore {
   async #findMarked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
-    const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
+    const checkpoint = { digest: digestCheckpoint(kind, files), kind, files };
     return this.#marks.has(markOf(checkpoint)) ? this.#findObjects(checkpoint) : undefined;
   }
 
   async #findObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
-    const found = await filesThatAreHere(files, this.#contents);
+    const found = await findFilesHere(files, this.#contents);
     return found && { digest, kind, files: found, labels: {} };
   }
 }

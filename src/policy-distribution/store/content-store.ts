@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
-import { copyInto, digestOfFile, type Digested } from '../files/digested-copy.ts';
+import { getDigestHex } from '../checkpoint.ts';
+import { copyInto, digestFile, type Digested } from '../files/digested-copy.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, translateErrors, readAt, syncDirectory, ignoreMissing } from '../files/store-files.ts';
-import { digestOfObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
+import { readFacts, translateErrors, readAt, syncDirectory, ignoreMissing } from '../files/store-files.ts';
+import { digestObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
 import { UnsyncedObjects } from '../files/unsynced-objects.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
@@ -130,14 +130,17 @@ export class ContentStore {
   /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const facts = await translateErrors(hostPath, () => factsOf(hostPath));
+    const facts = await translateErrors(hostPath, () => readFacts(hostPath));
     return facts && (await this.#ensureSynced({ digest, size: facts.size, hostPath }));
   }
 
   /** As if it had been brought again. Undefined when it is not there, or not all of it. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const isThere = await translateErrors(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
+    const isThere = await translateErrors(
+      hostPath,
+      async () => (await readFacts(hostPath))?.size === size && (await this.#touch(hostPath)),
+    );
     return isThere ? this.#ensureSynced({ digest, size, hostPath }) : undefined;
   }
 
@@ -167,13 +170,13 @@ export class ContentStore {
   async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
     const hostPath = this.#pathOf(digest);
     const isFree = async (path: string): Promise<number | undefined> => {
-      const facts = await factsOf(path);
+      const facts = await readFacts(path);
       return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
     };
     return translateErrors(hostPath, async () => {
       if ((await isFree(hostPath)) === undefined) return undefined;
       // Out of reach first: a caller that brings it from now on finds none and keeps its own. A caller that found it before has touched it.
-      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
       if (!removed) return undefined;
       const size = (await isWanted()) ? undefined : await isFree(removed.path);
       await (size === undefined ? removed.putBack() : removed.remove());
@@ -184,7 +187,7 @@ export class ContentStore {
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#pathOf(digest);
-    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#ensureSynced({ digest, size, hostPath });
+    if ((await readFacts(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#ensureSynced({ digest, size, hostPath });
     await chmod(incoming, 0o444);
     const note = isBehind ? await this.#unsynced.note(digest) : undefined;
     if (note === undefined) await handle.sync();
@@ -207,7 +210,7 @@ export class ContentStore {
   async #isIntact(digest: Digest): Promise<boolean> {
     const object = await this.find(digest);
     if (!object) return false;
-    const isIntact = (await digestOfObject(object, NEVER)) === digest;
+    const isIntact = (await digestObject(object, NEVER)) === digest;
     if (!isIntact) await this.discard(digest);
     return isIntact;
   }
@@ -221,7 +224,7 @@ export class ContentStore {
 
   async #hash(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
     const { size } = await translateErrors(path, () => handle.stat());
-    return digestOfFile(handle, path, size, async (bytes) => {
+    return digestFile(handle, path, size, async (bytes) => {
       signal.throwIfAborted();
       if (bytes % BYTES_BETWEEN_TOUCHES === 0) await translateErrors(path, () => this.#touch(path));
     });
@@ -230,13 +233,13 @@ export class ContentStore {
   async #sweep(): Promise<void> {
     for (const name of await readdir(this.#incoming)) {
       const path = join(this.#incoming, name);
-      const facts = await factsOf(path);
+      const facts = await readFacts(path);
       if (facts && (await this.#names.isAbandoned(name, facts.touchedMs))) await rm(path, { force: true });
     }
   }
 
   #pathOf(digest: Digest): string {
-    return join(this.#objects, digestHex(digest));
+    return join(this.#objects, getDigestHex(digest));
   }
 
   #incomingPath(): string {

@@ -3,8 +3,8 @@ import PQueue from 'p-queue';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { StoredFile } from '../stored-checkpoint.ts';
-import { checkpointDigest, type CheckpointFile } from '../checkpoint.ts';
-import { incomplete, type ManifestEntry } from '../inspection/manifest.ts';
+import { digestCheckpoint, type CheckpointFile } from '../checkpoint.ts';
+import { createIncompleteError, type ManifestEntry } from '../inspection/manifest.ts';
 import { ignoreDamage } from './packed-files.ts';
 import { translateErrors, readAt } from '../files/store-files.ts';
 import type { StoredContents } from './stored-contents.ts';
@@ -16,7 +16,7 @@ import type { StoredObject } from '../files/stored-object.ts';
 const LOOKED_FOR_AT_A_TIME = 16;
 
 /** The files of a checkpoint as they lie in the store; undefined when one of them is not there, or not whole. */
-export async function filesThatAreHere(
+export async function findFilesHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[] | undefined> {
@@ -35,7 +35,7 @@ export async function filesThatAreHere(
  *
  * @throws InfrastructureError `store.content-missing` when one of them is no longer there, or not whole; and as `StoredContents.find` does.
  */
-export async function filesOfRestored(
+export async function listRestoredFiles(
   checkpoint: Digest,
   files: readonly CheckpointFile[],
   contents: StoredContents,
@@ -80,7 +80,7 @@ async function entriesOf(
  * @param usable the files that the manifest's sender may name. Others are not looked for: the time that takes would reveal that they are here.
  * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here.
  */
-export async function filesOfManifest(
+export async function readManifestFiles(
   manifest: { readonly path: string; readonly maxFiles: number },
   expected: Digest,
   contents: StoredContents,
@@ -95,8 +95,8 @@ export async function filesOfManifest(
     if (object) files.push({ path, ...object });
     else missing.push(digest);
   }
-  if (missing.length > 0) throw incomplete(expected, missing, entries.length);
-  const digest = checkpointDigest('directory', files);
+  if (missing.length > 0) throw createIncompleteError(expected, missing, entries.length);
+  const digest = digestCheckpoint('directory', files);
   if (digest !== expected)
     throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
   return files;

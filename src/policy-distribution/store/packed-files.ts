@@ -2,14 +2,14 @@ import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import { encodeDelta, type DeltaSide } from '../delta/delta-encoder.ts';
 import { MalformedDelta } from '../delta/delta-format.ts';
 import { DeltaFile, readIndex } from './delta-reader.ts';
 import { BLOCK_BYTES, type Stretches } from '../delta/delta-block.ts';
 import { FileStretches } from '../files/file-stretches.ts';
 import type { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, translateErrors, syncDirectory, writeAll } from '../files/store-files.ts';
+import { readFacts, translateErrors, syncDirectory, writeAll } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
 /** A file that is kept as a delta. */
@@ -53,7 +53,7 @@ export class PackedFiles {
     const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
-      const facts = await translateErrors(path, () => factsOf(path));
+      const facts = await translateErrors(path, () => readFacts(path));
       const [digest = '', base = ''] = name.split('.').map((hex) => `sha256:${hex}`);
       return facts && isDigest(digest) && isDigest(base) ? [{ digest, base, bytes: facts.size, path }] : [];
     });
@@ -79,7 +79,7 @@ export class PackedFiles {
       await translateErrors(incoming, async () => {
         await chmod(incoming, 0o444);
         await handle.sync();
-        await rename(incoming, join(this.#directory, `${digestHex(file.digest)}.${digestHex(base.digest)}`));
+        await rename(incoming, join(this.#directory, `${getDigestHex(file.digest)}.${getDigestHex(base.digest)}`));
         await syncDirectory(this.#directory);
       });
       return true;
@@ -151,14 +151,14 @@ async function applyDeltas(base: FileStretches, deltas: readonly FileStretches[]
     try {
       bytes = new DeltaFile(delta, await readIndex(delta, delta.path), bytes);
     } catch (error) {
-      throw asDamage(delta.path, error);
+      throw toDamage(delta.path, error);
     }
   }
   return bytes;
 }
 
 /** @returns an InfrastructureError `store.damaged` for what is no delta any more, anything else as it is. */
-export function asDamage(path: string, error: unknown): unknown {
+export function toDamage(path: string, error: unknown): unknown {
   if (!(error instanceof MalformedDelta)) return error;
   const remedy = '"muster checkpoints verify --remove" takes out what is damaged; then bring the checkpoint anew';
   return new InfrastructureError('store.damaged', `store: ${path} is damaged: ${error.message}; ${remedy}`, { cause: error });

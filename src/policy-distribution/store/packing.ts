@@ -26,7 +26,7 @@ export const MOST_DELTAS = 16;
  * Which files could be kept as deltas, those of the least recently used checkpoint first. The base of each is one that was used later: what is used now
  * is there as it is, and what is removed first is nothing that another needs.
  */
-export function packable(kept: readonly RetainedCheckpoint[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
+export function findPackable(kept: readonly RetainedCheckpoint[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
   const byUse = [...kept].sort((a, b) => a.usedMs - b.usedMs);
   const needed = new Set(kept.filter(({ isNeeded }) => isNeeded).flatMap(({ files }) => files.map(({ digest }) => digest)));
   const seen = new Set<Digest>();

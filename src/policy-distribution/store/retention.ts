@@ -16,14 +16,14 @@ export interface RetainedCheckpoint {
  * Which checkpoints have to go so that the files of all others fit: the least recently used ones that are not needed. What is needed stays, also
  * when it does not fit.
  */
-export function checkpointsToRemove(
+export function chooseCheckpointsToRemove(
   kept: readonly RetainedCheckpoint[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'bytes' | 'base'>>,
   maxBytes: number,
 ): readonly Digest[] {
   const uses = new Map<Digest, number>();
   let bytes = 0;
-  for (const digest of kept.flatMap(({ files }) => Array.from(contentsOf(files, contents)))) {
+  for (const digest of kept.flatMap(({ files }) => Array.from(listContents(files, contents)))) {
     const count = uses.get(digest) ?? 0;
     if (count === 0) bytes += contents.get(digest)?.bytes ?? 0;
     uses.set(digest, count + 1);
@@ -32,7 +32,7 @@ export function checkpointsToRemove(
   for (const one of kept.filter(({ isNeeded }) => !isNeeded).sort((a, b) => a.usedMs - b.usedMs)) {
     if (bytes <= maxBytes) break;
     forgotten.push(one.digest);
-    for (const digest of contentsOf(one.files, contents)) {
+    for (const digest of listContents(one.files, contents)) {
       const count = (uses.get(digest) ?? 0) - 1;
       uses.set(digest, count);
       if (count === 0) bytes -= contents.get(digest)?.bytes ?? 0;
@@ -42,7 +42,7 @@ export function checkpointsToRemove(
 }
 
 /** Files, and the bases of those that are kept as deltas. */
-export function contentsOf(
+export function listContents(
   files: readonly { readonly digest: Digest }[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'base'>>,
 ): ReadonlySet<Digest> {

@@ -4,10 +4,10 @@ import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records
 import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
-import { fits, isDeltaEncoded, packable, type Packable } from './packing.ts';
+import { fits, isDeltaEncoded, findPackable, type Packable } from './packing.ts';
 import { isDamage, ignoreDamage, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
-import { contentsOf, checkpointsToRemove, type RetainedCheckpoint } from './retention.ts';
-import { digestOfPieces } from '../files/digested-copy.ts';
+import { listContents, chooseCheckpointsToRemove, type RetainedCheckpoint } from './retention.ts';
+import { digestPieces } from '../files/digested-copy.ts';
 import type { StoredContent, StoredContents } from './stored-contents.ts';
 
 export interface Retention {
@@ -56,7 +56,7 @@ export class StoreRetention {
     const kept = await this.#listKept(unusedSinceMs, isNeeded);
     const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
     const forgotten: Digest[] = [];
-    for (const digest of checkpointsToRemove(kept, await this.#parts.contents.all(), maxBytes))
+    for (const digest of chooseCheckpointsToRemove(kept, await this.#parts.contents.all(), maxBytes))
       if (await this.#parts.records.forget(digest, unusedSinceMs)) forgotten.push(digest);
     const { removed, bytes } = await this.#sweep(unusedSinceMs);
     return { forgotten, removed, packed, bytes: bytes + freed };
@@ -80,7 +80,7 @@ export class StoreRetention {
     const contents = new Map(await this.#parts.contents.all());
     const packed: Digest[] = [];
     let bytes = 0;
-    for (const file of packable(kept, contents)) {
+    for (const file of findPackable(kept, contents)) {
       const delta = await this.#encode(file, contents, signal);
       if (!delta) continue;
       const isNew = contents.get(file.digest)?.base === undefined;
@@ -140,7 +140,7 @@ export class StoreRetention {
   async #sweep(unusedSinceMs: number): Promise<{ readonly removed: readonly Digest[]; readonly bytes: number }> {
     const { contents, plain, packed } = this.#parts;
     const all = await contents.all();
-    const used = contentsOf(
+    const used = listContents(
       (await this.#all()).flatMap(({ record: { files } }) => files),
       all,
     );
@@ -195,7 +195,7 @@ async function isIntact(opened: ReadFile | undefined, digest: Digest): Promise<b
   await using file = opened;
   if (!file) return false;
   try {
-    return (await digestOfPieces(file.pieces(), file.bytes.size)).digest === digest;
+    return (await digestPieces(file.pieces(), file.bytes.size)).digest === digest;
   } catch (error) {
     return ignoreDamage(error) ?? false;
   }

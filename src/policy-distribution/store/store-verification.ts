@@ -1,7 +1,7 @@
 import { MusterError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { digestOfPieces } from '../files/digested-copy.ts';
-import { digestOfObject, type StoredObject } from '../files/stored-object.ts';
+import { digestPieces } from '../files/digested-copy.ts';
+import { digestObject, type StoredObject } from '../files/stored-object.ts';
 import type { PackedFile } from './packed-files.ts';
 import type { RetentionParts } from './store-retention.ts';
 
@@ -58,7 +58,7 @@ export class StoreVerification {
 
   async #look(digest: Digest, object: StoredObject | undefined): Promise<void> {
     if (!object) return;
-    const found = await digestOfObject(object, this.#options.signal);
+    const found = await digestObject(object, this.#options.signal);
     const problem = found === digest ? undefined : `it is ${found}`;
     await this.#note({ path: object.hostPath, digest, bytes: object.size }, problem, () => this.#parts.plain.discard(digest));
   }
@@ -77,7 +77,7 @@ export class StoreVerification {
         each === digest ? undefined : (await plain.find(each))?.hostPath;
       await using file = await packed.read(digest, plainPath);
       if (!file) return 'its base is not there';
-      const found = (await digestOfPieces(file.pieces(), file.bytes.size)).digest;
+      const found = (await digestPieces(file.pieces(), file.bytes.size)).digest;
       return found === digest ? undefined : `it gives ${found}`;
     } catch (error) {
       if (error instanceof MusterError && error.code !== 'store.damaged') throw error;

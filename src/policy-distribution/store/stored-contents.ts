@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { ContentStore } from './content-store.ts';
 import type { StoredObject } from '../files/stored-object.ts';
-import { asDamage, type PackedFiles } from './packed-files.ts';
+import { toDamage, type PackedFiles } from './packed-files.ts';
 
 /** What the store has of one content: as it is, as a delta, or both. */
 export interface StoredContent {
@@ -65,7 +65,7 @@ export class StoredContents {
           throw new InfrastructureError('store.damaged', `store: ${delta.path} gives ${found}, or its base is damaged; expected ${digest}`);
       });
     } catch (error) {
-      throw asDamage(delta.path, error);
+      throw toDamage(delta.path, error);
     }
   }
 }

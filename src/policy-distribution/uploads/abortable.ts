@@ -8,7 +8,7 @@ export interface AbortableIteration<Item> {
   leave(): void;
 }
 
-export function abortable<Item>(source: AsyncIterable<Item>): AbortableIteration<Item> {
+export function makeAbortable<Item>(source: AsyncIterable<Item>): AbortableIteration<Item> {
   const iterator = source[Symbol.asyncIterator]();
   return {
     next: (signal) => raceWithAbort(iterator.next(), signal),

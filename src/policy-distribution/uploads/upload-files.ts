@@ -3,16 +3,16 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { digestHex } from '../checkpoint.ts';
+import { getDigestHex } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, translateErrors, ignoreMissing, type FileFacts } from '../files/store-files.ts';
+import { readFacts, translateErrors, ignoreMissing, type FileFacts } from '../files/store-files.ts';
 
 /** Which upload: the digest, who sends it, and whether as a delta. */
 export type UploadKey = string;
 
 /** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */
 export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
-  return `${digestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${uploaderHex(uploader)}`;
+  return `${getDigestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${uploaderHex(uploader)}`;
 }
 
 interface UploadFile extends FileFacts {
@@ -66,7 +66,7 @@ export class UploadFiles {
     const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
-      const facts = await translateErrors(path, () => factsOf(path));
+      const facts = await translateErrors(path, () => readFacts(path));
       const [digest, uploader, ...owner] = name.split('.');
       return facts ? [{ ...facts, key: `${digest}.${uploader}`, owner: owner.join('.'), path }] : [];
     });
@@ -74,7 +74,7 @@ export class UploadFiles {
   }
 
   async sizeOf(path: string): Promise<number> {
-    return (await translateErrors(path, () => factsOf(path)))?.size ?? 0;
+    return (await translateErrors(path, () => readFacts(path)))?.size ?? 0;
   }
 
   async remove(path: string): Promise<void> {

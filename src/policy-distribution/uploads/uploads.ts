@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InputError, MusterError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { abortable, type AbortableIteration } from './abortable.ts';
+import { makeAbortable, type AbortableIteration } from './abortable.ts';
 import { assertFileName, assertSize } from '../inspection/checkpoint-checks.ts';
 import type { CheckpointStore } from '../store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
@@ -177,7 +177,7 @@ export class Uploads implements AsyncDisposable {
   }
 
   async *#readWithDeadline(part: UploadPart, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const iteration = abortable(part.bytes);
+    const iteration = makeAbortable(part.bytes);
     try {
       for (let next = await this.#next(iteration, part, signal); next.done !== true; next = await this.#next(iteration, part, signal))
         yield next.value;

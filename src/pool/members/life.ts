@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort, withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
-import { backoffMs } from '../planning/backoff.ts';
+import { computeBackoffMs } from '../planning/backoff.ts';
 import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../ports/sandbox.ts';
 import type { SandboxTemplate } from '../ports/template.ts';
 import type { Occupant } from './occupant.ts';
@@ -37,7 +37,7 @@ const ABANDON_MS = 30_000;
  * One sandbox, from the call that creates it until it is gone. Its life ends when `condemned` is aborted and not before, whether it got
  * ready or failed. Never rejects.
  */
-export async function live<Resident extends Occupant>(
+export async function runSandboxLife<Resident extends Occupant>(
   { id, audience }: Pick<SandboxSpec, 'id' | 'audience'>,
   making: Making<Resident>,
   condemned: AbortSignal,
@@ -128,7 +128,7 @@ async function tearDown(sandbox: Sandbox, clock: Clock): Promise<InfrastructureE
       return undefined;
     } catch (error) {
       if (attempt === ATTEMPTS) return notDestroyedError(sandbox, error);
-      await sleep(clock, backoffMs(attempt));
+      await sleep(clock, computeBackoffMs(attempt));
     }
   }
 }

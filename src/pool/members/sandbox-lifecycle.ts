@@ -3,7 +3,7 @@ import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 import type { CreationHistory } from '../planning/creation-history.ts';
 import type { LeaseLoss } from '../ports/lease.ts';
-import { live, type Making } from './life.ts';
+import { runSandboxLife, type Making } from './life.ts';
 import type { Occupant } from './occupant.ts';
 import type { PoolTotals } from './pool-state.ts';
 import { ProviderBusyError } from '../ports/provider-busy.ts';
@@ -68,7 +68,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     for (const audience of audiences) {
       const member = new Member<Resident>(this.#newSandboxId(), clock.now(), audience);
       this.#members.add(member);
-      void live(member, this.#making, member.condemned.signal, {
+      void runSandboxLife(member, this.#making, member.condemned.signal, {
         onCreated: (sandbox) => this.#onCreated(member, sandbox),
         warm: (sandbox, occupant) => this.#warm(member, sandbox, occupant),
         onDied: (detail) => this.onDied(member, detail),

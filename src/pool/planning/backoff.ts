@@ -4,6 +4,6 @@ const FIRST_MS = 250;
 const LONGEST_MS = 30_000;
 
 /** Milliseconds to leave a provider alone after `failures` failures in a row: doubling from 250 ms up to 30 s. */
-export function backoffMs(failures: number): number {
+export function computeBackoffMs(failures: number): number {
   return failures === 0 ? 0 : Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1));
 }

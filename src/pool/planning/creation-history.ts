@@ -1,5 +1,5 @@
 import { InputError } from '../../kernel/errors.ts';
-import { backoffMs } from './backoff.ts';
+import { computeBackoffMs } from './backoff.ts';
 import type { CreationObservation } from './plan-terms.ts';
 import { createFullBucket, refillBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
 
@@ -119,7 +119,7 @@ export function slowDown(pace: CreationPace, perSecond: number, now: number, ret
   const refusals = pace.refusals + 1;
   return {
     perSecond: Math.min(perSecond, Math.max(SLOWEST_PER_SECOND, Math.min(perSecond, pace.perSecond) / 2)),
-    pausedUntil: Math.max(pace.pausedUntil, now + Math.max(retryAfterMs, backoffMs(refusals))),
+    pausedUntil: Math.max(pace.pausedUntil, now + Math.max(retryAfterMs, computeBackoffMs(refusals))),
     refusals,
   };
 }

@@ -1,11 +1,11 @@
 import type { SandboxId } from '../../kernel/ids.ts';
-import { backoffMs } from './backoff.ts';
+import { computeBackoffMs } from './backoff.ts';
 import type { PastExposure } from '../ports/exposure.ts';
 import { SandboxShelves } from './sandbox-shelves.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
 import type { CreationObservation, DestroyReason, PoolAction, PoolObservation, PoolPhase, WaiterObservation } from './plan-terms.ts';
-import { nextTokenAt, tokensAt, type TokenRate } from './token-bucket.ts';
+import { findNextTokenTime, countTokensAt, type TokenRate } from './token-bucket.ts';
 
 /** The sandboxes by what they are once the actions so far are done. */
 interface Census {
@@ -66,7 +66,7 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
 }
 
 /** How fast sandboxes may be created: at most one second's worth at once. */
-export function creationRate(config: PoolConfig): TokenRate {
+export function getCreationRate(config: PoolConfig): TokenRate {
   return { perSecond: config.creationsPerSecond, burst: Math.max(1, Math.min(config.creationConcurrency, config.creationsPerSecond)) };
 }
 
@@ -208,16 +208,16 @@ function create(pool: PoolObservation, census: Census, missing: readonly (string
   const room = config.max - present(census) - census.ending;
   const wanted = Math.min(missing.length, slots, room);
   if (wanted <= 0) return 0;
-  const pauseEnds = Math.max(creation.failedAt + backoffMs(creation.failures), creation.pausedUntil);
+  const pauseEnds = Math.max(creation.failedAt + computeBackoffMs(creation.failures), creation.pausedUntil);
   if (now < pauseEnds) {
     agenda.remember(pauseEnds);
     return 0;
   }
   const { rate } = creation;
-  const allowed = tokensAt(creation.bucket, rate, now);
+  const allowed = countTokensAt(creation.bucket, rate, now);
   const count = Math.min(wanted, allowed);
   if (count > 0) agenda.add({ kind: 'create', audiences: missing.slice(0, count) });
-  if (wanted > allowed) agenda.remember(nextTokenAt(creation.bucket, rate, now));
+  if (wanted > allowed) agenda.remember(findNextTokenTime(creation.bucket, rate, now));
   return count;
 }
 

@@ -1,5 +1,5 @@
 import type { SandboxId } from '../../kernel/ids.ts';
-import { codeName, type Exposure, type PastExposure } from '../ports/exposure.ts';
+import { nameCode, type Exposure, type PastExposure } from '../ports/exposure.ts';
 
 interface Shelved {
   readonly id: SandboxId;
@@ -72,7 +72,7 @@ function shelvesOf(past: PastExposure): readonly string[] {
     case 'imported':
       return [own('imported', past.principal)];
     case 'code':
-      return [codeName(past)];
+      return [nameCode(past)];
   }
 }
 
@@ -83,7 +83,7 @@ function shelvesFor(wanted: Exposure): readonly string[] {
     case 'data':
       return [...ofPrincipal, DATA, FRESH];
     case 'code':
-      return [codeName(wanted), ...ofPrincipal, FRESH];
+      return [nameCode(wanted), ...ofPrincipal, FRESH];
   }
 }
 

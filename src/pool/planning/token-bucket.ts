@@ -17,13 +17,13 @@ export function createFullBucket(rate: TokenRate, now: number): TokenBucket {
 }
 
 /** Whole tokens that can be taken now. */
-export function tokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
+export function countTokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
   return Math.floor(level(bucket, rate, now) + ROUNDING);
 }
 
 /** When the next whole token can be taken, if none is taken before. */
-export function nextTokenAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
-  const missing = tokensAt(bucket, rate, now) + 1 - level(bucket, rate, now);
+export function findNextTokenTime(bucket: TokenBucket, rate: TokenRate, now: number): number {
+  const missing = countTokensAt(bucket, rate, now) + 1 - level(bucket, rate, now);
   return now + (missing / rate.perSecond) * 1000;
 }
 

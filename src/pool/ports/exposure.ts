@@ -45,7 +45,7 @@ export function mayServe(past: PastExposure, wanted: Exposure): boolean {
     case 'imported':
       return past.principal === wanted.principal;
     case 'code':
-      return wanted.kind === 'code' && codeName(past) === codeName(wanted);
+      return wanted.kind === 'code' && nameCode(past) === nameCode(wanted);
   }
 }
 
@@ -57,6 +57,6 @@ export function addExposure(past: PastExposure, coming: Exposure): PastExposure 
 }
 
 /** The same for the same code of the same principal, and for nothing else. */
-export function codeName({ principal, suite, checkpoint }: CodeExposure): string {
+export function nameCode({ principal, suite, checkpoint }: CodeExposure): string {
   return JSON.stringify([principal, suite, checkpoint]);
 }

@@ -13,7 +13,7 @@ export interface PolicyPlacing {
   readonly bringsCode: boolean;
 }
 
-export function policyPlace({ wished, hasTokens, bringsCode }: PolicyPlacing): PolicyPlace {
+export function choosePolicyPlace({ wished, hasTokens, bringsCode }: PolicyPlacing): PolicyPlace {
   switch (wished) {
     case 'auto':
       return hasTokens && bringsCode ? 'apart' : 'together';
@@ -31,12 +31,13 @@ export interface PairingSettings {
 
 /** @throws InputError `template.policy-together` where the template's sandboxes cannot have two programs. */
 export function assertPlaysApart(template: string, { provider, command }: PairingSettings): void {
-  if (!provider.playsApart) throw cannotPlayApart(template, `its provider is ${provider.name}, whose sandboxes have one program only`);
-  if (command !== undefined) throw cannotPlayApart(template, 'it has a runner of its own (command)');
+  if (!provider.playsApart)
+    throw createCannotPlayApartError(template, `its provider is ${provider.name}, whose sandboxes have one program only`);
+  if (command !== undefined) throw createCannotPlayApartError(template, 'it has a runner of its own (command)');
 }
 
 /** Why a template's sandboxes do not play a policy apart from the environment. */
-export function cannotPlayApart(template: string, problem: string): InputError {
+export function createCannotPlayApartError(template: string, problem: string): InputError {
   return new InputError(
     'template.policy-together',
     `template "${template}": the policy is to be played apart from the environment, and ${problem}; ` +

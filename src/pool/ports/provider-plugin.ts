@@ -96,7 +96,7 @@ export interface ProviderPlugin extends ProviderFacts {
   checks(templates: ReadonlyMap<string, ConfiguredTemplate>): readonly HealthCheck[];
 }
 
-export function providerPlugin<Settings>(definition: ProviderDefinition<Settings>): ProviderPlugin {
+export function createProviderPlugin<Settings>(definition: ProviderDefinition<Settings>): ProviderPlugin {
   const own = (template: ConfiguredTemplate): Settings => definition.settings.parse(template[definition.name]);
   return {
     ...definition,

@@ -1,10 +1,10 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
-import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite, type SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 
 /** @throws InfrastructureError `store.order` when this Muster would play another suite than the one that was accepted. */
 export function readOrderedSuite({ suite, suiteFiles, suiteDigest }: EvaluationOrder): SuiteDefinition {
-  const definition = defineSuite(parseSuite(inlineSuite(suite)), suiteFiles?.digest);
+  const definition = defineSuite(parseSuite(createInlineLayer(suite)), suiteFiles?.digest);
   if (definition.digest === suiteDigest) return definition;
   throw new InfrastructureError(
     'store.order',

@@ -1,5 +1,5 @@
 import type { Question } from '../../evaluation-store/answer-cache.ts';
-import { partitionOf } from '../../evaluation-store/cache-key.ts';
+import { choosePartition } from '../../evaluation-store/cache-key.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { listContents, type EvaluationOrder } from './evaluation-order.ts';
@@ -30,7 +30,7 @@ export function buildQuestion(order: EvaluationOrder, { template, version, runs,
       statistics,
       template,
       version,
-      partition: partitionOf(runs, principal),
+      partition: choosePartition(runs, principal),
     }),
   );
 }

@@ -3,14 +3,14 @@ import type { Conclusion } from '../../evaluation-store/evaluation-course.ts';
 import type { EvaluationFailure, FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { OwnershipLostError, type Ownership } from '../../evaluation-store/ownership.ts';
-import { cacheKey } from '../../evaluation-store/cache-key.ts';
+import { buildCacheKey } from '../../evaluation-store/cache-key.ts';
 import { StoredJournal } from '../../evaluation-store/stored-journal.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
-import { partialComparisonOf } from '../../orchestrator/compare.ts';
-import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
+import { getPartialComparison } from '../../orchestrator/compare.ts';
+import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
 import { createConclusion } from '../orders/concluded.ts';
@@ -156,7 +156,7 @@ export class RunningEvaluation {
     return {
       principal,
       journal: (arm, parts) => {
-        const leg = { arm, cacheKey: order.cache ? cacheKey(parts, principal) : undefined };
+        const leg = { arm, cacheKey: order.cache ? buildCacheKey(parts, principal) : undefined };
         return inTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
       share,
@@ -223,7 +223,7 @@ function isOfTheStore(error: unknown): boolean {
 }
 
 function partialOf(error: unknown): Answer | undefined {
-  return partialSummaryOf(error) ?? partialComparisonOf(error);
+  return getPartialSummary(error) ?? getPartialComparison(error);
 }
 
 function failureOf(error: unknown): EvaluationFailure {

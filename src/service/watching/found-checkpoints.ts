@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { dataBeside } from '../../policy-distribution/data-beside.ts';
+import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 /**
@@ -26,7 +26,7 @@ export function findCheckpointsIn(files: readonly ListedFile[], marker: string |
     const isFile = below.some(({ path }) => path === name);
     const isMarked =
       marker !== undefined && (isFile ? byName.has(`${name}.${marker}`) : below.some(({ path }) => path === `${name}/${marker}`));
-    const beside = isFile ? (byName.get(dataBeside(name) ?? '') ?? []) : [];
+    const beside = isFile ? (byName.get(getDataFileName(name) ?? '') ?? []) : [];
     return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: fingerprintOf([...below, ...beside]), isMarked }];
   });
 }

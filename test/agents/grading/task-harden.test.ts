@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hardenTask, type Hardening, type HardenTerms } from '../../../src/app/grading/task-hardening.ts';
 import { openTask } from '../../../src/app/grading/task-grader.ts';
-import { hardeningLines } from '../../../src/cli/lines/soundness-lines.ts';
+import { formatHardening } from '../../../src/cli/lines/soundness-lines.ts';
 import { GradingFixture, SORT_TASK } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -31,7 +31,7 @@ describe('a submission that becomes a case of its task', () => {
       trial: { rewards: [1], finding: 'wrong' },
       directory: path.join(task, 'cheats/by-heart'),
     });
-    expect(hardeningLines(found)).toContain('  compare let it through: 5 of 5 outputs are what the golden model wrote');
+    expect(formatHardening(found)).toContain('  compare let it through: 5 of 5 outputs are what the golden model wrote');
     expect(await readFile(path.join(task, 'cheats/by-heart/sort.py'), 'utf8')).toBe(BY_HEART['sort.py']);
     expect((await openTask(task)).task.cheats.map(({ name }) => name)).toEqual(['by-heart']);
     await writeFile(path.join(task, 'tests/draw.py'), STRONG);
@@ -45,7 +45,7 @@ describe('a submission that becomes a case of its task', () => {
     const submission = await fixture.written({ 'sort.py': 'from sys import sort_numbers\n' });
     const twin = await harden({ task, submission, role: 'twin', name: 'own-module' });
     expect(twin).toMatchObject({ directory: path.join(task, 'twins/own-module'), trial: { rewards: [0], finding: 'wrong' } });
-    expect(hardeningLines(twin).join('\n')).toMatch(/execute: case drawn-\d: ended with status 1[^]*then: muster task check /);
+    expect(formatHardening(twin).join('\n')).toMatch(/execute: case drawn-\d: ended with status 1[^]*then: muster task check /);
     const empty = await fixture.written({});
     await expect(harden({ task, submission: empty, role: 'twin', name: 'x' })).rejects.toThrow(/is empty; expected what an agent/);
     await expect(harden({ task, submission, role: 'twin', name: '../x' })).rejects.toThrow(/"\.\.\/x": expected a name of 1 to 64 letters/);

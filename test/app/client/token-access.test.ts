@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { accountName } from '../../../src/app/client/token-access.ts';
+import { getAccountName } from '../../../src/app/client/token-access.ts';
 
 describe('the name in the audit of whoever makes tokens at the store', () => {
   it('is that of the account', () => {
-    expect(accountName(() => ({ username: 'muster' }))).toBe('muster');
+    expect(getAccountName(() => ({ username: 'muster' }))).toBe('muster');
   });
 
   it('is the user id where no account has it, as in containers', () => {
     const unknown = (): never => {
       throw new Error('uv_os_get_passwd returned ENOENT');
     };
-    expect(accountName(unknown)).toBe(`uid-${process.getuid?.()}`);
+    expect(getAccountName(unknown)).toBe(`uid-${process.getuid?.()}`);
   });
 });

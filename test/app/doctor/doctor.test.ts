@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
+import { formatDoctorJson, formatDoctorText, getDoctorExitCode, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
 import type { Finding, HealthCheck } from '../../../src/kernel/health-check.ts';
-import { diskCheck, nodeCheck, openFilesCheck, userCheck } from '../../../src/app/doctor/machine-checks.ts';
+import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from '../../../src/app/doctor/machine-checks.ts';
 import { createProviderCheck } from '../../../src/adapters/sandbox/capability-checks.ts';
 import { createSandboxChecks, type SandboxCapabilities } from '../../../src/adapters/sandbox/bubblewrap/checks.ts';
-import { pythonCheck } from '../../../src/app/doctor/sandbox-checks.ts';
+import { createPythonCheck } from '../../../src/app/doctor/sandbox-checks.ts';
 
 const signal = new AbortController().signal;
 const check = (name: string, finding: Finding): HealthCheck => ({ name, run: async () => finding });
@@ -22,7 +22,7 @@ describe('the report', () => {
       check('user namespaces', { status: 'problem', found: 'forbidden\nby a setting', remedy: 'allow them' }),
       check('user', { status: 'warning', found: 'root', remedy: 'be another' }),
     );
-    expect(doctorText(report)).toBe(
+    expect(formatDoctorText(report)).toBe(
       [
         'ok       Node             24.21.0',
         'PROBLEM  user namespaces  forbidden by a setting',
@@ -38,14 +38,14 @@ describe('the report', () => {
 
   it('is one JSON document for programs', async () => {
     const report = await run(check('Node', { status: 'ok', found: '24.21.0' }));
-    expect(JSON.parse(doctorJson(report))).toEqual({ healthy: true, checks: [{ name: 'Node', status: 'ok', found: '24.21.0' }] });
+    expect(JSON.parse(formatDoctorJson(report))).toEqual({ healthy: true, checks: [{ name: 'Node', status: 'ok', found: '24.21.0' }] });
   });
 
   it('ends with 0 when only warnings remain, with 3 when something needed is missing', async () => {
     const warned = await run(check('user', { status: 'warning', found: 'root' }));
-    expect(exitCodeOf(warned)).toBe(0);
-    expect(doctorText(warned)).toContain('can run evaluations');
-    expect(exitCodeOf(await run(check('a', { status: 'ok', found: '' }), check('b', { status: 'problem', found: '' })))).toBe(3);
+    expect(getDoctorExitCode(warned)).toBe(0);
+    expect(formatDoctorText(warned)).toContain('can run evaluations');
+    expect(getDoctorExitCode(await run(check('a', { status: 'ok', found: '' }), check('b', { status: 'problem', found: '' })))).toBe(3);
   });
 
   it('has a check that breaks as a problem, and the others all the same', async () => {
@@ -76,7 +76,7 @@ describe('checks of the machine', () => {
     ['24.11.1', 'problem'],
     ['20.19.0', 'problem'],
   ])('Node %s is %s', async (version, status) => {
-    expect(await findingOf(nodeCheck(version))).toMatchObject({ status });
+    expect(await findingOf(createNodeCheck(version))).toMatchObject({ status });
   });
 
   it.each([
@@ -96,16 +96,16 @@ describe('checks of the machine', () => {
   });
 
   it('root is warned, others are not', async () => {
-    expect(await findingOf(userCheck(0))).toMatchObject({ status: 'warning' });
-    expect(await findingOf(userCheck(1000))).toMatchObject({ status: 'ok' });
+    expect(await findingOf(createUserCheck(0))).toMatchObject({ status: 'warning' });
+    expect(await findingOf(createUserCheck(1000))).toMatchObject({ status: 'ok' });
   });
 
   it('the disk is the one that the state is on, which is made when it is not there', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const stateDir = join(directory, 'not/yet/there');
-    expect((await findingOf(diskCheck(stateDir)))?.found).toMatch(/GiB free at .*not\/yet\/there$/);
-    expect(await findingOf(diskCheck(join(import.meta.filename, 'state')))).toMatchObject({
+    expect((await findingOf(createDiskCheck(stateDir)))?.found).toMatch(/GiB free at .*not\/yet\/there$/);
+    expect(await findingOf(createDiskCheck(join(import.meta.filename, 'state')))).toMatchObject({
       status: 'problem',
       remedy: expect.stringContaining('MUSTER_STATE_DIR'),
     });
@@ -143,7 +143,7 @@ describe('checks of the sandboxes', () => {
     const missing = { state: 'missing', detail: 'bwrap is not installed', remedy: 'apt install bubblewrap' } as const;
     const report = await run(...createSandboxChecks(async () => ({ ...capable, bubblewrap: missing })));
     expect(report.checks[0]).toMatchObject({ status: 'problem', found: 'bwrap is not installed', remedy: 'apt install bubblewrap' });
-    expect(exitCodeOf(report)).toBe(3);
+    expect(getDoctorExitCode(report)).toBe(3);
   });
 
   it('warn where sandboxes cannot be forked: they start plainly', async () => {
@@ -165,7 +165,7 @@ describe('checks of the sandboxes', () => {
     expect(report.checks[3]?.found).toBe(
       'memory: rlimit, for each process only, processes: cgroup-v2, cpu: not enforced, disk: tmpfs, lifetime: timer',
     );
-    expect(exitCodeOf(report)).toBe(0);
+    expect(getDoctorExitCode(report)).toBe(0);
   });
 
   it('find nothing wrong with a machine without gVisor, unless a template names it', async () => {
@@ -188,7 +188,7 @@ describe('checks of the sandboxes', () => {
 
   it('name the interpreter and its packages', async () => {
     const modules = { gymnasium: { state: 'imported', version: '1.4.0' }, json: { state: 'imported', version: null } };
-    const inspected = pythonCheck('local', async () => ({ executable: '/x/python', version: [3, 11, 7], modules }));
+    const inspected = createPythonCheck('local', async () => ({ executable: '/x/python', version: [3, 11, 7], modules }));
     expect(await findingOf(inspected)).toMatchObject({ name: 'Python', found: '3.11.7 at /x/python with gymnasium 1.4.0, json' });
   });
 });

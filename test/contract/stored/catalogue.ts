@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { EvaluationFilter } from '../../../src/evaluation-store/evaluation-catalogue.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
-import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom } from '../../../src/evaluation-store/episode-log.ts';
 import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { accepted, asked, claimed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
@@ -187,7 +187,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     await store.evaluations.forgetEnded(clock.date(), 10);
     const { evaluation } = await running(store);
     const found = [];
-    for await (const episode of episodesFrom(store.episodes, evaluation, 0, 0)) found.push(episode);
+    for await (const episode of readEpisodesFrom(store.episodes, evaluation, 0, 0)) found.push(episode);
     expect(found).toEqual([]);
   },
 };

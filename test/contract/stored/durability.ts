@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
-import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom } from '../../../src/evaluation-store/episode-log.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
 import { accepted, BOB, claimed, completed, completedRange, LEG, running, TTL } from '../../support/store-fixture.ts';
 import { WRITTEN_AT_ONCE } from '../../support/store-writer-batch.ts';
@@ -41,7 +41,7 @@ export const durability: Readonly<Record<string, Case>> = {
       await using store = await subject.open();
       // Two batches are under way at a time, so the later one may be stored without the one before it.
       const batches = new Map<number, number>();
-      for await (const episode of episodesFrom(store.episodes, id, 0, 0)) {
+      for await (const episode of readEpisodesFrom(store.episodes, id, 0, 0)) {
         expect(episode).toEqual(completed(episode.index));
         const batch = Math.floor(episode.index / WRITTEN_AT_ONCE);
         batches.set(batch, (batches.get(batch) ?? 0) + 1);

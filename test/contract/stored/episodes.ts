@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { episodesFrom, type EpisodeLog } from '../../../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom, type EpisodeLog } from '../../../src/evaluation-store/episode-log.ts';
 import type { Outcome } from '../../../src/kernel/outcome.ts';
 import { completed, completedRange, LEG, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
@@ -80,7 +80,7 @@ export const episodes: Readonly<Record<string, Case>> = {
       },
     };
     let taken = 0;
-    for await (const { index } of episodesFrom(counted, owned.evaluation, 0, 7)) {
+    for await (const { index } of readEpisodesFrom(counted, owned.evaluation, 0, 7)) {
       expect(index).toBe(7 + taken);
       taken += 1;
       if (taken === 3000) break;
@@ -94,7 +94,7 @@ export const episodes: Readonly<Record<string, Case>> = {
     const batches = Array.from({ length: 100 }, (_, i) => completedRange(i * 200, (i + 1) * 200));
     await Promise.all(batches.map((batch) => store.episodes.append(owned, LEG, batch)));
     let next = 0;
-    for await (const episode of episodesFrom(store.episodes, owned.evaluation, 0, 0)) {
+    for await (const episode of readEpisodesFrom(store.episodes, owned.evaluation, 0, 0)) {
       expect(episode).toEqual(completed(next));
       next += 1;
     }

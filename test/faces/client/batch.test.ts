@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseBatch, type BatchFile } from '../../../src/faces/client/batch/batch-file.ts';
-import { isLabelPattern, labelsIn } from '../../../src/faces/client/batch/batch-labels.ts';
+import { isLabelPattern, readLabels } from '../../../src/faces/client/batch/batch-labels.ts';
 import { planCheckpoints, planSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
 import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
@@ -167,8 +167,8 @@ describe('a batch file', () => {
   it('takes {run}, {version} and * for labels, each of the first two once, and all else as it stands', () => {
     expect(['{run}', '{run}/*-{version}.bin'].every(isLabelPattern)).toBe(true);
     expect(['step', '*', '{step}', '{run}{run}', '{version'].some(isLabelPattern)).toBe(false);
-    expect(labelsIn('/x/ppo (1)/a-b-0012.bin', 'ppo (1)/*-{version}.bin')).toEqual({ version: 12 });
-    expect(labelsIn('/x/ppo.7/last', '{run}/last')).toEqual({ run: 'ppo.7' });
-    expect(() => labelsIn('/x/stepX1.bin', 'step.{version}.bin')).toThrow(expect.objectContaining({ code: 'batch.labels' }));
+    expect(readLabels('/x/ppo (1)/a-b-0012.bin', 'ppo (1)/*-{version}.bin')).toEqual({ version: 12 });
+    expect(readLabels('/x/ppo.7/last', '{run}/last')).toEqual({ run: 'ppo.7' });
+    expect(() => readLabels('/x/stepX1.bin', 'step.{version}.bin')).toThrow(expect.objectContaining({ code: 'batch.labels' }));
   });
 });

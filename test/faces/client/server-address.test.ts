@@ -1,27 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { nameCheckpoint } from '../../../src/faces/client/named-checkpoint.ts';
-import { sendableToken, serverUrl } from '../../../src/faces/client/server-address.ts';
+import { checkSendableToken, parseServerUrl } from '../../../src/faces/client/server-address.ts';
 
 describe('the address of a server', () => {
   it('is taken without its last slash', () => {
-    expect(serverUrl('https://muster.example.com/evaluations/')).toBe('https://muster.example.com/evaluations');
+    expect(parseServerUrl('https://muster.example.com/evaluations/')).toBe('https://muster.example.com/evaluations');
   });
 
   it.each(['', 'muster:7677', 'ftp://muster', 'http://user:secret@muster', 'http://muster?x=1'])('is no address: %s', (given) => {
-    expect(() => serverUrl(given)).toThrow(expect.objectContaining({ code: 'client.url', message: expect.not.stringContaining('secret') }));
+    expect(() => parseServerUrl(given)).toThrow(
+      expect.objectContaining({ code: 'client.url', message: expect.not.stringContaining('secret') }),
+    );
   });
 
   it('lets a token go where nobody can read it on its way', () => {
     for (const url of ['https://muster.example.com', 'http://127.0.0.1:7677', 'http://localhost:7677', 'http://[::1]:7677'])
-      expect(sendableToken('muster_x', url, false)).toBe('muster_x');
-    expect(() => sendableToken('muster_x', 'http://muster.example.com', false)).toThrow(
+      expect(checkSendableToken('muster_x', url, false)).toBe('muster_x');
+    expect(() => checkSendableToken('muster_x', 'http://muster.example.com', false)).toThrow(
       expect.objectContaining({ code: 'client.plain-http' }),
     );
-    expect(sendableToken('muster_x', 'http://muster.example.com', true)).toBe('muster_x');
-    expect(() => sendableToken('muster_x\n', 'https://muster.example.com', false)).toThrow(
+    expect(checkSendableToken('muster_x', 'http://muster.example.com', true)).toBe('muster_x');
+    expect(() => checkSendableToken('muster_x\n', 'https://muster.example.com', false)).toThrow(
       expect.objectContaining({ code: 'client.token' }),
     );
-    expect(sendableToken('', 'http://muster.example.com', false)).toBeUndefined();
+    expect(checkSendableToken('', 'http://muster.example.com', false)).toBeUndefined();
   });
 });
 

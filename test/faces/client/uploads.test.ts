@@ -5,7 +5,7 @@ import nock from 'nock';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../../src/adapters/checkpoints/filesystem.ts';
 import { Uploader, type UploadProgress } from '../../../src/faces/client/uploads.ts';
-import { checkpointDigest } from '../../../src/policy-distribution/checkpoint.ts';
+import { digestCheckpoint } from '../../../src/policy-distribution/checkpoint.ts';
 import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
 import { ClientFixture } from '../../support/client-fixture.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
@@ -62,7 +62,7 @@ describe('bringing a checkpoint to a server', () => {
     const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     const digest = await uploader.bring(join(directory, 'policy'), { signal });
     const files = Object.entries(contents).map(([path, content]) => ({ path, size: content.length, digest: digestOf(content) }));
-    expect(digest).toBe(checkpointDigest('directory', files));
+    expect(digest).toBe(digestCheckpoint('directory', files));
     expect(await fixture.files.checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: { length: 4 } });
   });
 

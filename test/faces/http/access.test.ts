@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { NEEDS } from '../../../src/service/access/permissions.ts';
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
-import { figureRoutes } from '../../../src/faces/http/figures.ts';
+import { addFigureRoutes } from '../../../src/faces/http/figures.ts';
 import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
-import { liveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
-import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
-import { suiteRoutes } from '../../../src/faces/http/routes/suite-routes.ts';
-import { auditRoute, tokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
-import { pageRoutes } from '../../../src/faces/page/page-routes.ts';
+import { addLiveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
+import { addPoolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
+import { addSuiteRoutes } from '../../../src/faces/http/routes/suite-routes.ts';
+import { addAuditRoute, addTokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
+import { addPageRoutes } from '../../../src/faces/page/page-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
 import { PAPER_ARENA } from '../../support/paper-arena.ts';
@@ -31,10 +31,10 @@ function guarded(requestsPerMinute?: number): Promise<ServerFixture> {
     identify: identifyByToken(store.tokens, clock),
     requestsPerMinute,
     more: [
-      (app) => poolRoutes(app, new PoolService(NO_POOLS, store.audit, clock)),
-      (app) => figureRoutes(app, new Registry()),
-      (app) => tokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
-      (app) => auditRoute(app, store.audit),
+      (app) => addPoolRoutes(app, new PoolService(NO_POOLS, store.audit, clock)),
+      (app) => addFigureRoutes(app, new Registry()),
+      (app) => addTokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
+      (app) => addAuditRoute(app, store.audit),
     ],
   }));
 }
@@ -149,21 +149,21 @@ describe('a server that takes tokens', () => {
       checkpoints: uploads.checkpointService({ store, use }),
       arena: PAPER_ARENA,
       more: [
-        (app) => suiteRoutes(app, PAPER_LIBRARY),
+        (app) => addSuiteRoutes(app, PAPER_LIBRARY),
         (app) => grantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),
-        (app) => poolRoutes(app, new PoolService(NO_POOLS, store.audit, clock)),
-        (app) => figureRoutes(app, new Registry()),
-        (app) => tokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
-        (app) => auditRoute(app, store.audit),
+        (app) => addPoolRoutes(app, new PoolService(NO_POOLS, store.audit, clock)),
+        (app) => addFigureRoutes(app, new Registry()),
+        (app) => addTokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
+        (app) => addAuditRoute(app, store.audit),
         (app, room) =>
-          liveRoutes(app, {
+          addLiveRoutes(app, {
             service: { followAll: () => never() },
             pools: new PoolService(NO_POOLS, store.audit, clock),
             use,
             clock,
             room,
           }),
-        pageRoutes,
+        addPageRoutes,
         (app) => {
           for (const [call] of Object.entries(NEEDS)) {
             const [method = '', path = ''] = call.split(' ');

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
-import { createEndedCounter, figureRoutes, measure } from '../../../src/faces/http/figures.ts';
-import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
+import { createEndedCounter, addFigureRoutes, measure } from '../../../src/faces/http/figures.ts';
+import { addPoolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { PoolService, type ManagedPools } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
 import { ServerFixture } from '../../support/server-fixture.ts';
@@ -34,7 +34,7 @@ async function opened(): Promise<{ server: ServerFixture; pools: PoolService; fl
   const fleet = new PaperPools();
   const pools = new PoolService(fleet, store.audit, clock);
   const registry = new Registry();
-  const server = await ServerFixture.open({}, { more: [(app) => poolRoutes(app, pools), (app) => figureRoutes(app, registry)] });
+  const server = await ServerFixture.open({}, { more: [(app) => addPoolRoutes(app, pools), (app) => addFigureRoutes(app, registry)] });
   measure(registry, { service: server.service, pools, delivered: { bytes: 1040, deltaBytes: 40 } });
   return { server, pools, fleet, store };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { plainlyNamed } from '../../../src/faces/http/schemas/schema-names.ts';
+import { simplifySchemaNames } from '../../../src/faces/http/schemas/schema-names.ts';
 import { ServerFixture } from '../../support/server-fixture.ts';
 import { UploadFixture } from '../../support/upload-fixture.ts';
 
@@ -18,7 +18,7 @@ describe('the schemas of the reference', () => {
       Unused: {},
     };
     const uses = ['SameInput', 'Same', 'SentInput', 'BothInput', 'Both'].map(reference);
-    expect(plainlyNamed({ uses, components: { schemas, responses: {} } })).toEqual({
+    expect(simplifySchemaNames({ uses, components: { schemas, responses: {} } })).toEqual({
       uses: ['Same', 'Same', 'Sent', 'BothInput', 'Both'].map(reference),
       components: {
         schemas: { Same: { items: reference('Same') }, Sent: { type: 'string' }, BothInput: { type: 'string' }, Both: { type: 'number' } },

@@ -4,7 +4,7 @@ import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex, type Digest, type EvaluationId } from '../../../src/kernel/ids.ts';
-import { defineSuite, inlineSuite, parseSuite } from '../../../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, createInlineLayer, parseSuite } from '../../../src/orchestrator/suite/suite-definition.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import type { EvaluationOrder } from '../../../src/service/orders/evaluation-order.ts';
 import { evaluation as summaryDocument } from '../report/documents.ts';
@@ -17,7 +17,7 @@ const STATIC = 'it was interrupted: the figures are those of the episodes that c
 const [MINE, YOURS] = [digestBytes('mine'), digestBytes('yours')];
 
 const SUITE = parseSuite(
-  inlineSuite({ name: 'fixture', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),
+  createInlineLayer({ name: 'fixture', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),
 );
 
 function content(digest: Digest): Extract<EvaluationOrder, { kind: 'evaluation' }>['checkpoint'] {

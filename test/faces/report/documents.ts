@@ -1,5 +1,5 @@
 import type { CandidateStatistics, Verdict } from '../../../src/aggregation/comparison/comparison-statistics.ts';
-import { bestVerdict } from '../../../src/orchestrator/results/comparison-summary.ts';
+import { findBestVerdict } from '../../../src/orchestrator/results/comparison-summary.ts';
 import type { ComparisonSummary } from '../../../src/orchestrator/results/comparison-summary.ts';
 import type { Summary } from '../../../src/orchestrator/results/summary.ts';
 
@@ -251,7 +251,7 @@ export function comparison(
       ...official,
       candidates,
     },
-    verdict: bestVerdict(candidates.map(({ verdict }) => verdict)),
+    verdict: findBestVerdict(candidates.map(({ verdict }) => verdict)),
     ended: 'verdicts',
     partial: false,
     warnings: [],

@@ -2,30 +2,32 @@ import { describe, expect, it } from 'vitest';
 import {
   count,
   countText,
-  duration,
-  ends,
-  figure,
+  renderDuration,
+  renderEnds,
+  renderFigure,
   NONE,
-  percentText,
-  share,
-  spreadFigure,
+  formatPercentage,
+  renderShare,
+  renderSpreadFigure,
 } from '../../../src/faces/report/text/numbers.ts';
 
 const shown = (content: { toString(): string }): string => content.toString().replaceAll(/<[^>]*>/g, '');
 
 describe('a number on the page', () => {
   it('is rounded for people, exact for programs, and says where it stands in the document', () => {
-    expect(figure(0.2730183, 0.0099, 'official.mean').toString()).toBe('<data value="0.2730183" data-source="official.mean">0.2730</data>');
+    expect(renderFigure(0.2730183, 0.0099, 'official.mean').toString()).toBe(
+      '<data value="0.2730183" data-source="official.mean">0.2730</data>',
+    );
     expect(count(1_234_567).toString()).toBe('<data value="1234567">1,234,567</data>');
   });
 
   it('that does not exist is a dash', () => {
-    expect(figure(null, 1, 'official.mean')).toBe(NONE);
-    expect(spreadFigure(undefined)).toBe(NONE);
+    expect(renderFigure(null, 1, 'official.mean')).toBe(NONE);
+    expect(renderSpreadFigure(undefined)).toBe(NONE);
   });
 
   it('of an interval has two ends, each with its own source', () => {
-    const html = ends({ low: -1.25, high: 3.5 }, 2.4, 'official.interval').toString();
+    const html = renderEnds({ low: -1.25, high: 3.5 }, 2.4, 'official.interval').toString();
     expect(shown({ toString: () => html })).toBe('[-1.3, 3.5]');
     expect(html).toContain('value="-1.25" data-source="official.interval.low"');
     expect(html).toContain('value="3.5" data-source="official.interval.high"');
@@ -39,7 +41,7 @@ describe('a number on the page', () => {
     [1 - 1e-9, 'above 99.99 %'],
     [1, '100 %'],
   ])('%s as a share is %s: few are not none, nor most all', (value, text) => {
-    expect(shown(share(value))).toBe(text);
+    expect(shown(renderShare(value))).toBe(text);
   });
 
   it.each([
@@ -49,7 +51,7 @@ describe('a number on the page', () => {
     [503, '8:23'],
     [0, '0.0 s'],
   ])('of %s seconds reads %s', (seconds, text) => {
-    expect(shown(duration(seconds))).toBe(text);
+    expect(shown(renderDuration(seconds))).toBe(text);
   });
 
   it('of things is singular for one', () => {
@@ -61,6 +63,6 @@ describe('a number on the page', () => {
   });
 
   it('of a confidence has as many decimals as it was given', () => {
-    expect([percentText(0.95), percentText(0.999), percentText(0.975)]).toEqual(['95 %', '99.9 %', '97.5 %']);
+    expect([formatPercentage(0.95), formatPercentage(0.999), formatPercentage(0.975)]).toEqual(['95 %', '99.9 %', '97.5 %']);
   });
 });

@@ -1,23 +1,23 @@
 import { scaleLinear } from 'd3-scale';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { domainOf, labelEvery, ticksOf } from '../../../src/faces/report/charts/plot.ts';
+import { computeDomain, labelEvery, listTicks } from '../../../src/faces/report/charts/plot.ts';
 
 describe('the stretch of an axis', () => {
   it('holds all values, and a little more at both ends', () => {
-    expect(domainOf([10, 0, 5])).toEqual([-0.5, 10.5]);
+    expect(computeDomain([10, 0, 5])).toEqual([-0.5, 10.5]);
   });
 
   it.each([
     ['a single value', [500], [475, 525]],
     ['nothing but zeros', [0, 0], [-0.05, 0.05]],
   ])('is never empty: %s', (_, values, expected) => {
-    expect(domainOf(values)).toEqual(expected);
+    expect(computeDomain(values)).toEqual(expected);
   });
 
   it('does not exist without values, or for values that are too far apart for floating point', () => {
-    expect(domainOf([])).toBeUndefined();
-    expect(domainOf([-1.7e308, 1.7e308])).toBeUndefined();
+    expect(computeDomain([])).toBeUndefined();
+    expect(computeDomain([-1.7e308, 1.7e308])).toBeUndefined();
   });
 });
 
@@ -35,7 +35,7 @@ describe('the labels of an axis', () => {
 
 describe('the ticks of an axis', () => {
   const texts = (low: number, high: number, whole = false): string[] =>
-    ticksOf({ scale: scaleLinear([low, high], [0, 1]), whole }, 5).map(({ text }) => text);
+    listTicks({ scale: scaleLinear([low, high], [0, 1]), whole }, 5).map(({ text }) => text);
 
   it('have as many decimals as tell them apart, and grouped thousands', () => {
     expect(texts(-0.1, 0.3)).toEqual(['-0.1', '0.0', '0.1', '0.2', '0.3']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorReport, notice } from '../../../src/cli/terminal/error-report.ts';
+import { formatErrorReport, formatNotice } from '../../../src/cli/terminal/error-report.ts';
 import { escapeUnprintable, escapeUnprintableLine } from '../../../src/kernel/text/printable.ts';
 import { InputError } from '../../../src/kernel/errors.ts';
 
@@ -25,15 +25,17 @@ describe('text from outside', () => {
 describe('the report of an error', () => {
   it('has its further lines indented and nothing in it that a terminal obeys', () => {
     const error = new InputError('policy.refused', `the policy was refused\n${TITLE_AND_RED}\nmuster: all is well`);
-    expect(errorReport(error)).toBe('muster: the policy was refused\n  \\u001b]0;owned\\u0007\\u001b[31mred\n  muster: all is well\n');
+    expect(formatErrorReport(error)).toBe(
+      'muster: the policy was refused\n  \\u001b]0;owned\\u0007\\u001b[31mred\n  muster: all is well\n',
+    );
   });
 
   it('that is a defect has a stack', () => {
-    expect(errorReport(new TypeError('no \u0007 bell'))).toMatch(/^muster: a defect of Muster: TypeError: no \\u0007 bell\n {6}at /);
-    expect(errorReport('thrown text')).toBe('muster: a defect of Muster: thrown text\n');
+    expect(formatErrorReport(new TypeError('no \u0007 bell'))).toMatch(/^muster: a defect of Muster: TypeError: no \\u0007 bell\n {6}at /);
+    expect(formatErrorReport('thrown text')).toBe('muster: a defect of Muster: thrown text\n');
   });
 
   it('ends with one line break, whatever the message ends with', () => {
-    expect(notice('stopped\n\n')).toBe('muster: stopped\n');
+    expect(formatNotice('stopped\n\n')).toBe('muster: stopped\n');
   });
 });

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { createFullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/planning/token-bucket.ts';
+import { createFullBucket, findNextTokenTime, takeTokens, countTokensAt } from '../../../src/pool/planning/token-bucket.ts';
 import { SimulatedMachine, type MachineContext } from './machine.ts';
 import { Refusal } from './wire.ts';
 
@@ -149,9 +149,9 @@ export class Account {
       this.refusals += 1;
       throw new Refusal(429, `you have reached the maximum number of concurrent E2B sandboxes (${concurrentSandboxes})`);
     }
-    if (tokensAt(this.#bucket, this.#rate, now) < 1) {
+    if (countTokensAt(this.#bucket, this.#rate, now) < 1) {
       this.refusals += 1;
-      const seconds = Math.ceil((nextTokenAt(this.#bucket, this.#rate, now) - now) / 1000);
+      const seconds = Math.ceil((findNextTokenTime(this.#bucket, this.#rate, now) - now) / 1000);
       throw new Refusal(429, 'Rate limit exceeded', saysRetryAfter ? { 'retry-after': String(seconds) } : {});
     }
     this.#bucket = takeTokens(this.#bucket, this.#rate, now, 1);

@@ -7,7 +7,7 @@ import type {
   Idempotency,
 } from '../../../src/evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../src/evaluation-store/evaluation-record.ts';
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
 import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
 
@@ -69,14 +69,14 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
   }
 
   async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const isBeyond = ({ createdAt, id }: StoredEvaluation): boolean =>
       !position || createdAt.getTime() < position.milliseconds || (createdAt.getTime() === position.milliseconds && id < position.id);
     const found = [...this.#memory.evaluations.values()]
       .map(({ evaluation }) => evaluation)
       .filter((one) => fits(one, filter) && isBeyond(one));
     found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
-    return pageOf(found, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return cutPage(found, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {

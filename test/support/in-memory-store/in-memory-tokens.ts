@@ -1,4 +1,4 @@
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import type { NewToken, StoredToken, Tokens } from '../../../src/evaluation-store/tokens.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import type { TokenId } from '../../../src/kernel/ids.ts';
@@ -23,12 +23,12 @@ export class InMemoryTokens implements Tokens {
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredToken>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const isBeyond = ({ createdAt, id }: StoredToken): boolean =>
       !position || createdAt.getTime() < position.milliseconds || (createdAt.getTime() === position.milliseconds && id < position.id);
     const tokens = [...this.#memory.tokens.values()].filter(isBeyond);
     tokens.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
-    return pageOf(tokens, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return cutPage(tokens, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async revoke(id: TokenId): Promise<StoredToken | undefined> {

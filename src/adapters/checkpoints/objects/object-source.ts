@@ -4,7 +4,7 @@ import { Deadline } from '../../../kernel/deadline.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
 import { assertFileName } from '../../../policy-distribution/inspection/checkpoint-checks.ts';
 import { assertCheckpointPath } from '../../../policy-distribution/checkpoint.ts';
-import { dataBeside } from '../../../policy-distribution/data-beside.ts';
+import { getDataFileName } from '../../../policy-distribution/data-beside.ts';
 import {
   CheckpointChangedError,
   type CheckpointListing,
@@ -50,7 +50,7 @@ export class ObjectSource implements CheckpointSource {
 
   /** Or with what lies beside it. */
   async #listSingleFile(uri: string, { bucket }: ObjectPlace, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
-    const besideUri = dataBeside(uri);
+    const besideUri = getDataFileName(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
     this.#assertAllowed(besideUri);
     const beside = await this.#find(besideUri, { bucket, name: parseObjectPlace(besideUri).name }, signal);

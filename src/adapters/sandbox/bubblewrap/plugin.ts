@@ -1,11 +1,11 @@
-import { NO_SETTINGS, providerPlugin } from '../../../pool/ports/provider-plugin.ts';
+import { NO_SETTINGS, createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createPythonTemplate } from '../local/template/python-template.ts';
 import { createWorkspaceTemplate } from '../local/template/workspace-template.ts';
 import { createBubblewrapProvider } from './bubblewrap-provider.ts';
 import { probeCapabilities } from './capabilities.ts';
 import { createSandboxChecks } from './checks.ts';
 
-export const bubblewrap = providerPlugin({
+export const bubblewrap = createProviderPlugin({
   name: 'bubblewrap',
   summary: 'namespaces of the host’s kernel',
   settings: NO_SETTINGS,

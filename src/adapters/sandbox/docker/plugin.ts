@@ -1,9 +1,9 @@
-import { providerPlugin } from '../../../pool/ports/provider-plugin.ts';
+import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createProviderCheck } from '../capability-checks.ts';
 import { createDockerTemplate } from './docker-template.ts';
 import { dockerSchema, resolveSocketPath, type DockerSettings } from './settings.ts';
 
-export const docker = providerPlugin({
+export const docker = createProviderPlugin({
   name: 'docker',
   summary: 'the containers of a Docker daemon',
   settings: dockerSchema,

@@ -1,6 +1,6 @@
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
-import { backoffMs } from '../../../pool/planning/backoff.ts';
+import { computeBackoffMs } from '../../../pool/planning/backoff.ts';
 import { isPassing } from './failure.ts';
 
 /** Waits of 0.5 to 8 s between them, some 16 s in all: longer than a burst against the rate limit, shorter than anyone's patience. */
@@ -21,7 +21,7 @@ export async function retryPatiently<T>(clock: Clock, signal: AbortSignal, act: 
     } catch (error) {
       signal.throwIfAborted();
       if (attempt === ATTEMPTS || !isPassing(error)) throw error;
-      await sleep(clock, backoffMs(attempt + 1), signal);
+      await sleep(clock, computeBackoffMs(attempt + 1), signal);
     }
   }
 }

@@ -1,8 +1,8 @@
-import { providerPlugin } from '../../../pool/ports/provider-plugin.ts';
+import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createE2bTemplate } from './e2b-template.ts';
 import { e2bSchema } from './settings.ts';
 
-export const e2b = providerPlugin({
+export const e2b = createProviderPlugin({
   name: 'e2b',
   summary: 'E2B’s service',
   settings: e2bSchema,

@@ -2,7 +2,7 @@ import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, ty
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
-import { backoffMs } from '../../../pool/planning/backoff.ts';
+import { computeBackoffMs } from '../../../pool/planning/backoff.ts';
 import { toE2bError } from './failure.ts';
 import { RemoteInput } from './remote-input.ts';
 import { RemoteOutput } from './remote-output.ts';
@@ -147,7 +147,7 @@ export class RemoteProgram {
         // A program that is gone, or reads no more, tells the reason by its exit.
         if (this.#over.signal.aborted || error instanceof NotFoundError || isClosedPipe(error)) return;
         if (!(error instanceof RateLimitError)) throw error;
-        await sleep(this.#clock, backoffMs(attempt), this.#over.signal).catch(() => undefined);
+        await sleep(this.#clock, computeBackoffMs(attempt), this.#over.signal).catch(() => undefined);
       }
     }
   }

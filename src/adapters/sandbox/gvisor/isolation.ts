@@ -1,6 +1,6 @@
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { cannotPlayApart } from '../../../pool/ports/policy-apart.ts';
+import { createCannotPlayApartError } from '../../../pool/ports/policy-apart.ts';
 import { requireDemands } from '../local/cgroups/enforced-limits.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
 import type { GvisorCapabilities } from './capabilities.ts';
@@ -11,7 +11,7 @@ const MEMORY_MIN_BYTES = 32 * 2 ** 20;
 /** See `SandboxProvider.describe`. */
 export function describeIsolation(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
   checkTemplate(template);
-  if (template.policy) throw cannotPlayApart(template.name, 'gVisor runs one program in a sandbox');
+  if (template.policy) throw createCannotPlayApartError(template.name, 'gVisor runs one program in a sandbox');
   if (template.limits.memoryBytes < MEMORY_MIN_BYTES) {
     const problem = `limits.memoryBytes is ${template.limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES} for gVisor and a program`;
     throw new InputError('template.invalid', `template "${template.name}": ${problem}`);

@@ -1,10 +1,10 @@
-import { NO_SETTINGS, providerPlugin } from '../../../pool/ports/provider-plugin.ts';
+import { NO_SETTINGS, createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createProviderCheck } from '../capability-checks.ts';
 import { createPythonTemplate } from '../local/template/python-template.ts';
 import { probeGvisor } from './capabilities.ts';
 import { createGvisorProvider } from './gvisor-provider.ts';
 
-export const gvisor = providerPlugin({
+export const gvisor = createProviderPlugin({
   name: 'gvisor',
   summary: 'a kernel of their own',
   settings: NO_SETTINGS,

@@ -1,9 +1,9 @@
 import type { FetchWay } from '../../../kernel/fetching.ts';
-import { providerPlugin, type Refusal } from '../../../pool/ports/provider-plugin.ts';
+import { createProviderPlugin, type Refusal } from '../../../pool/ports/provider-plugin.ts';
 import { createTemplateForPods } from './pods/kubernetes-template.ts';
 import { kubernetesSchema, type KubernetesConfig } from './settings/schema.ts';
 
-export const kubernetes = providerPlugin({
+export const kubernetes = createProviderPlugin({
   name: 'kubernetes',
   summary: 'the pods of a cluster',
   settings: kubernetesSchema,

@@ -1,5 +1,5 @@
 import { InputError } from '../../../kernel/errors.ts';
-import { cannotPlayApart } from '../../../pool/ports/policy-apart.ts';
+import { createCannotPlayApartError } from '../../../pool/ports/policy-apart.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import type { TemplateSettings } from '../../../pool/ports/template-settings.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
@@ -14,7 +14,7 @@ import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 export function createRemoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);
   if (settings.policy === 'apart') {
-    throw cannotPlayApart(name, 'sandboxes that are not on this machine have one program only');
+    throw createCannotPlayApartError(name, 'sandboxes that are not on this machine have one program only');
   }
   const { imports, command, environment, network, limits, demands } = settings;
   const runner = [python, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { readDate, readDocument, readNumber, readText } from './schema/columns.ts';
 import { toStep, type Database } from './schema/database.ts';
@@ -22,7 +22,7 @@ export class SqlAudit implements AuditTrail {
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredAuditEntry>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const beyond = position ? sql`WHERE (at, id) < (${position.milliseconds}, ${Number(position.id)})` : plain('');
     const rows = await this.#database.query(
       sql`SELECT id, at, principal, action, target, details FROM audit ${beyond} ORDER BY at DESC, id DESC LIMIT ${limit + 1}`,
@@ -35,6 +35,6 @@ export class SqlAudit implements AuditTrail {
       target: readText(row, 'target'),
       details: readDocument(row, 'details'),
     }));
-    return pageOf(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
+    return cutPage(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
   }
 }

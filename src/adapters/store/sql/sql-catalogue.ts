@@ -6,7 +6,7 @@ import type {
   Idempotency,
 } from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { planAcceptance, readAcceptedEvaluation } from './acceptance.ts';
@@ -65,12 +65,12 @@ export class SqlCatalogue implements EvaluationCatalogue {
   }
 
   async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const conditions = conditionsOf(filter);
     if (position) conditions.push(sql`(created_at, id) < (${position.milliseconds}, ${position.id})`);
     const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(sql`SELECT * FROM evaluations ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`);
-    return pageOf(rows.map(readEvaluationRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return cutPage(rows.map(readEvaluationRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {

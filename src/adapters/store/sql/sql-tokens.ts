@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import { ROLES, type NewToken, type StoredToken, type Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
@@ -33,10 +33,10 @@ export class SqlTokens implements Tokens {
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredToken>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const beyond = position ? sql`WHERE (created_at, id) < (${position.milliseconds}, ${position.id})` : plain('');
     const rows = await this.#database.query(selectTokens(sql`${beyond} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`));
-    return pageOf(rows.map(tokenOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return cutPage(rows.map(tokenOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async revoke(id: TokenId): Promise<StoredToken | undefined> {

@@ -13,7 +13,7 @@ import {
 } from '../../../agents/arena/trajectories.ts';
 import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
 import { countSharedSteps } from '../../../agents/arena/shared-steps.ts';
-import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { readAgentEpisode, readAgentStep, formatTerms } from './agent-episode-row.ts';
@@ -50,13 +50,13 @@ export class SqlTrajectories implements Trajectories {
   }
 
   async list(filter: EpisodeFilter, { limit, after }: PageRequest): Promise<Page<StoredAgentEpisode>> {
-    const position = after === undefined ? undefined : positionOf(after);
+    const position = after === undefined ? undefined : parseCursor(after);
     const conditions = [...conditionsOf(filter), ...(position ? [sql`(created_at, id) < (${position.milliseconds}, ${position.id})`] : [])];
     const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(
       sql`SELECT * FROM agent_episodes ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`,
     );
-    return pageOf(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return cutPage(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async countOpen(principal: string): Promise<number> {

@@ -6,13 +6,13 @@ import type { AgentEpisode } from '../../../faces/client/arena-client.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
-import { interruption } from '../../terminal/interruption.ts';
+import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
 const MOST_LISTED = 50;
 
 /** Playing tasks by hand on a server. */
-export function episodeCommand(connect: Connect): Command {
+export function createEpisodeCommand(connect: Connect): Command {
   const episode = new Command('episode')
     .summary('play tasks for agents by hand on a server')
     .description('Episodes of agents on the tasks of a server (arena.tasks of its configuration).');
@@ -27,7 +27,7 @@ function start(connect: Connect): Command {
     .argument('<task>', 'id of a task, or the name of its directory')
     .option('--agent <name>', 'what the episode is listed by', 'by-hand');
   return addServerFlags(command).action(async (task: string, { agent, ...flags }: ServerFlags & { readonly agent: string }) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const started = await connect(flags).arena.start(task, agent, 0, interrupt.signal);
     if (flags.json) return await print(process.stdout, `${JSON.stringify(started, undefined, 2)}\n`);
     await print(process.stderr, `${escapeUnprintable(started.observation.text)}\n`);
@@ -43,7 +43,7 @@ function step(connect: Connect): Command {
     .option('--step <number>', 'which step it is; the next one when it is left out', parseWholeNumber);
   return addServerFlags(command).action(
     async (id: string, given: Given, { step: number, ...flags }: ServerFlags & { readonly step?: number }) => {
-      using interrupt = interruption(process);
+      using interrupt = watchInterruption(process);
       const { arena } = connect(flags);
       const next = number ?? (await arena.get(id, interrupt.signal)).steps + 1;
       const answer = await arena.step(id, next, given, interrupt.signal);
@@ -75,7 +75,7 @@ function stepText({ step: number, observation, done, truncated, remaining, notic
 function show(connect: Connect): Command {
   const command = new Command('show').description('Prints an episode and its steps.').argument('<episode>');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const { arena } = connect(flags);
     const found = await arena.get(id, interrupt.signal);
     await print(process.stdout, `${flags.json ? JSON.stringify(found) : episodeLine(found)}\n`);
@@ -99,7 +99,7 @@ function reward(connect: Connect): Command {
     .description('Waits for the verdict of an episode that was submitted, and prints its reward.')
     .argument('<episode>');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const answer = await connect(flags).arena.reward(id, interrupt.signal);
     const { reward: value, outcome, tests_passed: passed, total_tests: total, problem } = answer;
     const said = value === null ? `none: ${problem ?? outcome}` : `${value}; ${passed} of ${total} tests pass`;
@@ -115,7 +115,7 @@ function list(connect: Connect): Command {
     .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
   return addServerFlags(command).action(
     async ({ task, agent, limit, ...flags }: ServerFlags & { readonly task?: string; readonly agent?: string; readonly limit: number }) => {
-      using interrupt = interruption(process);
+      using interrupt = watchInterruption(process);
       let listed = 0;
       for await (const each of connect(flags).arena.list({ task, agent }, interrupt.signal)) {
         await print(process.stdout, `${flags.json ? JSON.stringify(each) : episodeLine(each)}\n`);
@@ -129,7 +129,7 @@ function list(connect: Connect): Command {
 function cancel(connect: Connect): Command {
   const command = new Command('cancel').description('Gives an episode up; it has no reward.').argument('<episode>');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
-    using interrupt = interruption(process);
+    using interrupt = watchInterruption(process);
     const cancelled = await connect(flags).arena.cancel(id, interrupt.signal);
     await print(process.stdout, `${flags.json ? JSON.stringify(cancelled, undefined, 2) : episodeLine(cancelled)}\n`);
   });

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Task } from '../../../agents/tasks/task.ts';
 import type { ListedTask } from '../../../app/tasks/task-catalogue.ts';
-import { taskLines, taskListLines } from '../../lines/task-lines.ts';
+import { formatTask, formatTaskList } from '../../lines/task-lines.ts';
 import { print } from '../../terminal/output.ts';
 
 /** What the commands on directories of tasks need of the composition root. */
@@ -16,7 +16,7 @@ interface JsonFlag {
 }
 
 /** `new`, `list` and `show`: nothing of them runs anything of a task. */
-export function taskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
+export function createTaskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
   return [newCommand(tasks), listCommand(tasks), showCommand(tasks)];
 }
 
@@ -43,7 +43,7 @@ function listCommand({ list }: TaskCatalogue): Command {
     .addHelpText('after', '\nExample:\n  muster task list examples/code')
     .action(async (directory: string, { json }: JsonFlag) => {
       const found = await list(directory);
-      await print(process.stdout, json ? jsonText(found) : `${taskListLines(found).join('\n')}\n`);
+      await print(process.stdout, json ? jsonText(found) : `${formatTaskList(found).join('\n')}\n`);
     });
 }
 
@@ -56,7 +56,7 @@ function showCommand({ show }: TaskCatalogue): Command {
     .addHelpText('after', '\nExample:\n  muster task show examples/code/fix-bug-in-sort-function')
     .action(async (directory: string, { json }: JsonFlag) => {
       const task = await show(directory);
-      await print(process.stdout, json ? jsonText(task) : `${taskLines(task).join('\n')}\n`);
+      await print(process.stdout, json ? jsonText(task) : `${formatTask(task).join('\n')}\n`);
     });
 }
 

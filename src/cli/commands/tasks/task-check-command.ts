@@ -4,10 +4,10 @@ import type { CheckedTask } from '../../../faces/report/grading/graded-submissio
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
-import { soundnessLines } from '../../lines/soundness-lines.ts';
-import { notice } from '../../terminal/error-report.ts';
+import { formatSoundness } from '../../lines/soundness-lines.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { interruption } from '../../terminal/interruption.ts';
+import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
 export interface CheckRequest {
@@ -29,7 +29,7 @@ interface CheckFlags extends Omit<CheckRequest, 'tasks'> {
   readonly report?: string;
 }
 
-export function taskCheckCommand(check: CheckTasks): Command {
+export function createTaskCheckCommand(check: CheckTasks): Command {
   return new Command('check')
     .summary('say whether tasks are sound')
     .description(
@@ -59,14 +59,14 @@ Example:
   muster task check tasks --times 10 --report tasks.html`;
 
 async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   const found: Soundness[] = [];
   const tasks: CheckedTask[] = [];
   const onTask = async (checkedTask: CheckedTask): Promise<void> => {
     const { soundness } = checkedTask;
     found.push(soundness);
     if (page) tasks.push(checkedTask);
-    if (!isJson) await print(process.stdout, escapeUnprintable(`${soundnessLines(soundness).join('\n')}\n`));
+    if (!isJson) await print(process.stdout, escapeUnprintable(`${formatSoundness(soundness).join('\n')}\n`));
   };
   try {
     const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
@@ -78,7 +78,7 @@ async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean
     return exitCodeOf(found);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, notice('interrupted before all tasks were checked'));
+    await print(process.stderr, formatNotice('interrupted before all tasks were checked'));
     return EXIT_CODES.interrupted;
   }
 }

@@ -3,10 +3,10 @@ import type { Hardening, HardenTerms } from '../../../app/grading/task-hardening
 import { InputError } from '../../../kernel/errors.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
-import { hardeningLines } from '../../lines/soundness-lines.ts';
-import { notice } from '../../terminal/error-report.ts';
+import { formatHardening } from '../../lines/soundness-lines.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { interruption } from '../../terminal/interruption.ts';
+import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
 export interface HardenRequest extends Omit<HardenTerms, 'onVerdict'> {
@@ -25,7 +25,7 @@ interface HardenFlags {
   readonly json?: true;
 }
 
-export function taskHardenCommand(harden: HardenTask): Command {
+export function createTaskHardenCommand(harden: HardenTask): Command {
   return new Command('harden')
     .summary('make a submission a case of its task that stays')
     .description(
@@ -63,15 +63,15 @@ Examples:
   muster task harden tasks/sort --twin out/run-18`;
 
 async function hardened(harden: HardenTask, request: HardenRequest, isJson: boolean): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   try {
     const found = await harden(request, announce, interrupt.signal);
-    const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${hardeningLines(found).join('\n')}\n`);
+    const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${formatHardening(found).join('\n')}\n`);
     await print(process.stdout, text);
     return exitCodeOf(found);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, notice('interrupted before the submission was graded'));
+    await print(process.stderr, formatNotice('interrupted before the submission was graded'));
     return EXIT_CODES.interrupted;
   }
 }

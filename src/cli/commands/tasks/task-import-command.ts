@@ -3,7 +3,7 @@ import type { ImportedTask, ImportTerms } from '../../../app/tasks/task-import.t
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
-import { notice } from '../../terminal/error-report.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { print } from '../../terminal/output.ts';
 
@@ -16,7 +16,7 @@ interface ImportFlags {
   readonly limit?: number;
 }
 
-export function taskImportCommand(importTasks: ImportTasks): Command {
+export function createTaskImportCommand(importTasks: ImportTasks): Command {
   const command = new Command('import')
     .summary('make tasks of the rows of a dataset')
     .description(
@@ -46,7 +46,7 @@ async function imported(tasks: AsyncIterable<ImportedTask>): Promise<number> {
   let made = 0;
   for await (const { name, directory, refusal } of tasks) {
     if (directory === null)
-      await print(process.stderr, notice(`${escapeUnprintableLine(name)} is left out: ${escapeUnprintableLine(refusal)}`));
+      await print(process.stderr, formatNotice(`${escapeUnprintableLine(name)} is left out: ${escapeUnprintableLine(refusal)}`));
     else {
       made += 1;
       await print(process.stdout, `${directory}\n`);

@@ -3,10 +3,10 @@ import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
-import { verdictLines } from '../../lines/verdict-lines.ts';
-import { notice } from '../../terminal/error-report.ts';
+import { formatTakenVerdict } from '../../lines/verdict-lines.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { interruption } from '../../terminal/interruption.ts';
+import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
 export interface VerifyRequest {
@@ -58,18 +58,18 @@ Example:
   muster verify tasks/sort --submission out/sort --json | jq .verdict.reward`;
 
 async function verified(verify: VerifySubmission, request: VerifyRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   try {
     const taken = await verify(request, announceStage, interrupt.signal);
     await page?.write({ kind: 'verdict', submission: taken });
     await print(
       process.stdout,
-      isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : escapeUnprintable(`${verdictLines(taken).join('\n')}\n`),
+      isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : escapeUnprintable(`${formatTakenVerdict(taken).join('\n')}\n`),
     );
     return exitCodeOf(taken);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, notice('interrupted before there was a verdict'));
+    await print(process.stderr, formatNotice('interrupted before there was a verdict'));
     return EXIT_CODES.interrupted;
   }
 }

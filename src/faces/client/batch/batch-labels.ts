@@ -21,7 +21,7 @@ export function isLabelPattern(text: string): boolean {
  * @param pattern for which `isLabelPattern` holds.
  * @throws InputError `batch.labels` when the path is another.
  */
-export function labelsIn(path: string, pattern: string): LabelsInPath {
+export function readLabels(path: string, pattern: string): LabelsInPath {
   const { run, version } = expressionOf(pattern).exec(path)?.groups ?? {};
   if (run === undefined && version === undefined)
     throw new InputError('batch.labels', `${path} does not end as "labelled: ${pattern}" has it; change either, or list it by itself`);

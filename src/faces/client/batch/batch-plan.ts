@@ -1,8 +1,8 @@
 import { InputError } from '../../../kernel/errors.ts';
 import { formatCanonicalJson, digestBytes } from '../../../kernel/canonical-json.ts';
-import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { BatchCheckpoint, BatchFile } from './batch-file.ts';
-import { labelsIn } from './batch-labels.ts';
+import { readLabels } from './batch-labels.ts';
 import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
@@ -60,7 +60,7 @@ async function fromFiles({ files, labelled, ...own }: Files, context: BatchConte
       `checkpoints: there is no file or directory ${files}; expected a path from the directory of the batch file`,
     );
   return paths.map((title) => {
-    const labels = labelled === undefined ? {} : labelsIn(title, labelled);
+    const labels = labelled === undefined ? {} : readLabels(title, labelled);
     return { title, named: { ...labels, ...own, path: context.absolute(title) } };
   });
 }
@@ -74,7 +74,7 @@ function titleOf(named: { readonly uri: string } | { readonly sha256: string }):
  *
  * @param suiteDigest of a suite that the body names only: it may say something else by now. @param attempt 1, 2, …: the next after one that failed.
  */
-export function batchKey(body: object, suiteDigest: string | undefined, attempt: number): string {
-  const digest = digestHex(digestBytes(formatCanonicalJson([body, suiteDigest ?? null])));
+export function buildBatchKey(body: object, suiteDigest: string | undefined, attempt: number): string {
+  const digest = getDigestHex(digestBytes(formatCanonicalJson([body, suiteDigest ?? null])));
   return `batch-${digest}-${attempt}`;
 }

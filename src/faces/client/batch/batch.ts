@@ -3,7 +3,7 @@ import { InputError } from '../../../kernel/errors.ts';
 import type { EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
 import type { BatchFile } from './batch-file.ts';
-import { batchKey, type PlannedCheckpoint, type PlannedSuite } from './batch-plan.ts';
+import { buildBatchKey, type PlannedCheckpoint, type PlannedSuite } from './batch-plan.ts';
 import { RefusedError } from '../client-errors.ts';
 import type { MusterClient } from '../muster-client.ts';
 import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
@@ -96,7 +96,7 @@ export class Batch {
     for (const [k, { suite }] of suites.entries()) {
       const digest = typeof suite === 'string' ? digests.get(suite) : undefined;
       const ask = (attempt: number): Promise<EvaluationResource> => {
-        const idempotencyKey = batchKey({ checkpoint, suite, ...asked }, digest, attempt);
+        const idempotencyKey = buildBatchKey({ checkpoint, suite, ...asked }, digest, attempt);
         return this.#options.client.submit(checkpoint, suite, { ...asked, idempotencyKey, signal });
       };
       try {

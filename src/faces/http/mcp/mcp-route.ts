@@ -21,7 +21,7 @@ export interface McpRouteOptions {
 const rpc = z.looseObject({ jsonrpc: z.literal('2.0') });
 
 /** The Model Context Protocol over HTTP. Nothing is kept between two requests, so that any server on the same store answers the next one. */
-export function mcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, version, log }: McpRouteOptions): void {
+export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, version, log }: McpRouteOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const onDefect = (error: unknown): void => log.warn({ error: getMessage(error) }, 'a defect of Muster');
   app.post(

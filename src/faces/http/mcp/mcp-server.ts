@@ -1,6 +1,6 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { problemOf } from '../problems/problem.ts';
+import { toProblem } from '../problems/problem.ts';
 import { ARENA_TOOLS, type ToolParts } from './arena-tools.ts';
 
 const INSTRUCTIONS =
@@ -21,7 +21,7 @@ export function createMcpServer({ version, onDefect, ...parts }: McpParts): McpS
         return { content: [{ type: 'text', text }], structuredContent: data, isError };
       } catch (error) {
         // The model is told: it can mend what it got wrong, or say that it cannot go on.
-        const { status, code, detail } = problemOf(error);
+        const { status, code, detail } = toProblem(error);
         if (status === 500) onDefect(error);
         return { content: [{ type: 'text', text: detail }], structuredContent: { code }, isError: true };
       }

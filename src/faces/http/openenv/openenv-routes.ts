@@ -6,7 +6,7 @@ import { InputError, getMessage } from '../../../kernel/errors.ts';
 import type { Log } from '../../../kernel/log.ts';
 import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
 import { stepToReward } from '../../../service/arena/step-to-reward.ts';
-import { problemOf, RequestInvalidError } from '../problems/problem.ts';
+import { toProblem, RequestInvalidError } from '../problems/problem.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { createGoneSignal } from '../requests/gone-signal.ts';
@@ -40,7 +40,7 @@ const metadataSchema = z.strictObject({
 });
 
 /** Each task as an environment of OpenEnv. Its clients take http://HOST/openenv/TASK as the address of the environment. */
-export function openEnvRoutes(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
+export function addOpenEnvRoutes(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
   // OpenEnv answers a request that is not valid with 422.
   instance.setErrorHandler((error) => {
     throw error instanceof RequestInvalidError ? new InputError(error.code, error.message) : error;
@@ -65,7 +65,7 @@ function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): 
     try {
       leave = room.enter(caller.principal);
     } catch (error) {
-      socket.send(JSON.stringify(errorFrame('CAPACITY_REACHED', problemOf(error).detail)));
+      socket.send(JSON.stringify(errorFrame('CAPACITY_REACHED', toProblem(error).detail)));
       return socket.close();
     }
     const gone = new AbortController();
@@ -74,7 +74,7 @@ function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): 
     const session = new OpenEnvSession({ arena, caller, task, patience: () => maxWaitSeconds() * 1000, gone: gone.signal, onDefect });
     serveSession(socket, session, {
       count: () => count(request),
-      refusal: (error) => ({ frame: errorFrame('EXECUTION_ERROR', problemOf(error).detail), closes: false }),
+      refusal: (error) => ({ frame: errorFrame('EXECUTION_ERROR', toProblem(error).detail), closes: false }),
       onEnd: leave,
     });
   });

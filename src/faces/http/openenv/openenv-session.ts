@@ -5,7 +5,7 @@ import type { Caller } from '../../../service/access/caller.ts';
 import { QuotaError } from '../../../service/access/quota-error.ts';
 import type { EpisodeCalls, StartedEpisode } from '../../../service/arena/episode-service.ts';
 import { stepToReward } from '../../../service/arena/step-to-reward.ts';
-import { problemOf } from '../problems/problem.ts';
+import { toProblem } from '../problems/problem.ts';
 import { readMessage } from './openenv-message.ts';
 import { errorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
 import { actionResult } from './openenv-observation.ts';
@@ -123,7 +123,7 @@ export class OpenEnvSession {
   }
 
   #failed(error: unknown): SessionAnswer {
-    const { status, detail } = problemOf(error);
+    const { status, detail } = toProblem(error);
     if (status === 500) this.#parts.onDefect(error);
     if (error instanceof QuotaError) return { frame: errorFrame('CAPACITY_REACHED', detail), closes: true };
     if (error instanceof InputError && error.code.startsWith('task.')) return { frame: errorFrame('FACTORY_ERROR', detail), closes: true };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACTION_TOOLS } from '../schemas/agent-episode-schemas.ts';
-import { problemOf } from '../problems/problem.ts';
+import { toProblem } from '../problems/problem.ts';
 import { toolActionSchema, type ActionResult, type Result } from './openenv-frames.ts';
 
 /** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
@@ -73,7 +73,7 @@ export async function answerRpc(data: unknown, act: (call: ToolCall) => Promise<
     const content = [{ type: 'text', text: observation.text }];
     return { jsonrpc: '2.0', id, result: { data: { ...observation, reward, done }, content, isError } };
   } catch (error) {
-    return failure(id, SERVER_ERROR, problemOf(error).detail);
+    return failure(id, SERVER_ERROR, toProblem(error).detail);
   }
 }
 

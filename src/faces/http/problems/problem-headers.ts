@@ -8,7 +8,7 @@ const RETRY_UNAVAILABLE = '5';
 export const UPLOAD_OFFSET = 'upload-offset';
 
 /** What programs go by, besides the problem itself. @param status of the answer. */
-export function problemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
+export function getProblemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError)
     return { 'www-authenticate': `Bearer realm="muster", error_description="${toHeaderText(error.message)}"` };
   if (error instanceof MethodNotAllowedError) return { allow: error.allowed.join(', ') };

@@ -58,7 +58,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-export function problem(status: number, code: string, detail: string): ProblemDocument {
+export function createProblem(status: number, code: string, detail: string): ProblemDocument {
   return { type: 'about:blank', title: TITLES[status] ?? 'Error', status, code, detail };
 }
 
@@ -72,23 +72,27 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 };
 
 /** Of anything that was thrown. What a defect was is for the log, not for callers. */
-export function problemOf(error: unknown): ProblemDocument {
+export function toProblem(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
     const errors = error.problems.map(({ path, text, expected }) => ({
       field: formatPath(path),
       detail: text,
       ...(expected === undefined ? {} : { expected }),
     }));
-    return { ...problem(400, error.code, error.message), errors };
+    return { ...createProblem(400, error.code, error.message), errors };
   }
   if (error instanceof StepNumberError) {
     const errors = [{ field: 'body.step', detail: error.message, expected: String(error.expected) }];
-    return { ...problem(409, error.code, error.message), errors };
+    return { ...createProblem(409, error.code, error.message), errors };
   }
-  if (error instanceof MusterError) return problem(statusOf(error), error.code, error.message);
+  if (error instanceof MusterError) return createProblem(statusOf(error), error.code, error.message);
   const { status, code } = ofFastify(error);
-  if (status >= 500) return problem(500, 'muster.defect', 'a defect of Muster; its log says more');
-  return problem(status, FASTIFY_CODES[code] ?? 'request.invalid', error instanceof Error ? error.message : 'the request is not valid');
+  if (status >= 500) return createProblem(500, 'muster.defect', 'a defect of Muster; its log says more');
+  return createProblem(
+    status,
+    FASTIFY_CODES[code] ?? 'request.invalid',
+    error instanceof Error ? error.message : 'the request is not valid',
+  );
 }
 
 function statusOf(error: MusterError): number {

@@ -8,7 +8,7 @@ import { TokenAttempts } from '../../../service/access/token-attempts.ts';
 import type { Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from '../problems/refusals.ts';
-import { authorizationOfCookie, isForeign } from './session-cookie.ts';
+import { readCookieAuthorization, isForeign } from './session-cookie.ts';
 
 /** The caller of a request, or the error that refuses it. */
 export type Identify = (request: FastifyRequest) => Promise<Caller | UnauthenticatedError | ForbiddenError | TooManyRequestsError>;
@@ -24,7 +24,7 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
   const known = new KnownTokens();
   return async (request) => {
     const { headers, ip } = request;
-    const authorization = bearerOf(headers.authorization) ?? authorizationOfCookie(headers);
+    const authorization = bearerOf(headers.authorization) ?? readCookieAuthorization(headers);
     if (authorization === undefined) return unauthenticatedError('missing');
     if (headers.authorization === undefined && isForeign(request)) return foreignPageError();
     if (known.has(authorization)) return lookUp(authorization);

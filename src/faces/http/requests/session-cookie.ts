@@ -9,19 +9,19 @@ const TOKEN = /^muster_[A-Za-z0-9_-]{1,128}$/;
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The value that the header `Authorization` would have; undefined without a cookie of ours. */
-export function authorizationOfCookie({ cookie }: IncomingHttpHeaders): string | undefined {
+export function readCookieAuthorization({ cookie }: IncomingHttpHeaders): string | undefined {
   const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
   const token = pairs.find((pair) => pair.startsWith(`${NAME}=`))?.slice(NAME.length + 1);
   return token !== undefined && TOKEN.test(token) ? `Bearer ${token}` : undefined;
 }
 
 /** @param authorization of a caller that is known by it. @param isSecure whether the browser speaks TLS, to the server or to a proxy before it. */
-export function sessionCookie(authorization: string, isSecure: boolean): string {
+export function formatSessionCookie(authorization: string, isSecure: boolean): string {
   return cookieText(authorization.replace(/^bearer +/i, '').trim(), isSecure, undefined);
 }
 
 /** Has the browser forget the token. */
-export function endedSessionCookie(isSecure: boolean): string {
+export function formatEndedSessionCookie(isSecure: boolean): string {
   return cookieText('', isSecure, 0);
 }
 

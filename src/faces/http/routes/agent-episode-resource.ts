@@ -11,7 +11,7 @@ import {
   type storedStepsSchema,
 } from '../schemas/agent-episode-schemas.ts';
 
-export function agentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeof agentEpisodeSchema> {
+export function toAgentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeof agentEpisodeSchema> {
   const { id, task, taskDigest, agent, principal, seed, steps, endedBy, closed, limits, createdAt, touchedAt } = episode;
   return {
     episode: id,
@@ -39,7 +39,7 @@ function getOrigin({ origin }: StoredAgentEpisode): z.infer<typeof agentEpisodeS
   return last === undefined ? null : { episode: last.episode, step: last.through };
 }
 
-export function startedEpisodeResource({ episode, task: { task } }: StartedEpisode): z.infer<typeof startedEpisodeSchema> {
+export function toStartedEpisodeResource({ episode, task: { task } }: StartedEpisode): z.infer<typeof startedEpisodeSchema> {
   const self = `/v1/episodes/${episode.id}`;
   return {
     episode: episode.id,
@@ -51,10 +51,12 @@ export function startedEpisodeResource({ episode, task: { task } }: StartedEpiso
 }
 
 /** What was stored as a text; the same bytes whenever it is sent. @throws ZodError when it was not stored by this program. */
-export function stepAnswerOf(text: string): StepAnswer {
+export function parseStepAnswer(text: string): StepAnswer {
   return stepAnswerSchema.parse(JSON.parse(text));
 }
 
-export function storedStepsResource(steps: readonly StoredStep[]): z.infer<typeof storedStepsSchema> {
-  return { items: steps.map(({ action, answer, digest, at }) => ({ action, answer: stepAnswerOf(answer), digest, at: at.toISOString() })) };
+export function toStoredStepsResource(steps: readonly StoredStep[]): z.infer<typeof storedStepsSchema> {
+  return {
+    items: steps.map(({ action, answer, digest, at }) => ({ action, answer: parseStepAnswer(answer), digest, at: at.toISOString() })),
+  };
 }

@@ -24,7 +24,7 @@ import {
   storedStepsSchema,
 } from '../schemas/agent-episode-schemas.ts';
 import { eventStreamSchema } from '../schemas/evaluation-schemas.ts';
-import { agentEpisodeResource, startedEpisodeResource, stepAnswerOf, storedStepsResource } from './agent-episode-resource.ts';
+import { toAgentEpisodeResource, toStartedEpisodeResource, parseStepAnswer, toStoredStepsResource } from './agent-episode-resource.ts';
 import { episodeBranchRoutes } from './episode-branch-routes.ts';
 import { sendEvents } from './event-stream.ts';
 import { sendJsonText } from './stored-bytes.ts';
@@ -39,7 +39,7 @@ export interface AgentEpisodeRoutesOptions {
 const TAGS = ['episodes of agents'];
 
 /** Agents play tasks: an episode, its steps, its reward. */
-export function agentEpisodeRoutes(instance: FastifyInstance, options: AgentEpisodeRoutesOptions): void {
+export function addAgentEpisodeRoutes(instance: FastifyInstance, options: AgentEpisodeRoutesOptions): void {
   playingRoutes(instance, options);
   endingRoutes(instance, options);
   lookingRoutes(instance, options);
@@ -62,7 +62,7 @@ function playingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
     async ({ body, caller }, reply) => {
       const started = await arena.start(body, requireCaller(caller));
       reply.header('location', `/v1/episodes/${started.episode.id}`);
-      return reply.code(201).send(startedEpisodeResource(started));
+      return reply.code(201).send(toStartedEpisodeResource(started));
     },
   );
   app.post(
@@ -117,7 +117,7 @@ function endingRoutes(instance: FastifyInstance, { arena, maxWaitSeconds }: Agen
         response: { 200: agentEpisodeSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => agentEpisodeResource(await arena.cancel(params.id, requireCaller(caller))),
+    async ({ params, caller }) => toAgentEpisodeResource(await arena.cancel(params.id, requireCaller(caller))),
   );
 }
 
@@ -135,7 +135,7 @@ function lookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
     },
     async ({ query, caller }) => {
       const { items, next } = await arena.list(query, query, requireCaller(caller));
-      return { items: items.map(agentEpisodeResource), next: next ?? null };
+      return { items: items.map(toAgentEpisodeResource), next: next ?? null };
     },
   );
   app.get(
@@ -143,7 +143,7 @@ function lookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
     {
       schema: { summary: 'One episode', tags: TAGS, params: episodeParamsSchema, response: { 200: agentEpisodeSchema, ...PROBLEMS } },
     },
-    async ({ params, caller }) => agentEpisodeResource(await arena.find(params.id, requireCaller(caller))),
+    async ({ params, caller }) => toAgentEpisodeResource(await arena.find(params.id, requireCaller(caller))),
   );
   app.get(
     '/v1/episodes/:id/steps',
@@ -156,7 +156,8 @@ function lookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
         response: { 200: storedStepsSchema, ...PROBLEMS },
       },
     },
-    async ({ params, query, caller }) => storedStepsResource(await arena.steps(params.id, requireCaller(caller), query.after, query.limit)),
+    async ({ params, query, caller }) =>
+      toStoredStepsResource(await arena.steps(params.id, requireCaller(caller), query.after, query.limit)),
   );
 }
 
@@ -193,8 +194,8 @@ function agentEventRoute(instance: FastifyInstance, { arena, clock, room }: Agen
 /** JSON has no line breaks in it, so it is one line of data. */
 async function* framesOf(followed: AsyncIterable<StoredStep | StoredAgentEpisode>): AsyncGenerator<string> {
   for await (const each of followed) {
-    if ('number' in each) yield frame(each.number, 'step', each.at, stepAnswerOf(each.answer));
-    else yield frame(each.steps + 1, 'closed', each.closed?.at ?? each.touchedAt, agentEpisodeResource(each));
+    if ('number' in each) yield frame(each.number, 'step', each.at, parseStepAnswer(each.answer));
+    else yield frame(each.steps + 1, 'closed', each.closed?.at ?? each.touchedAt, toAgentEpisodeResource(each));
   }
 }
 

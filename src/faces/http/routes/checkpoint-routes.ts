@@ -4,7 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { InfrastructureError, InputError, MusterError } from '../../../kernel/errors.ts';
 import { parseDigest } from '../../../kernel/ids.ts';
-import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../../policy-distribution/stored-checkpoint.ts';
 import { parseCarriedBytes } from '../../../policy-distribution/uploads/content-range.ts';
 import type { UploadContent } from '../../../policy-distribution/uploads/uploads.ts';
@@ -35,7 +35,7 @@ export function isUpload(route: string): boolean {
 }
 
 /** Bringing checkpoints, and asking whether they are here. In a scope of its own: its bodies are not parsed. */
-export async function checkpointRoutes(scope: FastifyInstance, checkpoints: CheckpointService): Promise<void> {
+export async function addCheckpointRoutes(scope: FastifyInstance, checkpoints: CheckpointService): Promise<void> {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   scope.addHook('onSend', async ({ raw, headers }, reply) => {
@@ -144,9 +144,9 @@ async function* bytesOf({ raw }: FastifyRequest, length: number): AsyncGenerator
 
 function checkpointResource({ digest, kind, files }: StoredCheckpoint): z.infer<typeof checkpointSchema> {
   return {
-    sha256: digestHex(digest),
+    sha256: getDigestHex(digest),
     kind,
     bytes: files.reduce((sum, { size }) => sum + size, 0),
-    files: files.map(({ path, size, digest: ofFile }) => ({ path, size, sha256: digestHex(ofFile) })),
+    files: files.map(({ path, size, digest: ofFile }) => ({ path, size, sha256: getDigestHex(ofFile) })),
   };
 }

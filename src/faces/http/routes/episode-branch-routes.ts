@@ -15,7 +15,7 @@ import {
   forkSchema,
   forksSchema,
 } from '../schemas/episode-branch-schemas.ts';
-import { agentEpisodeResource } from './agent-episode-resource.ts';
+import { toAgentEpisodeResource } from './agent-episode-resource.ts';
 import { sendFile } from './stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
@@ -43,7 +43,7 @@ function forkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
     },
     async ({ params, body: { at, n, agent }, caller }, reply) => {
       const forks = await arena.fork(params.id, { at, n, agent }, requireCaller(caller));
-      return reply.code(201).send({ items: forks.map(agentEpisodeResource) });
+      return reply.code(201).send({ items: forks.map(toAgentEpisodeResource) });
     },
   );
 }

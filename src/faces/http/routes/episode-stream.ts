@@ -1,9 +1,9 @@
 import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
-import { episodePlanner } from '../../../orchestrator/suite/suite-definition.ts';
+import { createEpisodePlanner } from '../../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from '../../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../../service/orders/ordered-suite.ts';
 import type { EpisodeLine } from '../schemas/evaluation-schemas.ts';
-import { lineWithoutText } from './withheld-text.ts';
+import { omitText } from './withheld-text.ts';
 
 /** Lines that are sent together: few enough for others to get in between, enough for a line to cost little. */
 const LINES_AT_A_TIME = 128;
@@ -13,13 +13,13 @@ const LINES_AT_A_TIME = 128;
  *
  * @param withText whether the reader may see what the programs inside printed.
  */
-export async function* episodeStream(
+export async function* streamEpisodeLines(
   episodes: AsyncIterable<StoredEpisode>,
   order: EvaluationOrder,
   { arm, withText }: { readonly arm: number; readonly withText: boolean },
 ): AsyncGenerator<string> {
   const whole = lineOf(order, arm);
-  const line = withText ? whole : (episode: StoredEpisode): EpisodeLine => lineWithoutText(whole(episode));
+  const line = withText ? whole : (episode: StoredEpisode): EpisodeLine => omitText(whole(episode));
   let lines: string[] = [];
   for await (const episode of episodes) {
     lines.push(`${JSON.stringify(line(episode))}\n`);
@@ -31,7 +31,7 @@ export async function* episodeStream(
 }
 
 /** @returns undefined when the order has no such arm. */
-export function checkpointOfArm(order: EvaluationOrder, arm: number): string | undefined {
+export function getCheckpointOfArm(order: EvaluationOrder, arm: number): string | undefined {
   switch (order.kind) {
     case 'evaluation':
       return arm === 0 ? order.checkpoint.digest : undefined;
@@ -42,8 +42,8 @@ export function checkpointOfArm(order: EvaluationOrder, arm: number): string | u
 
 function lineOf(order: EvaluationOrder, arm: number): (episode: StoredEpisode) => EpisodeLine {
   const suite = readOrderedSuite(order);
-  const plan = episodePlanner(suite);
-  const checkpoint = checkpointOfArm(order, arm) ?? '';
+  const plan = createEpisodePlanner(suite);
+  const checkpoint = getCheckpointOfArm(order, arm) ?? '';
   return ({ index, task, outcome, seconds, log }) => {
     const { environmentSeed, policySeed } = plan(index);
     return {

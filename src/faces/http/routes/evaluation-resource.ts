@@ -4,12 +4,12 @@ import { runningFiguresSchema } from '../../../service/orders/running-figures.ts
 import type { EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
 
 /** A stored evaluation as callers see it. */
-export function evaluationResource(stored: StoredEvaluation): EvaluationResource {
-  return { ...evaluationItem(stored), summary: stored.summary ?? null };
+export function toEvaluationResource(stored: StoredEvaluation): EvaluationResource {
+  return { ...toEvaluationItem(stored), summary: stored.summary ?? null };
 }
 
 /** What another version of Muster has stored is shown as far as it can be read. */
-export function evaluationItem(stored: StoredEvaluation): EvaluationItem {
+export function toEvaluationItem(stored: StoredEvaluation): EvaluationItem {
   const { id, state, principal, suite, run, version, labels, priority, failure } = stored;
   const order = orderSchema.safeParse(stored.request).data;
   const self = `/v1/evaluations/${id}`;

@@ -6,9 +6,9 @@ import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.
 import { isOver } from '../../../service/orders/is-over.ts';
 import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import { requireCaller } from '../requests/caller.ts';
-import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
+import { toEvaluationItem, toEvaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
-import { evaluationNotFound, findEvaluation } from './found-evaluation.ts';
+import { createNotFoundError, findEvaluation } from './found-evaluation.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { assertPermitted } from '../problems/refusals.ts';
 import { withholdText } from './withheld-text.ts';
@@ -20,7 +20,7 @@ export interface EvaluationRoutesOptions {
 }
 
 /** Looking at evaluations and comparisons. */
-export function evaluationRoutes(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
+export function addEvaluationRoutes(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations',
@@ -38,7 +38,7 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
       const labelled = label === undefined ? {} : { label: { name: label.slice(0, separator), value: label.slice(separator + 1) } };
       const page = await service.list({ ...filter, states: state, ...labelled }, { limit, after });
       const readable = await findReadable(requireCaller(caller), page.items, use);
-      const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withholdText(evaluationItem(item))));
+      const items = page.items.map((item) => (readable.has(item.id) ? toEvaluationItem(item) : withholdText(toEvaluationItem(item))));
       return { items, next: page.next ?? null };
     },
   );
@@ -55,13 +55,13 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
     async ({ params, caller }) => {
       const found = await findEvaluation(service, params.id);
       const readable = await findReadable(requireCaller(caller), [found], use);
-      return readable.has(found.id) ? evaluationResource(found) : withholdText(evaluationResource(found));
+      return readable.has(found.id) ? toEvaluationResource(found) : withholdText(toEvaluationResource(found));
     },
   );
 }
 
 /** Calling evaluations off. */
-export function cancelRoute(instance: FastifyInstance, service: EvaluationService): void {
+export function addCancelRoute(instance: FastifyInstance, service: EvaluationService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.delete(
     '/v1/evaluations/:id',
@@ -82,8 +82,8 @@ export function cancelRoute(instance: FastifyInstance, service: EvaluationServic
       const { principal } = await findEvaluation(service, id);
       assertPermitted('DELETE /v1/evaluations/{id}', requireCaller(request.caller), principal);
       const evaluation = await service.cancel(id);
-      if (!evaluation) throw evaluationNotFound(id);
-      return reply.code(isOver(evaluation) ? 200 : 202).send(evaluationResource(evaluation));
+      if (!evaluation) throw createNotFoundError(id);
+      return reply.code(isOver(evaluation) ? 200 : 202).send(toEvaluationResource(evaluation));
     },
   );
 }

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../../kernel/clock.ts';
 const HEARTBEAT_MILLISECONDS = 15_000;
 
 /** Reads no further ahead than a client takes. */
-export function textStream(source: AsyncIterable<string>): Readable {
+export function toTextStream(source: AsyncIterable<string>): Readable {
   return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
 }
 
@@ -19,7 +19,7 @@ export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, c
       // It is the connection's only use; kept alive it would hold up the server's end.
       .header('connection', 'close')
       .header('x-accel-buffering', 'no')
-      .send(textStream(withHeartbeats(frames, clock)))
+      .send(toTextStream(withHeartbeats(frames, clock)))
   );
 }
 

@@ -6,10 +6,10 @@ import type { EvaluationService } from '../../../service/evaluation-service.ts';
 /** @throws InputError `evaluation.not-found` */
 export async function findEvaluation(service: EvaluationService, id: string): Promise<StoredEvaluation> {
   const evaluation = await service.find(parseEvaluationId(id));
-  if (!evaluation) throw evaluationNotFound(id);
+  if (!evaluation) throw createNotFoundError(id);
   return evaluation;
 }
 
-export function evaluationNotFound(id: string): InputError {
+export function createNotFoundError(id: string): InputError {
   return new InputError('evaluation.not-found', `there is no evaluation ${id}; it may have been forgotten since (server.retentionDays)`);
 }

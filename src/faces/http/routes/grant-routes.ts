@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { StoredGrant } from '../../../evaluation-store/checkpoint-rights.ts';
 import { parseDigest } from '../../../kernel/ids.ts';
-import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import { getDigestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { GrantService } from '../../../service/checkpoints/grant-service.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { checkpointParamsSchema } from '../schemas/checkpoint-schemas.ts';
@@ -67,5 +67,5 @@ function digestOf({ sha256 }: { readonly sha256: string }): ReturnType<typeof pa
 }
 
 function grantResource({ digest, principal, grantedBy, at }: StoredGrant): Grant {
-  return { sha256: digestHex(digest), principal, grantedBy, at: at.toISOString() };
+  return { sha256: getDigestHex(digest), principal, grantedBy, at: at.toISOString() };
 }

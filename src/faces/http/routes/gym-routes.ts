@@ -12,7 +12,7 @@ import {
   startedGymEpisodeSchema,
   stepBodySchema,
 } from '../schemas/agent-episode-schemas.ts';
-import { startedEpisodeResource } from './agent-episode-resource.ts';
+import { toStartedEpisodeResource } from './agent-episode-resource.ts';
 import { sendJsonText } from './stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
@@ -20,7 +20,7 @@ const TAGS = ['episodes of agents'];
 const WAIT_MS = 60_000;
 
 /** The three calls under the names of Gym-style APIs. They know no submission: to ask for the reward is to submit. */
-export function gymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
+export function addGymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(
     '/episodes',
@@ -33,7 +33,7 @@ export function gymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void 
       },
     },
     async ({ body: { task_id: task, agent_id: agent, seed }, caller }, reply) => {
-      const started = startedEpisodeResource(await arena.start({ task, agent, seed }, requireCaller(caller)));
+      const started = toStartedEpisodeResource(await arena.start({ task, agent, seed }, requireCaller(caller)));
       return reply.code(201).send({ ...started, episode_id: started.episode });
     },
   );

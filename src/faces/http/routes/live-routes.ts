@@ -13,9 +13,9 @@ import { createGoneSignal } from '../requests/gone-signal.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
 import type { EvaluationItem } from '../schemas/evaluation-schemas.ts';
 import { liveStreamSchema, type LiveMessage } from '../schemas/live-schemas.ts';
-import { evaluationItem } from './evaluation-resource.ts';
+import { toEvaluationItem } from './evaluation-resource.ts';
 import { sendEvents } from './event-stream.ts';
-import { poolResources } from './pool-routes.ts';
+import { toPoolResources } from './pool-routes.ts';
 import { withholdText } from './withheld-text.ts';
 
 export interface LiveRoutesOptions {
@@ -28,7 +28,7 @@ export interface LiveRoutesOptions {
 }
 
 /** One stream with the changes of all evaluations and pools: a page that shows many needs one connection. */
-export function liveRoutes(instance: FastifyInstance, options: LiveRoutesOptions): void {
+export function addLiveRoutes(instance: FastifyInstance, options: LiveRoutesOptions): void {
   const { service, clock, room } = options;
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/live',
@@ -49,10 +49,10 @@ export function liveRoutes(instance: FastifyInstance, options: LiveRoutesOptions
 
 /** The first frame has the pools, so that a reader knows at once that it is connected. */
 async function* frames(changes: AsyncIterable<LiveChanges>, caller: Caller, { pools, use }: LiveRoutesOptions): AsyncGenerator<string> {
-  let shown = JSON.stringify(poolResources(pools, caller));
-  yield `event: changes\ndata: ${JSON.stringify({ pools: poolResources(pools, caller) } satisfies LiveMessage)}\n\n`;
+  let shown = JSON.stringify(toPoolResources(pools, caller));
+  yield `event: changes\ndata: ${JSON.stringify({ pools: toPoolResources(pools, caller) } satisfies LiveMessage)}\n\n`;
   for await (const { evaluations, running, isIncomplete } of changes) {
-    const now = poolResources(pools, caller);
+    const now = toPoolResources(pools, caller);
     const text = JSON.stringify(now);
     const message: LiveMessage = {
       ...(evaluations.length > 0 && { evaluations: await readableItems(evaluations, caller, use) }),
@@ -71,5 +71,5 @@ async function readableItems(
   use: Pick<CheckpointUse, 'usable'>,
 ): Promise<EvaluationItem[]> {
   const readable = await findReadable(caller, evaluations, use);
-  return evaluations.map((stored) => (readable.has(stored.id) ? evaluationItem(stored) : withholdText(evaluationItem(stored))));
+  return evaluations.map((stored) => (readable.has(stored.id) ? toEvaluationItem(stored) : withholdText(toEvaluationItem(stored))));
 }

@@ -18,7 +18,7 @@ const readinessSchema = z.strictObject({
 });
 
 /** Liveness and readiness. */
-export function operationRoutes(instance: FastifyInstance, readiness: Readiness): void {
+export function addOperationRoutes(instance: FastifyInstance, readiness: Readiness): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/healthz',

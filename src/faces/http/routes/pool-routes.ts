@@ -8,7 +8,7 @@ import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from '../sche
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
 /** Looking at pools, and scaling them. */
-export function poolRoutes(instance: FastifyInstance, pools: PoolService): void {
+export function addPoolRoutes(instance: FastifyInstance, pools: PoolService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/pools',
@@ -19,7 +19,7 @@ export function poolRoutes(instance: FastifyInstance, pools: PoolService): void 
         response: { 200: poolListSchema, ...PROBLEMS },
       },
     },
-    ({ caller }) => ({ items: poolResources(pools, requireCaller(caller)) }),
+    ({ caller }) => ({ items: toPoolResources(pools, requireCaller(caller)) }),
   );
   app.patch(
     '/v1/pools/:name',
@@ -37,7 +37,7 @@ export function poolRoutes(instance: FastifyInstance, pools: PoolService): void 
 }
 
 /** The pools as a caller sees them. */
-export function poolResources(pools: Pick<PoolService, 'list'>, caller: Caller): Pool[] {
+export function toPoolResources(pools: Pick<PoolService, 'list'>, caller: Caller): Pool[] {
   return pools.list().map((report) => withholdErrors(caller, poolResource(report)));
 }
 

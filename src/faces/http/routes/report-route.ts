@@ -9,13 +9,13 @@ import { reportPage } from '../../report/page.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { idParamsSchema, textSchema, type EvaluationResource } from '../schemas/evaluation-schemas.ts';
-import { evaluationResource } from './evaluation-resource.ts';
+import { toEvaluationResource } from './evaluation-resource.ts';
 import type { EvaluationRoutesOptions } from './evaluation-routes.ts';
 import { findEvaluation } from './found-evaluation.ts';
 import { withholdText } from './withheld-text.ts';
 
 /** The page that `muster report --html` writes, of an evaluation of the server. */
-export function reportRoute(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
+export function addReportRoute(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/evaluations/:id/report',
     {
@@ -29,7 +29,7 @@ export function reportRoute(instance: FastifyInstance, { service, use }: Evaluat
     async ({ params, caller }, reply) => {
       const found = await findEvaluation(service, params.id);
       const readable = await findReadable(requireCaller(caller), [found], use);
-      const resource = evaluationResource(found);
+      const resource = toEvaluationResource(found);
       const document = documentOf(readable.has(found.id) ? resource : withholdText(resource));
       return reply
         .header('content-type', 'text/html; charset=utf-8')

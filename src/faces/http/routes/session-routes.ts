@@ -5,7 +5,7 @@ import { ROLES } from '../../../evaluation-store/tokens.ts';
 import type { Caller } from '../../../service/access/caller.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
-import { endedSessionCookie, sessionCookie } from '../requests/session-cookie.ts';
+import { formatEndedSessionCookie, formatSessionCookie } from '../requests/session-cookie.ts';
 
 const sessionSchema = z
   .strictObject({
@@ -19,7 +19,7 @@ const sessionSchema = z
 type Session = z.infer<typeof sessionSchema>;
 
 /** Beginning and ending the session of a browser. Other callers need none. */
-export function sessionRoutes(instance: FastifyInstance, version: string): void {
+export function addSessionRoutes(instance: FastifyInstance, version: string): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/session',
@@ -39,7 +39,7 @@ export function sessionRoutes(instance: FastifyInstance, version: string): void 
       const { authorization } = request.headers;
       const caller = requireCaller(request.caller);
       if (authorization !== undefined && caller.token !== undefined)
-        reply.header('set-cookie', sessionCookie(authorization, isSecure(request)));
+        reply.header('set-cookie', formatSessionCookie(authorization, isSecure(request)));
       return session(caller, version);
     },
   );
@@ -48,7 +48,7 @@ export function sessionRoutes(instance: FastifyInstance, version: string): void 
     { schema: { summary: 'Have the browser forget the token', tags: ['access'], response: { 204: z.undefined(), ...PROBLEMS } } },
     async (request, reply) =>
       reply
-        .header('set-cookie', endedSessionCookie(isSecure(request)))
+        .header('set-cookie', formatEndedSessionCookie(isSecure(request)))
         .code(204)
         .send(undefined),
   );

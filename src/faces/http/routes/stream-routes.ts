@@ -20,8 +20,8 @@ import {
   idParamsSchema,
   textStreamSchema,
 } from '../schemas/evaluation-schemas.ts';
-import { checkpointOfArm, episodeStream } from './episode-stream.ts';
-import { sendEvents, textStream } from './event-stream.ts';
+import { getCheckpointOfArm, streamEpisodeLines } from './episode-stream.ts';
+import { sendEvents, toTextStream } from './event-stream.ts';
 import { findEvaluation } from './found-evaluation.ts';
 
 export interface StreamRoutesOptions {
@@ -33,7 +33,7 @@ export interface StreamRoutesOptions {
 }
 
 /** Following an evaluation. */
-export function eventRoutes(instance: FastifyInstance, { service, clock, room }: StreamRoutesOptions): void {
+export function addEventRoutes(instance: FastifyInstance, { service, clock, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations/:id/events',
@@ -69,7 +69,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock, room }:
 }
 
 /** Reading the episodes of an evaluation. */
-export function episodeRoutes(instance: FastifyInstance, { service, use, room }: StreamRoutesOptions): void {
+export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations/:id/episodes',
@@ -85,14 +85,14 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
     async ({ params, query, caller }, reply) => {
       const evaluation = await findEvaluation(service, params.id);
       const order = orderOf(evaluation);
-      if (checkpointOfArm(order, query.arm) === undefined)
+      if (getCheckpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
       const readable = await findReadable(requireCaller(caller), [evaluation], use);
       room.take(requireCaller(caller).principal, reply);
       const episodes = take(service.episodes(evaluation.id, query.arm, query.from), query.limit ?? Infinity);
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')
-        .send(textStream(episodeStream(episodes, order, { arm: query.arm, withText: readable.has(evaluation.id) })));
+        .send(toTextStream(streamEpisodeLines(episodes, order, { arm: query.arm, withText: readable.has(evaluation.id) })));
     },
   );
 }

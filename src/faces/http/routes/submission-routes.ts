@@ -17,7 +17,7 @@ import {
   newEvaluationSchema,
   waitQuerySchema,
 } from '../schemas/evaluation-schemas.ts';
-import { evaluationResource } from './evaluation-resource.ts';
+import { toEvaluationResource } from './evaluation-resource.ts';
 
 export interface SubmissionRoutesOptions {
   readonly service: EvaluationService;
@@ -38,7 +38,7 @@ const accepted = {
 };
 
 /** Asking for evaluations and comparisons. */
-export function submissionRoutes(instance: FastifyInstance, options: SubmissionRoutesOptions): void {
+export function addSubmissionRoutes(instance: FastifyInstance, options: SubmissionRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(
     '/v1/evaluations',
@@ -95,7 +95,7 @@ async function submit(
   const evaluation = isWaitedFor ? await service.waitUntilOver(id, waitSeconds * 1000, gone, acceptance.evaluation) : acceptance.evaluation;
   const current = evaluation ?? acceptance.evaluation;
   reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
-  return evaluationResource(current);
+  return toEvaluationResource(current);
 }
 
 function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {

@@ -21,7 +21,7 @@ import {
 export type TokenServiceFor = (principal: string) => TokenService;
 
 /** Giving out tokens, and taking them back. */
-export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor): void {
+export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/tokens',
@@ -64,7 +64,7 @@ export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor
 }
 
 /** Looking at who did what. */
-export function auditRoute(instance: FastifyInstance, audit: Pick<AuditTrail, 'list'>): void {
+export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail, 'list'>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/audit',
     {

@@ -32,7 +32,7 @@ function withholdRemarks(summary: unknown): { readonly summary?: unknown; readon
   return { summary: { ...read, warnings, run: { ...run, ...(errors.length === 0 ? {} : { errors: unspoken }) } }, withheld: true };
 }
 
-export function lineWithoutText({ log, ...line }: EpisodeLine): EpisodeLine {
+export function omitText({ log, ...line }: EpisodeLine): EpisodeLine {
   const { outcome } = line;
   const isPlain = log === undefined && (outcome.kind === 'completed' || outcome.detail === '');
   if (isPlain) return line;

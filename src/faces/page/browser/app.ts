@@ -2,19 +2,19 @@ import { render } from 'lit-html';
 import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
 import type { Actions } from './model/actions.ts';
 import * as api from './model/api.ts';
-import { pathOf, routeOf, type Route } from './model/route.ts';
+import { formatRoute, parseRoute, type Route } from './model/route.ts';
 import {
   applyList,
   applyMessage,
-  coursePoint,
-  initialState,
+  toCoursePoint,
+  createInitialState,
   isOpen,
   type CoursePoint,
   type Detail,
   type PageState,
 } from './model/state.ts';
-import { page } from './views/frame.ts';
-import { titleOf } from './model/wording.ts';
+import { renderPage } from './views/frame.ts';
+import { formatTitle } from './model/wording.ts';
 
 /** The page in a browser: reads what its address names, follows the server's one stream of changes, and draws the state at most once a frame. */
 
@@ -25,7 +25,7 @@ const CLOCK_MILLISECONDS = 1000;
 const RETRY_MILLISECONDS = [1000, 3000] as const;
 
 const root = document.getElementById('page') ?? document.body;
-let state = initialState(routeOf(new URL(location.href)), Date.now());
+let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
 let stream: EventSource | undefined;
 let events: EventSource | undefined;
@@ -40,7 +40,7 @@ const actions: Actions = {
       end(undefined);
     }),
   go: (route) => {
-    history.pushState(undefined, '', pathOf(route));
+    history.pushState(undefined, '', formatRoute(route));
     show(route);
   },
   readMore: () => run(() => readList(state.next ?? undefined)),
@@ -57,8 +57,8 @@ function update(change: Partial<PageState>): void {
   isDrawing = true;
   requestAnimationFrame(() => {
     isDrawing = false;
-    render(page(state, actions), root);
-    document.title = state.session ? titleOf(state) : 'Muster';
+    render(renderPage(state, actions), root);
+    document.title = state.session ? formatTitle(state) : 'Muster';
   });
 }
 
@@ -82,7 +82,7 @@ function end(problem: string | undefined): void {
   events?.close();
   reading.abort();
   // What one reader may see is not left for the next.
-  state = { ...initialState(state.route, Date.now()), session: null };
+  state = { ...createInitialState(state.route, Date.now()), session: null };
   update({ problem });
 }
 
@@ -152,8 +152,8 @@ function followCourse(id: string): void {
   const source = (events = new EventSource(`/v1/evaluations/${encodeURIComponent(id)}/events`));
   const course: CoursePoint[] = [];
   source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
-    const { data: figures }: { data: Parameters<typeof coursePoint>[0] } = JSON.parse(data);
-    const point = coursePoint(figures);
+    const { data: figures }: { data: Parameters<typeof toCoursePoint>[0] } = JSON.parse(data);
+    const point = toCoursePoint(figures);
     if (!point) return;
     // A resumed evaluation folds its stored episodes again.
     while ((course.at(-1)?.episodes ?? -1) >= point.episodes) course.pop();
@@ -201,7 +201,7 @@ async function reconnect(): Promise<void> {
   follow();
 }
 
-addEventListener('popstate', () => show(routeOf(new URL(location.href))));
+addEventListener('popstate', () => show(parseRoute(new URL(location.href))));
 setInterval(() => document.visibilityState === 'visible' && update({ now: Date.now() }), CLOCK_MILLISECONDS);
 update({});
 run(async () => begin(await api.getSession()));

@@ -2,8 +2,8 @@ import { area, line } from 'd3-shape';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
-import { count, figure } from '../text/numbers.ts';
-import { percentOf, domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import { count, renderFigure } from '../text/numbers.ts';
+import { formatPercent, computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /** An estimate and its interval as they went along. */
@@ -30,17 +30,17 @@ export interface BandChart {
 const WIDEST_IN_VIEW = 5;
 
 /** Undefined where there is nothing to draw. */
-export function bandChart({ points, unit, label, alternative, target, level }: BandChart): Markup | undefined {
+export function renderBandChart({ points, unit, label, alternative, target, level }: BandChart): Markup | undefined {
   const last = points.at(-1);
   if (last === undefined) return undefined;
   const inView = points
     .filter((point) => widthOf(point) <= WIDEST_IN_VIEW * widthOf(last))
     .flatMap(({ value, low, high }) => [value, low, high]);
-  const extent = domainOf([...inView, target?.low, target?.high, level].filter(present));
+  const extent = computeDomain([...inView, target?.low, target?.high, level].filter(isPresent));
   if (extent === undefined) return undefined;
-  const [x, y] = [scaleAcross([0, last.at]), scaleUp(extent)];
-  const marks = markup`${target && targetArea(target, y)}${band(points, x, y)}${target && targetEdges(target, y)}${level !== undefined && present(level) ? levelLine(level, y) : undefined}${strips(points, x, unit)}`;
-  return plot({
+  const [x, y] = [createAcrossScale([0, last.at]), createUpScale(extent)];
+  const marks = markup`${target && targetArea(target, y)}${band(points, x, y)}${target && targetEdges(target, y)}${level !== undefined && isPresent(level) ? levelLine(level, y) : undefined}${strips(points, x, unit)}`;
+  return renderPlot({
     x: { scale: x, label: `${unit}s`, whole: true },
     y: { scale: y, label },
     marks,
@@ -52,13 +52,13 @@ export function bandChart({ points, unit, label, alternative, target, level }: B
 function band(points: readonly BandPoint[], x: Scale, y: Scale): Markup {
   const edges = area<BandPoint>()
     .digits(1)
-    .defined(({ low, high }) => present(low) && present(high))
+    .defined(({ low, high }) => isPresent(low) && isPresent(high))
     .x(({ at }) => x(at))
     .y0(({ low }) => y(low ?? 0))
     .y1(({ high }) => y(high ?? 0));
   const middle = line<BandPoint>()
     .digits(1)
-    .defined(({ value }) => present(value))
+    .defined(({ value }) => isPresent(value))
     .x(({ at }) => x(at))
     .y(({ value }) => y(value ?? 0));
   return markup`<path class="area" d="${edges(points) ?? ''}"/><path class="edge" d="${edges.lineY0()(points) ?? ''}"/><path class="edge" d="${edges.lineY1()(points) ?? ''}"/><path class="estimate" d="${middle(points) ?? ''}"/>`;
@@ -106,14 +106,14 @@ function spreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'value'
 }
 
 function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefined {
-  return present(value) ? markup`<circle class="end" cx="${percentOf(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
+  return isPresent(value) ? markup`<circle class="end" cx="${formatPercent(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
 }
 
 /** The same points as rows of a table: at, value, low, high. */
-export function bandRows(points: readonly BandPoint[]): Markup[] {
+export function renderBandRows(points: readonly BandPoint[]): Markup[] {
   return points.map((point) => {
     const spread = spreadAt(point);
-    return markup`<tr><th scope="row">${count(point.at)}</th><td>${figure(point.value, spread)}</td><td>${figure(point.low, spread)}</td><td>${figure(point.high, spread)}</td></tr>
+    return markup`<tr><th scope="row">${count(point.at)}</th><td>${renderFigure(point.value, spread)}</td><td>${renderFigure(point.low, spread)}</td><td>${renderFigure(point.high, spread)}</td></tr>
 `;
   });
 }

@@ -34,7 +34,7 @@ export interface Column {
   readonly member?: string;
 }
 
-export function chart({ title, note, drawing, absent, legend, table }: Chart): Markup {
+export function renderChart({ title, note, drawing, absent, legend, table }: Chart): Markup {
   const caption = markup`<figcaption><h3>${title}</h3>${note === undefined || drawing === undefined ? undefined : markup`<p>${note}</p>`}</figcaption>`;
   if (drawing === undefined) return markup`<figure class="card">${caption}<p class="absent">${absent}</p></figure>`;
   return markup`<figure class="card">${caption}

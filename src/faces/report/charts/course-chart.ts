@@ -1,28 +1,28 @@
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
-import { bandChart, bandRows } from './band-chart.ts';
+import { renderBandChart, renderBandRows } from './band-chart.ts';
 import type { BandPoint } from './band-chart.ts';
-import { chart } from './chart.ts';
+import { renderChart } from './chart.ts';
 import type { LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
-import { percentText } from '../text/numbers.ts';
+import { formatPercentage } from '../text/numbers.ts';
 
 type Official = Summary['official'];
 
 /** How the interval narrowed, episode by episode. */
-export function courseChart(official: Official, source: string): Markup {
+export function renderCourseChart(official: Official, source: string): Markup {
   const points = official.course.map(({ episodes, mean, low, high }): BandPoint => ({ at: episodes, value: mean, low, high }));
   const target = targetOf(official);
-  const interval = official.interval ? `${percentText(official.interval.confidence)} interval` : 'interval';
+  const interval = official.interval ? `${formatPercentage(official.interval.confidence)} interval` : 'interval';
   const legend: LegendEntry[] = [
     { swatch: 'estimate', text: 'running mean' },
     { swatch: 'area', text: interval },
     ...(target ? [{ swatch: 'target', text: `as narrow as asked for, ±${official.targetHalfWidth}` } as const] : []),
   ];
-  return chart({
+  return renderChart({
     title: 'The interval, episode by episode',
     note: 'Early intervals may reach beyond the picture.',
-    drawing: bandChart({ points, unit: 'episode', label: 'return', alternative: alternative(points), target }),
+    drawing: renderBandChart({ points, unit: 'episode', label: 'return', alternative: alternative(points), target }),
     absent: 'The course of this evaluation was not kept, or there is nothing in it to draw.',
     legend,
     table: {
@@ -33,7 +33,7 @@ export function courseChart(official: Official, source: string): Markup {
         { title: 'Low', member: 'low' },
         { title: 'High', member: 'high' },
       ],
-      rows: bandRows(points),
+      rows: renderBandRows(points),
     },
   });
 }

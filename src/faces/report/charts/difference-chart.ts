@@ -1,28 +1,28 @@
 import type { CandidateStatistics } from '../../../aggregation/comparison/comparison-statistics.ts';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
-import { bandChart, bandRows } from './band-chart.ts';
+import { renderBandChart, renderBandRows } from './band-chart.ts';
 import type { BandPoint } from './band-chart.ts';
-import { chart } from './chart.ts';
+import { renderChart } from './chart.ts';
 import type { LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
-import { percentText, spreadOf } from '../text/numbers.ts';
+import { formatPercentage, computeSpread } from '../text/numbers.ts';
 
 /** The mean difference to the baseline and its interval, pair by pair, against the margin. */
-export function differenceChart({ course, interval, difference }: CandidateStatistics, margin: number, source: string): Markup {
+export function renderDifferenceChart({ course, interval, difference }: CandidateStatistics, margin: number, source: string): Markup {
   const points = course.map(({ pairs, difference, low, high }): BandPoint => ({ at: pairs, value: difference, low, high }));
   const legend: LegendEntry[] = [
     { swatch: 'estimate', text: 'mean difference, candidate minus baseline' },
-    { swatch: 'area', text: interval ? `${percentText(interval.confidence)} interval` : 'interval' },
+    { swatch: 'area', text: interval ? `${formatPercentage(interval.confidence)} interval` : 'interval' },
     ...(margin > 0 ? [{ swatch: 'target', text: `margin ±${margin}: what does not matter` } as const] : []),
     { swatch: 'level', text: 'no difference' },
   ];
-  const spread = spreadOf(interval, difference);
+  const spread = computeSpread(interval, difference);
   const ends = interval ? ` with an interval from ${formatFigure(interval.low, spread)} to ${formatFigure(interval.high, spread)}` : '';
   const alternative = `The running mean difference over ${formatCount(points.at(-1)?.at ?? 0)} pairs, which ends as ${difference === null ? 'none' : formatFigure(difference, spread)}${ends}.`;
-  return chart({
+  return renderChart({
     title: 'Difference to the baseline',
     note: 'In units of the return. Early intervals may reach beyond the picture.',
-    drawing: bandChart({
+    drawing: renderBandChart({
       points,
       unit: 'pair',
       label: 'difference of returns',
@@ -40,7 +40,7 @@ export function differenceChart({ course, interval, difference }: CandidateStati
         { title: 'Low', member: 'low' },
         { title: 'High', member: 'high' },
       ],
-      rows: bandRows(points),
+      rows: renderBandRows(points),
     },
   });
 }

@@ -1,16 +1,16 @@
 import { line } from 'd3-shape';
 import type { CandidateStatistics, EvidencePoint } from '../../../aggregation/comparison/comparison-statistics.ts';
 import { formatCount } from '../../../kernel/text/figures.ts';
-import { chart } from './chart.ts';
+import { renderChart } from './chart.ts';
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
-import { count, data } from '../text/numbers.ts';
-import { percentOf, domainOf, HEIGHT, plot, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import { count, renderData } from '../text/numbers.ts';
+import { formatPercent, computeDomain, HEIGHT, renderPlot, round, createAcrossScale, createUpScale, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /** How the evidence in either direction grew, against what decides. */
-export function evidenceChart({ course, evidence }: CandidateStatistics, source: string): Markup {
-  return chart({
+export function renderEvidenceChart({ course, evidence }: CandidateStatistics, source: string): Markup {
+  return renderChart({
     title: 'Evidence',
     note: 'In orders of magnitude: 0 says nothing, below 0 speaks against it. What reaches the line decides.',
     drawing: drawing(course, evidence.needed),
@@ -18,13 +18,13 @@ export function evidenceChart({ course, evidence }: CandidateStatistics, source:
     legend: [
       {
         swatch: 'promote',
-        text: markup`for “promote” ${data(evidence.promote, evidence.promote.toFixed(2), `${source}.evidence.promote`)}`,
+        text: markup`for “promote” ${renderData(evidence.promote, evidence.promote.toFixed(2), `${source}.evidence.promote`)}`,
       },
       {
         swatch: 'regress',
-        text: markup`for “regress” ${data(evidence.regress, evidence.regress.toFixed(2), `${source}.evidence.regress`)}`,
+        text: markup`for “regress” ${renderData(evidence.regress, evidence.regress.toFixed(2), `${source}.evidence.regress`)}`,
       },
-      { swatch: 'target', text: markup`decides ${data(evidence.needed, evidence.needed.toFixed(2), `${source}.evidence.needed`)}` },
+      { swatch: 'target', text: markup`decides ${renderData(evidence.needed, evidence.needed.toFixed(2), `${source}.evidence.needed`)}` },
     ],
     table: {
       source: `${source}.course`,
@@ -35,7 +35,7 @@ export function evidenceChart({ course, evidence }: CandidateStatistics, source:
       ],
       rows: course.map(
         ({ pairs, promote, regress }) =>
-          markup`<tr><th scope="row">${count(pairs)}</th><td>${data(promote, promote.toFixed(2))}</td><td>${data(regress, regress.toFixed(2))}</td></tr>
+          markup`<tr><th scope="row">${count(pairs)}</th><td>${renderData(promote, promote.toFixed(2))}</td><td>${renderData(regress, regress.toFixed(2))}</td></tr>
 `,
       ),
     },
@@ -47,11 +47,11 @@ function drawing(course: readonly EvidencePoint[], needed: number): Markup | und
   const last = course.at(-1);
   if (last === undefined) return undefined;
   const levels = course.flatMap(({ promote, regress }) => [promote, regress]).map((level) => Math.max(level, -needed));
-  const extent = domainOf([...levels, 0, needed]);
+  const extent = computeDomain([...levels, 0, needed]);
   if (extent === undefined) return undefined;
-  const [x, y] = [scaleAcross([0, last.pairs]), scaleUp(extent)];
+  const [x, y] = [createAcrossScale([0, last.pairs]), createUpScale(extent)];
   const marks = markup`<path class="level" d="M0,${round(y(0))}H${WIDTH}"/><path class="target" d="M0,${round(y(needed))}H${WIDTH}"/>${curve(course, x, y, 'promote')}${curve(course, x, y, 'regress')}${strips(course, x)}`;
-  return plot({
+  return renderPlot({
     x: { scale: x, label: 'pairs', whole: true },
     y: { scale: y, label: 'log₁₀ of the evidence' },
     marks,
@@ -73,7 +73,7 @@ function curve(course: readonly EvidencePoint[], x: Scale, y: Scale, direction: 
 
 function endMark(last: EvidencePoint, x: Scale, y: Scale, direction: Direction, [lowest]: readonly [number, number]): Markup | undefined {
   if (last[direction] < lowest) return undefined;
-  return markup`<circle class="end ${direction}" cx="${percentOf(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
+  return markup`<circle class="end ${direction}" cx="${formatPercent(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
 }
 
 function strips(course: readonly EvidencePoint[], x: Scale): Markup {

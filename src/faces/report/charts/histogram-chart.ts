@@ -1,11 +1,11 @@
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
-import { chart } from './chart.ts';
+import { renderChart } from './chart.ts';
 import type { LegendEntry } from './chart.ts';
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
-import { count, figure } from '../text/numbers.ts';
-import { domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp } from './plot.ts';
+import { count, renderFigure } from '../text/numbers.ts';
+import { computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 type Official = Summary['official'];
@@ -31,24 +31,24 @@ const ONLY_BAR = 40;
 const LOWEST_BAR = 2;
 
 /** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
-export function histogramChart(official: Official, spread: number, source: string): Markup {
+export function renderHistogramChart(official: Official, spread: number, source: string): Markup {
   const { mean, quantiles } = official;
   const bins = binsOf(official, source);
   const width = bins[0]?.width ?? 0;
-  return chart({
+  return renderChart({
     title: 'Distribution of returns',
     drawing: drawing(bins, mean, quantiles, width),
     absent: official.resolved === 0 ? 'No episode was resolved.' : 'The returns are too far apart to be drawn.',
     legend: [
       { swatch: 'bar', text: 'episodes by return' },
-      { swatch: 'estimate', text: markup`mean ${figure(mean, spread)}` },
+      { swatch: 'estimate', text: markup`mean ${renderFigure(mean, spread)}` },
       ...(quantiles ? quantileLegend(quantiles, spread, `${source}.quantiles`) : []),
     ],
     table: {
       columns: [{ title: 'Return from' }, { title: 'to' }, { title: 'Episodes' }],
       rows: bins.map(
         ({ from, to, count: episodes, fromSource, toSource }, position) =>
-          markup`<tr><th scope="row">${figure(from, width, fromSource)}</th><td>${figure(to, width, toSource)}</td><td>${count(episodes, `${source}.histogram.counts.${position}`)}</td></tr>`,
+          markup`<tr><th scope="row">${renderFigure(from, width, fromSource)}</th><td>${renderFigure(to, width, toSource)}</td><td>${count(episodes, `${source}.histogram.counts.${position}`)}</td></tr>`,
       ),
     },
   });
@@ -86,23 +86,23 @@ function heightsOf(bins: readonly Bin[]): { readonly label: string; readonly hei
 
 function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
   const pair = (low: number, high: number, lowName: string, highName: string): Markup =>
-    markup`${figure(low, spread, `${source}.${lowName}`)} to ${figure(high, spread, `${source}.${highName}`)}`;
+    markup`${renderFigure(low, spread, `${source}.${lowName}`)} to ${renderFigure(high, spread, `${source}.${highName}`)}`;
   return [
-    { swatch: 'dot', text: markup`median ${figure(p50, spread, `${source}.p50`)}` },
+    { swatch: 'dot', text: markup`median ${renderFigure(p50, spread, `${source}.p50`)}` },
     { swatch: 'quartiles', text: markup`middle half ${pair(p25, p75, 'p25', 'p75')}` },
     { swatch: 'level', text: markup`5 % to 95 %: ${pair(p05, p95, 'p05', 'p95')}` },
   ];
 }
 
 function drawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
-  const extent = domainOf(bins.flatMap(({ from, to }) => [from, to]));
+  const extent = computeDomain(bins.flatMap(({ from, to }) => [from, to]));
   if (extent === undefined) return undefined;
   const { label, heightOf } = heightsOf(bins);
   const most = Math.max(...bins.map(heightOf));
-  const x = scaleAcross(extent);
-  const y = scaleUp([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
-  const marks = markup`${bins.map((bin) => bar(bin, heightOf(bin), x, y, width))}${quantiles ? box(quantiles, x) : undefined}${present(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
-  return plot({
+  const x = createAcrossScale(extent);
+  const y = createUpScale([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
+  const marks = markup`${bins.map((bin) => bar(bin, heightOf(bin), x, y, width))}${quantiles ? box(quantiles, x) : undefined}${isPresent(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
+  return renderPlot({
     x: { scale: x, label: 'return' },
     y: { scale: y, label, whole: true },
     marks,

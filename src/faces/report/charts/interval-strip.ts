@@ -1,6 +1,6 @@
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
-import { percentOf, domainOf, labelEvery, present, scaleAcross, ticksOf, WIDTH } from './plot.ts';
+import { formatPercent, computeDomain, labelEvery, isPresent, createAcrossScale, listTicks, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /**
@@ -15,18 +15,18 @@ export interface Strip {
 
 /** @param references further values that have to be in the picture. */
 export function stripScale(strips: readonly Strip[], references: readonly (number | null)[] = []): Scale | undefined {
-  const extent = domainOf([...strips.flatMap(({ value, low, high }) => [value, low, high]), ...references].filter(present));
-  return extent && scaleAcross(extent);
+  const extent = computeDomain([...strips.flatMap(({ value, low, high }) => [value, low, high]), ...references].filter(isPresent));
+  return extent && createAcrossScale(extent);
 }
 
 /** Characters along the narrowest column. */
 const ROOM = 22;
 
 export function stripHead(scale: Scale): Markup {
-  const ticks = ticksOf({ scale }, 3);
+  const ticks = listTicks({ scale }, 3);
   const every = labelEvery(ticks, ROOM);
   return markup`<svg class="strip-head" height="20" aria-hidden="true">${ticks.map(({ value, text }, position) => {
-    const x = percentOf(scale, value);
+    const x = formatPercent(scale, value);
     const anchor = anchorAt(scale(value) / WIDTH);
     return markup`${position % every === 0 ? markup`<text x="${x}" y="11" text-anchor="${anchor}">${text}</text>` : undefined}<line class="tick" x1="${x}" x2="${x}" y1="15" y2="20"/>`;
   })}</svg>`;
@@ -41,13 +41,13 @@ function anchorAt(share: number): 'start' | 'middle' | 'end' {
 /** @param reference drawn as a line through all rows. */
 export function stripCell({ value, low, high }: Strip, scale: Scale, reference?: number | null): Markup {
   const parts = [
-    present(reference)
-      ? markup`<line class="level" x1="${percentOf(scale, reference)}" x2="${percentOf(scale, reference)}" y2="100%"/>`
+    isPresent(reference)
+      ? markup`<line class="level" x1="${formatPercent(scale, reference)}" x2="${formatPercent(scale, reference)}" y2="100%"/>`
       : undefined,
-    present(low) && present(high)
-      ? markup`<line class="whisker" x1="${percentOf(scale, low)}" x2="${percentOf(scale, high)}" y1="50%" y2="50%"/>`
+    isPresent(low) && isPresent(high)
+      ? markup`<line class="whisker" x1="${formatPercent(scale, low)}" x2="${formatPercent(scale, high)}" y1="50%" y2="50%"/>`
       : undefined,
-    present(value) ? markup`<circle class="end" cx="${percentOf(scale, value)}" cy="50%" r="4"/>` : undefined,
+    isPresent(value) ? markup`<circle class="end" cx="${formatPercent(scale, value)}" cy="50%" r="4"/>` : undefined,
   ];
   return markup`<svg class="strip-row" aria-hidden="true">${parts}</svg>`;
 }

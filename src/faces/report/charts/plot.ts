@@ -39,23 +39,23 @@ export interface Plot {
 
 export const HEIGHT = 240;
 
-export function scaleAcross(domain: Domain): Scale {
+export function createAcrossScale(domain: Domain): Scale {
   return scaleLinear(domain, [0, WIDTH]);
 }
 
-export function scaleUp(domain: Domain): Scale {
+export function createUpScale(domain: Domain): Scale {
   return scaleLinear(domain, [HEIGHT, 0]);
 }
 
 /** Position for `above`. */
-export function percentOf(scale: Scale, value: number): string {
+export function formatPercent(scale: Scale, value: number): string {
   return `${Number((scale(value) / (WIDTH / 100)).toFixed(2))}%`;
 }
 
-export function plot({ x, y, marks, above, alternative }: Plot): Markup {
-  const left = Math.max(...ticksOf(y, TICKS_UP).map(({ text }) => text.length));
+export function renderPlot({ x, y, marks, above, alternative }: Plot): Markup {
+  const left = Math.max(...listTicks(y, TICKS_UP).map(({ text }) => text.length));
   return markup`<svg class="plot" role="img" aria-label="${alternative}" height="${HEIGHT}" style="--labels:${left}">
-${ticksOf(y, TICKS_UP).map(({ value, text }) => tickUp(round(y.scale(value)), text))}
+${listTicks(y, TICKS_UP).map(({ value, text }) => tickUp(round(y.scale(value)), text))}
 <svg width="100%" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${marks}</svg>
 ${above}
 ${ticksAcross(x)}
@@ -70,11 +70,11 @@ function tickUp(y: number, text: string): Markup {
 
 /** Labels are left out where they would touch, and further ones where the page is narrow. */
 function ticksAcross(axis: Axis): Markup {
-  const ticks = ticksOf(axis, TICKS_ACROSS);
+  const ticks = listTicks(axis, TICKS_ACROSS);
   const everyWide = labelEvery(ticks, ROOM_WIDE);
   const everyNarrow = everyWide * Math.ceil(labelEvery(ticks, ROOM_NARROW) / everyWide);
   return markup`${ticks.map(({ value, text }, position) => {
-    const x = percentOf(axis.scale, value);
+    const x = formatPercent(axis.scale, value);
     const mark = markup`<line class="tick" x1="${x}" x2="${x}" y1="${HEIGHT}" y2="${HEIGHT + 5}"/>`;
     if (position % everyWide !== 0) return mark;
     const when = position % everyNarrow === 0 ? undefined : markup` class="wide"`;
@@ -93,7 +93,7 @@ export interface Tick {
   readonly text: string;
 }
 
-export function ticksOf({ scale, whole = false }: Pick<Axis, 'scale' | 'whole'>, wished: number): readonly Tick[] {
+export function listTicks({ scale, whole = false }: Pick<Axis, 'scale' | 'whole'>, wished: number): readonly Tick[] {
   const values = scale.ticks(wished).filter((value) => !whole || Number.isInteger(value));
   const [first = 0, second = first] = values;
   const scientific = values.some((value) => Math.abs(value) >= LARGEST_VALUE) || (first !== second && second - first < SMALLEST_STEP);
@@ -107,7 +107,7 @@ export type Domain = readonly [low: number, high: number];
  * The stretch that holds all values, with a little room at both ends, never empty. Undefined without values, and where they are so far
  * apart that floating point does not hold their distance.
  */
-export function domainOf(values: readonly number[]): Domain | undefined {
+export function computeDomain(values: readonly number[]): Domain | undefined {
   if (values.length === 0) return undefined;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const room = (high > low ? high - low : Math.abs(low) || 1) * 0.05;
@@ -119,6 +119,6 @@ export function round(position: number): number {
   return Number(position.toFixed(1));
 }
 
-export function present(value: number | null | undefined): value is number {
+export function isPresent(value: number | null | undefined): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }

@@ -2,9 +2,9 @@ import type { CasesEvidence, CompareEvidence } from '../../../agents/verificatio
 import { formatBytes } from '../../../kernel/text/figures.ts';
 import { markup } from '../text/markup.ts';
 import type { Content, Markup } from '../text/markup.ts';
-import { count, data, duration, NONE } from '../text/numbers.ts';
-import { endingText, equalityBadge } from './outcome-badge.ts';
-import { outputDifference } from './output-difference.ts';
+import { count, renderData, renderDuration, NONE } from '../text/numbers.ts';
+import { formatCommandEnding, renderEqualityBadge } from './outcome-badge.ts';
+import { renderOutputDifference } from './output-difference.ts';
 
 type Case = CasesEvidence['cases'][number];
 type Run = Case['runs'][number];
@@ -14,7 +14,7 @@ const MOST_ROWS = 500;
 const MOST_DIFFERENCES = 20;
 
 /** Every run of the candidate: how it ended, whether its output is right, what it cost. */
-export function caseTable({ cases, seed }: CasesEvidence, compared: CompareEvidence | undefined, source: string): Markup {
+export function renderCaseTable({ cases, seed }: CasesEvidence, compared: CompareEvidence | undefined, source: string): Markup {
   const equal = new Map(compared?.cases.map(({ name, run, isEqual }) => [`${run} ${name}`, isEqual]));
   const rows = cases.flatMap((one, position) =>
     one.runs.map((run, at) => ({ one, run, at, source: `${source}.cases.${position}.runs.${at}` })),
@@ -36,34 +36,34 @@ interface RunRow {
 
 function caseRow({ one: { name, isVisible, runs }, run, at, source }: RunRow, isEqual: boolean | undefined): Markup {
   const which = runs.length > 1 ? ` (run ${at + 1})` : '';
-  return markup`<tr><th scope="row"><bdi>${name}</bdi>${which}${isVisible ? markup` <span class="none">shown to the agent</span>` : undefined}</th><td class="words"><bdi>${endingText(run.ending)}</bdi></td><td class="words">${isEqual === undefined ? NONE : equalityBadge(isEqual)}</td><td>${bytes(run.outputBytes, `${source}.outputBytes`)}</td><td>${duration(run.seconds, `${source}.seconds`)}</td><td>${run.peakBytes === null ? NONE : bytes(run.peakBytes, `${source}.peakBytes`)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${name}</bdi>${which}${isVisible ? markup` <span class="none">shown to the agent</span>` : undefined}</th><td class="words"><bdi>${formatCommandEnding(run.ending)}</bdi></td><td class="words">${isEqual === undefined ? NONE : renderEqualityBadge(isEqual)}</td><td>${bytes(run.outputBytes, `${source}.outputBytes`)}</td><td>${renderDuration(run.seconds, `${source}.seconds`)}</td><td>${run.peakBytes === null ? NONE : bytes(run.peakBytes, `${source}.peakBytes`)}</td></tr>
 `;
 }
 
 function bytes(value: number, source: string): Markup {
-  return data(value, formatBytes(value), source);
+  return renderData(value, formatBytes(value), source);
 }
 
 /** What the candidate wrote where something else was expected, and what it said meanwhile. */
-export function differences({ cases }: CompareEvidence): Markup | undefined {
+export function renderDifferences({ cases }: CompareEvidence): Markup | undefined {
   const unequal = cases.filter(({ isEqual }) => !isEqual);
   if (unequal.length === 0) return undefined;
   return markup`<section class="card"><h3>Outputs that differ</h3>
 <ul class="errors">${unequal.slice(0, MOST_DIFFERENCES).map(
     ({ name, run, difference, outputs }) =>
-      markup`<li><p><b><bdi>${name}</bdi></b>${run > 0 ? ` (run ${run + 1})` : ''}: <bdi>${difference ?? 'another output'}</bdi></p>${outputs && outputDifference(outputs)}</li>
+      markup`<li><p><b><bdi>${name}</bdi></b>${run > 0 ? ` (run ${run + 1})` : ''}: <bdi>${difference ?? 'another output'}</bdi></p>${outputs && renderOutputDifference(outputs)}</li>
 `,
   )}</ul>${more(unequal.length - MOST_DIFFERENCES)}</section>`;
 }
 
 /** The last words of runs that did not end as they should. */
-export function failedRuns({ cases }: CasesEvidence): Markup | undefined {
+export function renderFailedRuns({ cases }: CasesEvidence): Markup | undefined {
   const failed = cases.flatMap(({ name, runs }) => runs.filter(hasFailed).map((run) => ({ name, run })));
   if (failed.length === 0) return undefined;
   return markup`<section class="card"><h3>Runs that failed</h3>
 <ul class="errors">${failed.slice(0, MOST_DIFFERENCES).map(
     ({ name, run }) =>
-      markup`<li><p><b><bdi>${name}</bdi></b>: <bdi>${endingText(run.ending)}</bdi></p>${printed(run.errors)}</li>
+      markup`<li><p><b><bdi>${name}</bdi></b>: <bdi>${formatCommandEnding(run.ending)}</bdi></p>${renderPrinted(run.errors)}</li>
 `,
   )}</ul>${more(failed.length - MOST_DIFFERENCES)}</section>`;
 }
@@ -73,7 +73,7 @@ function hasFailed({ ending }: Run): boolean {
 }
 
 /** Text that a program has printed; nothing where there is none. */
-export function printed(text: string): Markup | undefined {
+export function renderPrinted(text: string): Markup | undefined {
   return text.trim() === '' ? undefined : markup`<pre tabindex="0"><bdi>${text}</bdi></pre>`;
 }
 

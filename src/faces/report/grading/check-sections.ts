@@ -1,11 +1,11 @@
 import type { Trial } from '../../../agents/grading/soundness.ts';
 import { markup } from '../text/markup.ts';
 import type { Content, Markup } from '../text/markup.ts';
-import { count, countText, duration, NONE } from '../text/numbers.ts';
-import { warningList } from '../text/warnings.ts';
+import { count, countText, renderDuration, NONE } from '../text/numbers.ts';
+import { renderWarningList } from '../text/warnings.ts';
 import type { CheckedTask, GradedSubmission } from './graded-submission.ts';
-import { findingBadge, soundBadge } from './outcome-badge.ts';
-import { rewardText, verdictSections } from './verdict-sections.ts';
+import { renderFindingBadge, renderSoundBadge } from './outcome-badge.ts';
+import { renderReward, renderVerdictSections } from './verdict-sections.ts';
 
 /** Each task with its own submissions, and the verdict of each that was not as expected. */
 export function checkSections(tasks: readonly CheckedTask[]): Markup {
@@ -14,23 +14,23 @@ export function checkSections(tasks: readonly CheckedTask[]): Markup {
 
 function taskSection({ soundness: { task, digest, isSound, trials, notices }, submissions }: CheckedTask, source: string): Markup {
   const odd = trials.map((trial, at) => ({ trial, graded: submissions[at], at })).filter(({ trial }) => trial.finding !== 'as-expected');
-  return markup`<section><h2><bdi>${task}</bdi> ${soundBadge(isSound)}</h2>
+  return markup`<section><h2><bdi>${task}</bdi> ${renderSoundBadge(isSound)}</h2>
 <p class="line"><code>${digest}</code></p>
 <section class="card"><h3>Submissions of the task</h3>
 <div class="scroll wide" tabindex="0"><table><thead><tr><th scope="col">Submission</th><th scope="col" class="words">Is</th><th scope="col">Has to score</th><th scope="col">Scored</th><th scope="col">Took</th><th scope="col" class="words">Finding</th><th scope="col" class="words">Because</th></tr></thead>
 <tbody>${trials.map((trial, at) => trialRow(trial, submissions[at], `${source}soundness.trials.${at}`))}</tbody></table></div></section>
-${warningList(notices)}
+${renderWarningList(notices)}
 ${odd.map(({ trial, graded, at }) => graded && oddSection(trial, graded, `${source}submissions.${at}.`))}</section>
 `;
 }
 
 function trialRow({ name, role, expected, rewards, finding, detail }: Trial, graded: GradedSubmission | undefined, source: string): Markup {
-  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td class="words">${role}</td><td>${count(expected, `${source}.expected`)}</td><td>${scored(rewards)}</td><td>${graded === undefined ? NONE : duration(secondsOf(graded))}</td><td class="words">${findingBadge(finding)}</td><td class="words"><bdi>${detail}</bdi></td></tr>
+  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td class="words">${role}</td><td>${count(expected, `${source}.expected`)}</td><td>${scored(rewards)}</td><td>${graded === undefined ? NONE : renderDuration(secondsOf(graded))}</td><td class="words">${renderFindingBadge(finding)}</td><td class="words"><bdi>${detail}</bdi></td></tr>
 `;
 }
 
 function scored(rewards: readonly (number | null)[]): Content {
-  const distinct = [...new Set(rewards)].flatMap((reward, at) => (at === 0 ? [rewardText(reward)] : [', ', rewardText(reward)]));
+  const distinct = [...new Set(rewards)].flatMap((reward, at) => (at === 0 ? [renderReward(reward)] : [', ', renderReward(reward)]));
   return [...distinct, rewards.length > 1 ? ` (${countText(rewards.length, 'time')})` : ''];
 }
 
@@ -44,5 +44,5 @@ function secondsOf({ verdict: { evidence } }: GradedSubmission): number {
 
 function oddSection({ role, name }: Trial, graded: GradedSubmission, source: string): Markup {
   return markup`<section><h3>${role} <bdi>${name}</bdi></h3>
-${verdictSections(graded, source)}</section>`;
+${renderVerdictSections(graded, source)}</section>`;
 }

@@ -19,7 +19,7 @@ function badge(tone: Tone, text: string): Markup {
   return markup`<span class="verdict ${tone}"><svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true"><path d="${SYMBOLS[tone]}"/></svg>${text}</span>`;
 }
 
-export function stageBadge(outcome: StageOutcome['outcome']): Markup {
+export function renderStageBadge(outcome: StageOutcome['outcome']): Markup {
   switch (outcome) {
     case 'passed':
       return badge('promote', outcome);
@@ -32,7 +32,7 @@ export function stageBadge(outcome: StageOutcome['outcome']): Markup {
   }
 }
 
-export function findingBadge(finding: Trial['finding']): Markup {
+export function renderFindingBadge(finding: Trial['finding']): Markup {
   switch (finding) {
     case 'as-expected':
       return badge('promote', 'as expected');
@@ -44,16 +44,16 @@ export function findingBadge(finding: Trial['finding']): Markup {
   }
 }
 
-export function soundBadge(isSound: boolean): Markup {
+export function renderSoundBadge(isSound: boolean): Markup {
   return isSound ? badge('promote', 'sound') : badge('regress', 'not sound');
 }
 
-export function equalityBadge(isEqual: boolean): Markup {
+export function renderEqualityBadge(isEqual: boolean): Markup {
   return isEqual ? badge('promote', 'equal') : badge('regress', 'differs');
 }
 
 /** How a process ended, in a few words; of one that ended as it should, nothing to worry about. */
-export function endingText(ending: Ending): string {
+export function formatCommandEnding(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':
       return `status ${ending.code}`;

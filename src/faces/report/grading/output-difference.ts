@@ -11,7 +11,7 @@ interface Outputs {
 }
 
 /** Two outputs beside one another; what only one of them has is marked. */
-export function outputDifference({ expected, got }: Outputs): Markup {
+export function renderOutputDifference({ expected, got }: Outputs): Markup {
   const parts = diffWordsWithSpace(expected, got, { maxEditLength: MOST_CHANGES }) ?? [
     { value: expected, removed: true, added: false },
     { value: got, removed: false, added: true },

@@ -8,25 +8,25 @@ import type {
 import type { Verdict } from '../../../agents/verification/verdict.ts';
 import { markup } from '../text/markup.ts';
 import type { Content, Markup } from '../text/markup.ts';
-import { count, data, duration, NONE } from '../text/numbers.ts';
-import { figureTable } from '../text/rows.ts';
-import { caseTable, differences, failedRuns, printed } from './case-evidence.ts';
+import { count, renderData, renderDuration, NONE } from '../text/numbers.ts';
+import { renderFigureTable } from '../text/rows.ts';
+import { renderCaseTable, renderDifferences, renderFailedRuns, renderPrinted } from './case-evidence.ts';
 import type { GradedSubmission } from './graded-submission.ts';
-import { endingText, stageBadge } from './outcome-badge.ts';
+import { formatCommandEnding, renderStageBadge } from './outcome-badge.ts';
 
 /** Of tests and of turns; the others are in the document. */
 const MOST_LISTED = 500;
 
 /** The reward, each stage, and what was seen in it. @param source of the submission in the document, with the dot behind it. */
-export function verdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
+export function renderVerdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
   const { stages, evidence } = verdict;
   return markup`${answer(verdict, source)}
 <section class="card"><h3>Stages</h3>
-<table class="stages"><tbody>${stages.map(({ stage, outcome, detail }) => markup`<tr><th scope="row">${stage}</th><td class="words">${stageBadge(outcome)}</td><td class="words"><bdi>${detail}</bdi></td></tr>`)}</tbody></table></section>
+<table class="stages"><tbody>${stages.map(({ stage, outcome, detail }) => markup`<tr><th scope="row">${stage}</th><td class="words">${renderStageBadge(outcome)}</td><td class="words"><bdi>${detail}</bdi></td></tr>`)}</tbody></table></section>
 ${componentCard(verdict)}
 ${evidence.map((one, at) => evidenceCard(one, evidence, `${source}verdict.evidence.${at}`))}
 <section class="card"><h3>What it takes to take it again</h3>
-${figureTable([
+${renderFigureTable([
   {
     title: 'Verdict',
     rows: [
@@ -48,31 +48,31 @@ function answer({ reward, problem, gate }: Verdict, source: string): Markup {
     problem === null
       ? undefined
       : markup`<p><bdi>${problem.kind === 'verifier' ? 'The verifier is broken' : 'The infrastructure failed'}: ${problem.detail}</bdi></p>`;
-  return markup`<section class="card answer"><div><p class="label">Reward</p><p class="headline">${rewardText(reward, `${source}verdict.reward`)}</p>${why}</div>
+  return markup`<section class="card answer"><div><p class="label">Reward</p><p class="headline">${renderReward(reward, `${source}verdict.reward`)}</p>${why}</div>
 <dl><div><dt>Gate</dt><dd>${gate === 1 ? 'open' : 'closed: the reward is 0 whatever was measured'}</dd></div></dl></section>`;
 }
 
-export function rewardText(reward: number | null, source?: string): Markup {
-  return reward === null ? NONE : data(reward, `${Number(reward.toFixed(4))}`, source);
+export function renderReward(reward: number | null, source?: string): Markup {
+  return reward === null ? NONE : renderData(reward, `${Number(reward.toFixed(4))}`, source);
 }
 
 function componentCard({ components }: Verdict): Markup | undefined {
   if (components.length < 2) return undefined;
   return markup`<section class="card"><h3>Components</h3>
 <table><thead><tr><th scope="col">Component</th><th scope="col">Weight</th><th scope="col">Score</th></tr></thead>
-<tbody>${components.map(({ name, weight, score }) => markup`<tr><th scope="row">${name}</th><td>${data(weight, `${weight}`)}</td><td>${rewardText(score)}</td></tr>`)}</tbody></table>
+<tbody>${components.map(({ name, weight, score }) => markup`<tr><th scope="row">${name}</th><td>${renderData(weight, `${weight}`)}</td><td>${renderReward(score)}</td></tr>`)}</tbody></table>
 <p>The reward is gate · Σ weight · score. Speed and efficiency count only where every case is right.</p></section>`;
 }
 
 function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): Content {
-  if ('kind' in one && one.kind === 'infrastructure') return card(`${one.stage}: not carried out`, printed(one.reason));
+  if ('kind' in one && one.kind === 'infrastructure') return card(`${one.stage}: not carried out`, renderPrinted(one.reason));
   switch (one.stage) {
     case 'submission':
       return undefined;
     case 'compile':
       return card(
         'Compile',
-        markup`<p><bdi>${endingText(one.ending)}</bdi>, ${duration(one.seconds, `${source}.seconds`)}</p>${printed(one.output)}`,
+        markup`<p><bdi>${formatCommandEnding(one.ending)}</bdi>, ${renderDuration(one.seconds, `${source}.seconds`)}</p>${renderPrinted(one.output)}`,
       );
     case 'execute':
       return executed(
@@ -81,7 +81,7 @@ function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): 
         source,
       );
     case 'compare':
-      return differences(one);
+      return renderDifferences(one);
     case 'constraints':
       return constraintCard(one);
     case 'score':
@@ -96,18 +96,18 @@ function scoreCard(one: Measured): Markup {
   if (one.kind === 'efficiency')
     return card(
       'Efficiency',
-      markup`<p>${one.measure}: golden model ${data(one.golden, `${one.golden}`)}, candidate ${data(one.candidate, `${one.candidate}`)}.</p>${wrong}`,
+      markup`<p>${one.measure}: golden model ${renderData(one.golden, `${one.golden}`)}, candidate ${renderData(one.candidate, `${one.candidate}`)}.</p>${wrong}`,
     );
   const { ratio, low, high, pairs, turns } = one;
   const rows = turns
     .slice(0, MOST_LISTED)
     .map(
       ({ name, golden, candidate }) =>
-        markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${duration(golden)}</td><td>${duration(candidate)}</td></tr>`,
+        markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderDuration(golden)}</td><td>${renderDuration(candidate)}</td></tr>`,
     );
   return card(
     'Speed',
-    markup`<p>The golden model took ${data(ratio, ratio.toFixed(3))} times as long as the candidate, in ${count(pairs)} pairs; interval [${data(low, low.toFixed(3))}, ${data(high, high.toFixed(3))}] at 95 %.</p>${wrong}
+    markup`<p>The golden model took ${renderData(ratio, ratio.toFixed(3))} times as long as the candidate, in ${count(pairs)} pairs; interval [${renderData(low, low.toFixed(3))}, ${renderData(high, high.toFixed(3))}] at 95 %.</p>${wrong}
 <div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Case</th><th scope="col">Golden model</th><th scope="col">Candidate</th></tr></thead><tbody>${rows}</tbody></table></div>`,
   );
 }
@@ -121,7 +121,7 @@ function executed(one: Executed, compared: CompareEvidence | undefined, source: 
     case 'script':
       return card(
         'tests/test.sh',
-        markup`<p><bdi>${endingText(one.ending)}</bdi>, ${duration(one.seconds)}; reward.json ${given(one.rewardJson)}, reward.txt ${given(one.rewardText)}</p>${printed(one.output)}`,
+        markup`<p><bdi>${formatCommandEnding(one.ending)}</bdi>, ${renderDuration(one.seconds)}; reward.json ${given(one.rewardJson)}, reward.txt ${given(one.rewardText)}</p>${renderPrinted(one.output)}`,
       );
     case 'suite':
       return one.runs.map((run) => suiteCard(run));
@@ -129,7 +129,7 @@ function executed(one: Executed, compared: CompareEvidence | undefined, source: 
 }
 
 function casesCards(one: CasesEvidence, compared: CompareEvidence | undefined, source: string): Content {
-  return [caseTable(one, compared, source), failedRuns(one)];
+  return [renderCaseTable(one, compared, source), renderFailedRuns(one)];
 }
 
 function given(text: string | null): Content {
@@ -143,15 +143,15 @@ function suiteCard({ order, ending, results, problem, output, seconds }: SuiteEv
     .map(({ id, status }) => markup`<tr><th scope="row"><bdi>${id}</bdi></th><td class="words">${status}</td></tr>`);
   return card(
     `Tests, ${order}`,
-    markup`<p><bdi>${endingText(ending)}</bdi>, ${duration(seconds)}, ${count(results.length)} tests${problem === null ? undefined : markup`; <bdi>${problem}</bdi>`}</p>
-<div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Test</th><th scope="col" class="words">Status</th></tr></thead><tbody>${rows}</tbody></table></div>${printed(output)}`,
+    markup`<p><bdi>${formatCommandEnding(ending)}</bdi>, ${renderDuration(seconds)}, ${count(results.length)} tests${problem === null ? undefined : markup`; <bdi>${problem}</bdi>`}</p>
+<div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Test</th><th scope="col" class="words">Status</th></tr></thead><tbody>${rows}</tbody></table></div>${renderPrinted(output)}`,
   );
 }
 
 function constraintCard({ measured }: ConstraintsEvidence): Markup {
   const rows = measured.map(
     (one) =>
-      markup`<tr><th scope="row">${one.measure}${one.of === null ? undefined : markup` of <bdi>${one.of}</bdi>`}</th><td>${'value' in one ? (one.value === null ? NONE : data(one.value, `${one.value}`)) : foundText(one.found)}</td></tr>`,
+      markup`<tr><th scope="row">${one.measure}${one.of === null ? undefined : markup` of <bdi>${one.of}</bdi>`}</th><td>${'value' in one ? (one.value === null ? NONE : renderData(one.value, `${one.value}`)) : foundText(one.found)}</td></tr>`,
   );
   return card(
     'Constraints',

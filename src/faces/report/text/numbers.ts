@@ -6,7 +6,7 @@ import type { Markup } from './markup.ts';
  * Numbers on the page. Each is shown rounded as its uncertainty allows, and carries the exact value; `source` says where in the document it
  * stands, as in `official.tasks.3.mean`, so that a program can hold the page against the document.
  */
-export function data(value: number, text: string, source?: string): Markup {
+export function renderData(value: number, text: string, source?: string): Markup {
   if (source === undefined) return markup`<data value="${value}">${text}</data>`;
   return markup`<data value="${value}" data-source="${source}">${text}</data>`;
 }
@@ -15,17 +15,17 @@ export function data(value: number, text: string, source?: string): Markup {
 export const NONE = markup`<span class="none">–</span>`;
 
 /** @param spread how uncertain the value is, in its own units: decides the decimals. */
-export function figure(value: number | null | undefined, spread: number, source?: string): Markup {
-  return value === null || value === undefined ? NONE : data(value, formatFigure(value, spread), source);
+export function renderFigure(value: number | null | undefined, spread: number, source?: string): Markup {
+  return value === null || value === undefined ? NONE : renderData(value, formatFigure(value, spread), source);
 }
 
 /** A value that is a measure of spread itself. */
-export function spreadFigure(value: number | null | undefined, source?: string): Markup {
-  return figure(value, value ?? 0, source);
+export function renderSpreadFigure(value: number | null | undefined, source?: string): Markup {
+  return renderFigure(value, value ?? 0, source);
 }
 
 export function count(value: number, source?: string): Markup {
-  return data(value, formatCount(value), source);
+  return renderData(value, formatCount(value), source);
 }
 
 export interface Ends {
@@ -34,28 +34,28 @@ export interface Ends {
 }
 
 /** `[0.2625, 0.2823]` */
-export function ends({ low, high }: Ends, spread: number, source?: string): Markup {
+export function renderEnds({ low, high }: Ends, spread: number, source?: string): Markup {
   const of = (end: keyof Ends): string | undefined => (source === undefined ? undefined : `${source}.${end}`);
-  return markup`<span class="ends">[${figure(low, spread, of('low'))}, ${figure(high, spread, of('high'))}]</span>`;
+  return markup`<span class="ends">[${renderFigure(low, spread, of('low'))}, ${renderFigure(high, spread, of('high'))}]</span>`;
 }
 
 /** `95 %`, `99.9 %` */
-export function percentText(share: number, digits = 6): string {
+export function formatPercentage(share: number, digits = 6): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
 /** A share, with two decimals of its percentage at most. Few of many do not become none, nor most of them all. */
-export function share(value: number, source?: string): Markup {
+export function renderShare(value: number, source?: string): Markup {
   const percent = Number((value * 100).toFixed(2));
-  if (percent === 0 && value > 0) return data(value, 'below 0.01 %', source);
-  if (percent === 100 && value < 1) return data(value, 'above 99.99 %', source);
-  return data(value, `${percent} %`, source);
+  if (percent === 0 && value > 0) return renderData(value, 'below 0.01 %', source);
+  if (percent === 100 && value < 1) return renderData(value, 'above 99.99 %', source);
+  return renderData(value, `${percent} %`, source);
 }
 
 /** Seconds, of which one episode may take a small part. */
-export function duration(seconds: number, source?: string): Markup {
+export function renderDuration(seconds: number, source?: string): Markup {
   const text = seconds > 0 && seconds < 1 ? `${formatFigure(seconds * 1000, seconds * 1000)} ms` : formatDuration(seconds);
-  return data(seconds, text, source);
+  return renderData(seconds, text, source);
 }
 
 /** `1 episode`, `1,234 episodes` */
@@ -64,6 +64,6 @@ export function countText(value: number, noun: string): string {
 }
 
 /** The spread to round a value by that comes with an interval or with nothing. */
-export function spreadOf(interval: Ends | null | undefined, value: number | null): number {
+export function computeSpread(interval: Ends | null | undefined, value: number | null): number {
   return interval ? (interval.high - interval.low) / 2 : Math.abs(value ?? 1);
 }

@@ -14,7 +14,7 @@ export interface RowGroup {
 }
 
 /** Groups without rows are left out. */
-export function figureTable(groups: readonly RowGroup[]): Markup {
+export function renderFigureTable(groups: readonly RowGroup[]): Markup {
   const bodies = groups
     .filter(({ rows }) => rows.length > 0)
     .map(({ title, rows }) => markup`<tbody><tr><th scope="rowgroup" colspan="3">${title}</th></tr>${rows.map(figureRow)}</tbody>`);

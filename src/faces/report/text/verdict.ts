@@ -3,7 +3,7 @@ import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 
 /** A verdict as word, symbol and colour: none of them alone. */
-export function verdictBadge(verdict: Verdict): Markup {
+export function renderVerdictBadge(verdict: Verdict): Markup {
   return markup`<span class="verdict ${verdict}"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><path d="${SYMBOLS[verdict]}"/></svg>${verdict}</span>`;
 }
 
@@ -16,7 +16,7 @@ const SYMBOLS: Readonly<Record<Verdict, string>> = {
 };
 
 /** @param margin in units of the return. */
-export function verdictText(verdict: Verdict, margin: number): string {
+export function formatVerdict(verdict: Verdict, margin: number): string {
   const by = margin > 0 ? ` by more than ${margin}` : '';
   switch (verdict) {
     case 'promote':

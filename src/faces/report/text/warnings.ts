@@ -2,7 +2,7 @@ import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 
 /** What a reader must know before using the figures; nothing where there is nothing. */
-export function warningList(warnings: readonly string[]): Markup | undefined {
+export function renderWarningList(warnings: readonly string[]): Markup | undefined {
   if (warnings.length === 0) return undefined;
   const title = warnings.length === 1 ? 'A warning' : `${warnings.length} warnings`;
   return markup`<section class="card warnings"><h3><span aria-hidden="true">⚠ </span>${title}</h3>

@@ -6,7 +6,7 @@ type Official = Summary['official'];
 type Cause = keyof Official['failures'];
 type Method = NonNullable<Official['interval']>['method'];
 
-export function endingText(ended: Ending): string {
+export function formatEnding(ended: Ending): string {
   switch (ended) {
     case 'rule':
       return 'as many as the stopping rule asked for';
@@ -27,7 +27,7 @@ export function endingText(ended: Ending): string {
   }
 }
 
-export function ruleText(stop: Official['stop']): string {
+export function formatRule(stop: Official['stop']): string {
   switch (stop.rule) {
     case 'fixed':
       return `fixed: ${formatCount(stop.episodes)} episodes, decided in advance`;
@@ -40,7 +40,7 @@ export function ruleText(stop: Official['stop']): string {
   }
 }
 
-export function methodText(method: Method): string {
+export function formatMethod(method: Method): string {
   switch (method) {
     case 'student-t':
       return 'Student’s t';
@@ -63,7 +63,7 @@ export function methodText(method: Method): string {
   }
 }
 
-export function causeText(cause: Cause): string {
+export function formatCause(cause: Cause): string {
   switch (cause) {
     case 'timeout':
       return 'ran out of time';

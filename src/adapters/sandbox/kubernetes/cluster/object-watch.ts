@@ -2,7 +2,7 @@ import { Watch, type KubeConfig } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { sleep, type Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
-import { backoffMs } from '../../../../pool/planning/backoff.ts';
+import { computeBackoffMs } from '../../../../pool/planning/backoff.ts';
 import type { Listing } from './listing.ts';
 import type { ObjectKind, WatchedView } from './object-kind.ts';
 
@@ -104,7 +104,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
         if (codeOf(error) === GONE) this.#version = undefined;
         else failures += 1;
         if (failures > 1) log(`watching ${path} failed ${failures} times in a row: ${getMessage(error)}`);
-        await sleep(clock, backoffMs(failures), this.#closing.signal).catch(() => undefined);
+        await sleep(clock, computeBackoffMs(failures), this.#closing.signal).catch(() => undefined);
       }
     }
   }

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
-import { cannotPlayApart } from '../../../../pool/ports/policy-apart.ts';
+import { createCannotPlayApartError } from '../../../../pool/ports/policy-apart.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { findOwnPython, type OwnPython } from './own-python.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
@@ -42,7 +42,7 @@ export async function createPythonTemplate(
   const runner: Mount = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
   if (command !== undefined) {
     if (start === 'forked') throw unforkable(name);
-    if (settings.policy === 'apart') throw cannotPlayApart(name, 'it has a runner of its own (command)');
+    if (settings.policy === 'apart') throw createCannotPlayApartError(name, 'it has a runner of its own (command)');
     return { ...rest, command, mounts: [runner, ...settings.mounts] };
   }
   const environment = await findUsablePython(python, imports, projectDirectory, signal);

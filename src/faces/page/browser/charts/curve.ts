@@ -25,7 +25,7 @@ interface Drawn {
 const drawn = new WeakMap<Element, Drawn>();
 
 /** The same canvas is kept while the curve grows. */
-export function curveChart(curve: Curve): TemplateResult {
+export function renderCurve(curve: Curve): TemplateResult {
   return html`<figure class="curve">
     <figcaption>${curve.title}</figcaption>
     <div class="canvas" role="img" aria-label=${curve.alternative} ${ref((element) => element && draw(element, curve))}></div>

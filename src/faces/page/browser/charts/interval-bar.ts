@@ -14,7 +14,7 @@ export type Domain = readonly [low: number, high: number];
 const WIDTH = 200;
 
 /** The stretch that holds all intervals, with a little room; undefined without any. */
-export function domainOf(bars: readonly Bar[]): Domain | undefined {
+export function computeDomain(bars: readonly Bar[]): Domain | undefined {
   if (bars.length === 0) return undefined;
   const low = bars.reduce((least, { mean, halfWidth }) => Math.min(least, mean - (halfWidth ?? 0)), Infinity);
   const high = bars.reduce((most, { mean, halfWidth }) => Math.max(most, mean + (halfWidth ?? 0)), -Infinity);
@@ -23,7 +23,7 @@ export function domainOf(bars: readonly Bar[]): Domain | undefined {
 }
 
 /** An interval on the common scale of its suite: the target as a band, the interval as a line, the mean as a mark. */
-export function intervalBar({ mean, halfWidth, target }: Bar, [low, high]: Domain, words: string): TemplateResult {
+export function renderIntervalBar({ mean, halfWidth, target }: Bar, [low, high]: Domain, words: string): TemplateResult {
   const across = (value: number): number => Math.min(WIDTH, Math.max(0, ((value - low) / (high - low)) * WIDTH));
   const band = (spread: number, kind: string, height: number): SVGTemplateResult => {
     const [from, to] = [across(mean - spread), across(mean + spread)];

@@ -16,7 +16,7 @@ export interface Filter {
 export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
 
 /** @param address path and query. */
-export function routeOf(address: URL): Route {
+export function parseRoute(address: URL): Route {
   const [, room = '', name = '', ...rest] = address.pathname.split('/');
   const { searchParams: query } = address;
   if (rest.length > 0) return { view: 'unknown', path: address.pathname };
@@ -37,7 +37,7 @@ export function routeOf(address: URL): Route {
 }
 
 /** The address that `routeOf` reads as this route. */
-export function pathOf(route: Route): string {
+export function formatRoute(route: Route): string {
   switch (route.view) {
     case 'overview':
       return `/${queryOf({ ...route.filter })}`;

@@ -45,7 +45,7 @@ export interface Access {
   readonly tokens: readonly ListedToken[];
 }
 
-export function initialState(route: Route, now: number): PageState {
+export function createInitialState(route: Route, now: number): PageState {
   return {
     route,
     session: undefined,
@@ -83,7 +83,7 @@ export function isOpen({ state }: Pick<EvaluationItem, 'state'>): boolean {
 }
 
 /** Latest first, as the server lists them: ids of later ones sort after those of earlier ones. */
-export function shownEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
+export function filterEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
   if (route.view !== 'overview') return [];
   const { run, suite, state } = route.filter;
   return [...evaluations.values()]
@@ -92,7 +92,7 @@ export function shownEvaluations({ evaluations, route }: PageState): readonly Ev
 }
 
 /** A point of the course for figures of an evaluation; a comparison has none. */
-export function coursePoint(figures: EvaluationItem['running']): CoursePoint | undefined {
+export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint | undefined {
   if (figures?.kind !== 'evaluation') return undefined;
   const { episodes, mean, halfWidth } = figures;
   const known = mean !== null && halfWidth !== null;
@@ -100,7 +100,7 @@ export function coursePoint(figures: EvaluationItem['running']): CoursePoint | u
 }
 
 /** The course that a summary has kept, where there is one; else what was seen while it was played. */
-export function courseOf({ evaluation, course }: Detail): readonly CoursePoint[] {
+export function getCourse({ evaluation, course }: Detail): readonly CoursePoint[] {
   const summary = evaluation?.summary;
   return hasCourse(summary) && summary.official.course.length > 1 ? summary.official.course : course;
 }

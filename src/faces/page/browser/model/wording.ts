@@ -24,34 +24,34 @@ function comparisonText(candidates: readonly { readonly verdict: string | null; 
   return only.verdict ?? (only.difference === null ? NONE : `difference ${formatFigure(only.difference, 0)}`);
 }
 
-export function barOf({ running }: EvaluationItem): Bar | undefined {
+export function toBar({ running }: EvaluationItem): Bar | undefined {
   if (running?.kind !== 'evaluation' || running.mean === null) return undefined;
   return { mean: running.mean, halfWidth: running.halfWidth, target: running.target };
 }
 
 /** What is left, or how long it took. */
-export function durationText(item: EvaluationItem): string {
+export function formatEvaluationDuration(item: EvaluationItem): string {
   const { running, startedAt, endedAt } = item;
   if (isOpen(item)) return running?.secondsLeft === null || !running ? NONE : `${formatDuration(running.secondsLeft)} left`;
   if (startedAt === null || endedAt === null) return NONE;
   return formatDuration((Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
 }
 
-export function episodesText({ running }: EvaluationItem): string {
+export function formatEpisodes({ running }: EvaluationItem): string {
   return running ? formatCount(running.episodes) : NONE;
 }
 
-export function rateText(item: EvaluationItem): string {
+export function formatRate(item: EvaluationItem): string {
   return isOpen(item) && item.running ? `${formatCount(item.running.episodesPerSecond)}/s` : '';
 }
 
 /** How long ago, with the exact time on hover. @param now milliseconds since 1970. */
-export function ageOf(time: string, now: number): TemplateResult {
+export function renderAge(time: string, now: number): TemplateResult {
   return html`<time datetime=${time} title=${time}>${formatAge(now - Date.parse(time))} ago</time>`;
 }
 
 /** The last part of its address, with the version of its run. */
-export function checkpointText({ checkpoints, run, version }: EvaluationItem): string {
+export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
   const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
   const file = subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;
   const others = checkpoints.length - (checkpoints.some(({ part }) => part === 'baseline') ? 1 : 0);
@@ -60,7 +60,7 @@ export function checkpointText({ checkpoints, run, version }: EvaluationItem): s
 }
 
 /** Of the browser's tab: what is looked at comes first, since tabs are narrow. */
-export function titleOf({ route, detail }: PageState): string {
+export function formatTitle({ route, detail }: PageState): string {
   switch (route.view) {
     case 'overview':
       return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;

@@ -1,9 +1,9 @@
 import { html, type TemplateResult } from 'lit-html';
 import type { Access, PageState } from '../model/state.ts';
-import { ageOf } from '../model/wording.ts';
+import { renderAge } from '../model/wording.ts';
 
 /** For operators: the tokens, and the audit of who changed what. */
-export function accessView({ access, session, now }: PageState): TemplateResult {
+export function renderAccess({ access, session, now }: PageState): TemplateResult {
   if (session?.role !== 'operator')
     return html`<div class="card empty">
       <h1>Access</h1>
@@ -47,7 +47,7 @@ function tokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }: Acce
     <th scope="row" class="name"><bdi>${principal}</bdi></th>
     <td>${role}</td>
     <td><code>${id}</code></td>
-    <td>${ageOf(createdAt, now)}</td>
+    <td>${renderAge(createdAt, now)}</td>
     <td>${revokedAt ? 'revoked' : (expiresAt ?? 'it is revoked')}</td>
   </tr>`;
 }
@@ -55,7 +55,7 @@ function tokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }: Acce
 function auditRow({ at, principal, action, target }: Access['audit'][number], now: number): TemplateResult {
   return html`<tr>
     <th scope="row" class="name"><bdi>${principal}</bdi></th>
-    <td>${ageOf(at, now)}</td>
+    <td>${renderAge(at, now)}</td>
     <td>${action}</td>
     <td class="name"><bdi>${target}</bdi></td>
   </tr>`;

@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** The episodes of an evaluation, a page at a time, by index. */
-export function episodeTable({ episodes }: Detail, evaluation: EvaluationResource, place: Place, actions: Actions): TemplateResult {
+export function renderEpisodeTable({ episodes }: Detail, evaluation: EvaluationResource, place: Place, actions: Actions): TemplateResult {
   return html`<section aria-labelledby="episodes">
     <div class="head">
       <h2 id="episodes">Episodes</h2>

@@ -2,13 +2,13 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
-import { curveChart } from '../charts/curve.ts';
-import { courseOf, isOpen, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
-import { ageOf, checkpointText, durationText, episodesText, estimateText, stateMark } from '../model/wording.ts';
-import { episodeTable } from './episodes.ts';
+import { renderCurve } from '../charts/curve.ts';
+import { getCourse, isOpen, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
+import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
+import { renderEpisodeTable } from './episodes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
-export function evaluationView(state: PageState, id: string, actions: Actions): TemplateResult {
+export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
   const { detail } = state;
   if (detail?.id !== id || detail.evaluation === undefined) return html`<p class="muted">Reading …</p>`;
   if (detail.evaluation === null)
@@ -20,12 +20,14 @@ export function evaluationView(state: PageState, id: string, actions: Actions): 
 }
 
 function found(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
-  const course = courseOf(detail);
+  const course = getCourse(detail);
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
       ${stateMark(evaluation)}
-      <p class="muted"><bdi>${checkpointText(evaluation)}</bdi> · by ${evaluation.principal} · ${ageOf(evaluation.createdAt, state.now)}</p>
+      <p class="muted">
+        <bdi>${formatCheckpoint(evaluation)}</bdi> · by ${evaluation.principal} · ${renderAge(evaluation.createdAt, state.now)}
+      </p>
       ${mayCancel(evaluation, state) ? html`<button type="button" @click=${() => actions.cancel(evaluation.id)}>Cancel</button>` : nothing}
       ${evaluation.summary ? html`<a class="button" href="/v1/evaluations/${evaluation.id}/report" target="_blank">Full report</a>` : nothing}
     </div>
@@ -34,12 +36,12 @@ function found(detail: Detail, evaluation: EvaluationResource, state: PageState,
       <p class="headline">${estimateText(evaluation)}</p>
       ${targetLine(evaluation)}
       <dl class="figures">
-        ${figure('episodes', episodesText(evaluation))} ${figure('in flight', inFlight(evaluation))}
-        ${figure('time', durationText(evaluation))} ${figure('labels', labelsText(evaluation))}
+        ${figure('episodes', formatEpisodes(evaluation))} ${figure('in flight', inFlight(evaluation))}
+        ${figure('time', formatEvaluationDuration(evaluation))} ${figure('labels', labelsText(evaluation))}
       </dl>
     </div>
     ${course.length < 2 ? nothing : html`<div class="card">${courseChart(course)}</div>`}
-    ${episodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0 }, actions)}
+    ${renderEpisodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0 }, actions)}
   </section>`;
 }
 
@@ -76,7 +78,7 @@ function labelsText({ labels }: EvaluationResource): string {
 
 function courseChart(course: readonly CoursePoint[]): TemplateResult {
   const last = course.at(-1);
-  return curveChart({
+  return renderCurve({
     title: 'The interval, episode by episode',
     xLabel: 'episodes',
     x: course.map(({ episodes }) => episodes),

@@ -2,14 +2,14 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Actions } from '../model/actions.ts';
 import { NO_FILTER, type Route } from '../model/route.ts';
 import type { PageState } from '../model/state.ts';
-import { accessView } from './access.ts';
-import { evaluationView } from './evaluation.ts';
+import { renderAccess } from './access.ts';
+import { renderEvaluation } from './evaluation.ts';
 import { link } from './link.ts';
-import { overview } from './overview.ts';
-import { poolsView } from './pools.ts';
+import { renderOverview } from './overview.ts';
+import { renderPools } from './pools.ts';
 
 /** The whole page for a state. */
-export function page(state: PageState, actions: Actions): TemplateResult {
+export function renderPage(state: PageState, actions: Actions): TemplateResult {
   if (state.session === undefined) return html`<main><p class="muted">Reading …</p></main>`;
   if (state.session === null) return signIn(state, actions);
   return html`
@@ -52,13 +52,13 @@ const CONNECTION: Readonly<Record<PageState['connection'], string>> = {
 function content(state: PageState, route: Route, actions: Actions): TemplateResult {
   switch (route.view) {
     case 'overview':
-      return overview(state, route.filter, actions);
+      return renderOverview(state, route.filter, actions);
     case 'evaluation':
-      return evaluationView(state, route.id, actions);
+      return renderEvaluation(state, route.id, actions);
     case 'pools':
-      return poolsView(state, actions);
+      return renderPools(state, actions);
     case 'access':
-      return accessView(state);
+      return renderAccess(state);
     case 'unknown':
       return html`<div class="card empty">
         <h1>There is no page ${route.path}</h1>

@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html';
 import type { Actions } from '../model/actions.ts';
-import { pathOf, type Route } from '../model/route.ts';
+import { formatRoute, type Route } from '../model/route.ts';
 
 /** A link within the page: opens without loading anew, and in a new tab as any link does. */
 export function link(actions: Actions, route: Route, content: unknown, isCurrent = false): TemplateResult {
@@ -9,5 +9,5 @@ export function link(actions: Actions, route: Route, content: unknown, isCurrent
     event.preventDefault();
     actions.go(route);
   };
-  return html`<a href=${pathOf(route)} aria-current=${isCurrent ? 'page' : 'false'} @click=${onClick}>${content}</a>`;
+  return html`<a href=${formatRoute(route)} aria-current=${isCurrent ? 'page' : 'false'} @click=${onClick}>${content}</a>`;
 }

@@ -2,23 +2,32 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
-import { curveChart, type Curve } from '../charts/curve.ts';
-import { domainOf, intervalBar, type Domain } from '../charts/interval-bar.ts';
+import { renderCurve, type Curve } from '../charts/curve.ts';
+import { computeDomain, renderIntervalBar, type Domain } from '../charts/interval-bar.ts';
 import { NO_FILTER, type Filter } from '../model/route.ts';
-import { coursePoint, isOpen, shownEvaluations, type PageState } from '../model/state.ts';
-import { ageOf, barOf, checkpointText, durationText, episodesText, estimateText, rateText, stateMark } from '../model/wording.ts';
+import { toCoursePoint, isOpen, filterEvaluations, type PageState } from '../model/state.ts';
+import {
+  renderAge,
+  toBar,
+  formatCheckpoint,
+  formatEvaluationDuration,
+  formatEpisodes,
+  estimateText,
+  formatRate,
+  stateMark,
+} from '../model/wording.ts';
 import { link } from './link.ts';
-import { poolSummary } from './pools.ts';
+import { renderPoolSummary } from './pools.ts';
 
 /** Evaluations as they come, each with its interval on the scale of its suite; of one run also the curve over its versions. */
-export function overview(state: PageState, filter: Filter, actions: Actions): TemplateResult {
-  const items = shownEvaluations(state);
+export function renderOverview(state: PageState, filter: Filter, actions: Actions): TemplateResult {
+  const items = filterEvaluations(state);
   return html`
     <section aria-labelledby="evaluations">
       <div class="head">
         <h1 id="evaluations">Evaluations</h1>
         <p class="muted">${countsText(items)}</p>
-        ${poolSummary(state.pools)}
+        ${renderPoolSummary(state.pools)}
       </div>
       ${filters(state, filter, actions)} ${filter.run === '' ? nothing : runCurve(items, filter.run)}
       ${items.length === 0 ? emptyList(state) : table(items, state, actions)}
@@ -66,7 +75,7 @@ function distinct(values: readonly string[]): readonly string[] {
 function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult {
   const points = items
     .flatMap((item) => {
-      const point = coursePoint(item.running);
+      const point = toCoursePoint(item.running);
       return item.version === null || point?.mean === undefined || point.mean === null ? [] : [{ version: item.version, ...point }];
     })
     .sort((a, b) => a.version - b.version);
@@ -80,7 +89,7 @@ function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult
     high: points.map(({ high }) => high),
     alternative: `Mean return with its interval for ${points.length} versions of ${run}; the table below has the figures.`,
   };
-  return html`<div class="card">${curveChart(curve)}</div>`;
+  return html`<div class="card">${renderCurve(curve)}</div>`;
 }
 
 function table(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
@@ -114,27 +123,27 @@ function table(items: readonly EvaluationItem[], state: PageState, actions: Acti
 
 function domainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<string, Domain> {
   const bySuite = Map.groupBy(items, ({ suite }) => suite);
-  const domains = Array.from(bySuite, ([suite, group]) => [suite, domainOf(group.flatMap((item) => barOf(item) ?? []))] as const);
+  const domains = Array.from(bySuite, ([suite, group]) => [suite, computeDomain(group.flatMap((item) => toBar(item) ?? []))] as const);
   return new Map(domains.flatMap(([suite, domain]) => (domain ? [[suite, domain] as const] : [])));
 }
 
 function row(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
-  const bar = barOf(item);
+  const bar = toBar(item);
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
     <td>${stateMark(item)}</td>
     <td class="name">
       ${link(actions, { view: 'overview', filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
     </td>
     <th scope="row" class="name">
-      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0 }, html`<bdi>${checkpointText(item)}</bdi>`)}
+      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0 }, html`<bdi>${formatCheckpoint(item)}</bdi>`)}
     </th>
-    <td class="picture">${bar && domain ? intervalBar(bar, domain, estimateText(item)) : nothing}</td>
+    <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
     <td class="number">${estimateText(item)}</td>
-    <td class="number">${episodesText(item)}</td>
-    <td class="number">${rateText(item)}</td>
-    <td class="number">${durationText(item)}</td>
+    <td class="number">${formatEpisodes(item)}</td>
+    <td class="number">${formatRate(item)}</td>
+    <td class="number">${formatEvaluationDuration(item)}</td>
     <td class="name"><bdi>${item.principal}</bdi></td>
-    <td class="number">${ageOf(item.createdAt, now)}</td>
+    <td class="number">${renderAge(item.createdAt, now)}</td>
   </tr>`;
 }
 

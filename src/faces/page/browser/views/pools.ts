@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
 const MOST_CELLS = 600;
 
 /** All pools in a line. */
-export function poolSummary(pools: readonly Pool[]): TemplateResult {
+export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   const busy = pools.reduce((sum, { sandboxes }) => sum + sandboxes.leased, 0);
   const max = pools.reduce((sum, pool) => sum + pool.max, 0);
   const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
@@ -25,7 +25,7 @@ export function poolSummary(pools: readonly Pool[]): TemplateResult {
   </p>`;
 }
 
-export function poolsView({ pools, session }: PageState, actions: Actions): TemplateResult {
+export function renderPools({ pools, session }: PageState, actions: Actions): TemplateResult {
   const mayChange = session?.role === 'operator';
   return html`<section aria-labelledby="pools">
     <div class="head"><h1 id="pools">Pools</h1></div>
