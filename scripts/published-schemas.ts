@@ -12,6 +12,7 @@ import { PROVIDERS } from '../src/app/sandboxes/providers.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/planning/evaluation-plan.ts';
+import { replaySchema } from '../src/orchestrator/replay/replay-document.ts';
 import { tuningSchema } from '../src/orchestrator/tuning/tuning.ts';
 import { suiteSchema } from '../src/orchestrator/suite/suite.ts';
 import { summariesSchema } from '../src/orchestrator/results/summaries.ts';
@@ -34,6 +35,7 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
     published('docs/schemas/plan.schema.json', z.toJSONSchema(planSchema)),
     published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
+    published('docs/schemas/replay.schema.json', z.toJSONSchema(replaySchema)),
     published('docs/schemas/muster-task.schema.json', z.toJSONSchema(musterTaskSchema, { io: 'input' })),
     published('docs/schemas/agent.schema.json', z.toJSONSchema(agentSchema, { io: 'input' })),
     published('docs/schemas/task-case.schema.json', z.toJSONSchema(caseSchema, { io: 'input' })),

@@ -1,13 +1,15 @@
 """Environments, made from what the suite says about them."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import VectorEnv
 
 from muster_runner.carried_code import CodeError, find
@@ -18,6 +20,7 @@ from muster_runner.refusal import EnvironmentRefusal
 
 Environment = gymnasium.Env[Any, Any]
 VectorEnvironment = VectorEnv[Any, Any, Any]
+Record = Callable[[Environment], Any]
 
 # Whose environments step many rows at a time, and have no form for one.
 VECTOR_PACKAGES = ("envpool", "gymnax", "brax")
@@ -38,14 +41,17 @@ class EnvironmentMaker:
 
     task: Task
     code: Path | None
+    """Puts what records an episode around an environment, which is then made so that it can render."""
+    record: Record | None = None
 
     def make(self) -> Environment:
         """@raises whatever the environment's or a wrapper's code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
-        environment = _innermost(self.task.environment, self.code)
+        environment = _innermost(self.task.environment, self.code, renders=self.record is not None)
         for wrapper in self.task.wrappers:
             environment = find(wrapper.entry, self.code)(environment, **wrapper.kwargs)
-        return environment
+        recorded: Environment = environment if self.record is None else self.record(environment)
+        return recorded
 
     def make_first(self) -> Environment:
         """@raises EnvironmentRefusal when it cannot be made, or is no environment."""
@@ -70,17 +76,20 @@ def close_environment(environment: Environment | VectorEnvironment) -> None:
         print(f"closing the environment failed: {describe(error)}", file=sys.stderr)
 
 
-def _innermost(point: EntryPoint, code: Path | None) -> Environment:
+def _innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Environment:
+    """@param renders: whether it is made with `render_mode="rgb_array"` where it takes that and the suite says no other."""
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
-        return _registered(name, point.kwargs)
+        return _registered(name, point.kwargs, renders=renders)
     if package in VECTOR_PACKAGES:
         raise CodeError(f"{point.entry} steps many rows at a time: play it with mode: vector")
     if package == "pettingzoo":
         from muster_runner.games import make_pettingzoo
 
-        return make_pettingzoo(name, point.kwargs)
-    environment: Environment = find(point.entry, code)(**point.kwargs)
+        return make_pettingzoo(name, with_pictures(point.kwargs) if renders else point.kwargs)
+    make = find(point.entry, code)
+    kwargs = with_pictures(point.kwargs) if renders and _takes_render_mode(make) else point.kwargs
+    environment: Environment = make(**kwargs)
     if hasattr(environment, "possible_agents"):
         from muster_runner.games import Game
 
@@ -88,11 +97,30 @@ def _innermost(point: EntryPoint, code: Path | None) -> Environment:
     return environment
 
 
-def _registered(identifier: str, kwargs: dict[str, Any]) -> Environment:
+def with_pictures(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {"render_mode": "rgb_array", **kwargs}
+
+
+def _takes_render_mode(make: Callable[..., Any]) -> bool:
+    try:
+        return "render_mode" in signature(make).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _registered(identifier: str, kwargs: dict[str, Any], *, renders: bool) -> Environment:
     """As `gymnasium.make` has it, with the registered time limit, but without the checks that cost time at each step.
 
     The passive checker only warns, and the runner always resets before it steps, so neither can change an outcome.
     """
     spec = copy(gymnasium.spec(identifier))
     spec.order_enforce = False
+    if renders and "rgb_array" in _render_modes(spec):
+        kwargs = with_pictures(kwargs)
     return gymnasium.make(spec, disable_env_checker=True, **kwargs)
+
+
+def _render_modes(spec: EnvSpec) -> Sequence[str]:
+    creator = spec.entry_point if callable(spec.entry_point) else load_env_creator(str(spec.entry_point))
+    modes: Sequence[str] = getattr(creator, "metadata", {}).get("render_modes", ())
+    return modes

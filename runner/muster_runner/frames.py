@@ -76,6 +76,8 @@ class Load:
     actions: Literal["deterministic", "stochastic"]
     metrics: tuple[str, ...]
     batching: Batching | None
+    """Environment seed of the episode of which rewards and pictures are sent, too."""
+    recorded_seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def _load(frame: Object) -> Load:
         actions="deterministic" if actions == "deterministic" else "stochastic",
         metrics=tuple(as_text(name, f"metrics[{i}]") for i, name in enumerate(metrics)),
         batching=None if "batching" not in frame else _batching(as_object(frame["batching"], "batching")),
+        recorded_seed=None if "recordedSeed" not in frame else as_count(frame["recordedSeed"], "recordedSeed"),
     )
 
 

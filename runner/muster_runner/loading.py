@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.carried_code import Visit, forget, visit
 from muster_runner.digest import verified
-from muster_runner.environments import Environment, EnvironmentMaker, close_environment
+from muster_runner.environments import Environment, EnvironmentMaker, Record, close_environment
 from muster_runner.failure import describe
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Load
@@ -79,10 +79,11 @@ class Loaded:
             forget(visited)
 
 
-def load(request: Load, policy: "PolicyLink | None" = None) -> Loaded:
+def load(request: Load, policy: "PolicyLink | None" = None, record: Record | None = None) -> Loaded:
     """Makes every task's environment once, so that a policy that does not fit one of them is refused before any episode.
 
     @param policy: leads to the program that loads the checkpoint. Nothing of it is read or run here then.
+    @param record: put around environments that are stepped one by one. Those of a vector are not recorded.
     @raises Refusal
     """
     # Modules of a suite or a checkpoint must not leave bytecode beside them: it would change the directory's digest.
@@ -92,10 +93,10 @@ def load(request: Load, policy: "PolicyLink | None" = None) -> Loaded:
     try:
         checkpoint = _read(request, path, loaded) if policy is None else _read_apart(request, policy, loaded)
         if request.batching is None:
-            _fit_tasks(request, checkpoint, loaded)
+            _fit_tasks(request, checkpoint, loaded, record)
         else:
             loaded.block_episodes = request.batching.episodes
-            loaded.blocks = _fit_blocks(request, request.batching, checkpoint)
+            loaded.blocks = _fit_blocks(request, request.batching, checkpoint, record)
     except Refusal:
         loaded.unload()
         raise
@@ -131,11 +132,11 @@ def _visit_suite(request: Load, loaded: Loaded) -> None:
         loaded.visits.append(visit(Path(request.code)))
 
 
-def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:
+def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded, record: Record | None) -> None:
     policies = FittedPolicies[Policy](lambda fit: fit_policy(checkpoint, fit))
     code = None if request.code is None else Path(request.code)
     for position, task in enumerate(request.tasks):
-        maker = EnvironmentMaker(task, code)
+        maker = EnvironmentMaker(task, code, record)
         environment = maker.make_first()
         fit = Fit(environment.observation_space, environment.action_space, request.actions == "deterministic")
         try:
@@ -158,12 +159,12 @@ def fit_policy(checkpoint: Checkpoint, fit: Fit) -> Policy:
     return fit_agents(checkpoint, fit)
 
 
-def _fit_blocks(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:
+def _fit_blocks(request: Load, batching: Batching, checkpoint: Checkpoint, record: Record | None) -> BlockPlayer:
     # What plays blocks is imported only for them: every sandbox would pay for it.
     if batching.form == "lockstep":
         from muster_runner.blocks.lockstep import fit_lockstep
 
-        return fit_lockstep(request, batching, checkpoint)
+        return fit_lockstep(request, batching, checkpoint, record)
     from muster_runner.blocks.vector import fit_vectors
 
     return fit_vectors(request, batching, checkpoint)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.channel import Channel
+from muster_runner.environments import Record
 from muster_runner.episode import Completed, Failed, Outcome, failure, play
 from muster_runner.frames import PROTOCOL_VERSION, Episode, Load, Outgoing, Ping, Play, ProtocolError, parse, shorten
 from muster_runner.loading import Loaded, LoadedTask, load
@@ -67,7 +68,7 @@ class Session:
     def _load(self, request: Load) -> None:
         self._unload()
         try:
-            self._loaded = load(request, self.policy)
+            self._loaded = load(request, self.policy, self._recorder(request.recorded_seed))
         except Refusal as refusal:
             message = shorten(str(refusal))
             self.channel.send({"type": "refused", "load": request.load, "part": refusal.part, "message": message})
@@ -82,6 +83,14 @@ class Session:
         if not self._is_forked:
             # What is here now stays: the collector need not walk through it again and again.
             gc.freeze()
+
+    def _recorder(self, seed: int | None) -> Record | None:
+        if seed is None:
+            return None
+        # Hardly any load asks for it: every sandbox would pay for the import.
+        from muster_runner.recording import record_with
+
+        return record_with(seed, self.channel.send)
 
     def _unload(self) -> None:
         """What the former load left behind goes first: both at once might not fit into the sandbox's memory."""

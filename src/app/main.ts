@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import { redactConfig } from '../config/kept-config.ts';
 import { loadConfig } from './configuration.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
+import { replayRecorded, type ReplayInput } from './replays.ts';
 import { playAndKeep, openResults } from './recorded-results.ts';
 import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
@@ -21,6 +22,7 @@ import { isUri } from './checkpoints/own-checkpoints.ts';
 import { readRecordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
 import { isPlayedByAgents } from '../orchestrator/suite/agent-tasks.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
+import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
 import type { Tuning } from '../orchestrator/tuning/tuning.ts';
@@ -182,6 +184,11 @@ export class Muster implements AsyncDisposable {
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
     return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  }
+
+  /** Plays one episode of results that were kept again, and records it. @throws as `replayRecorded` does. */
+  replay(input: ReplayInput, options: { readonly signal?: AbortSignal } = {}): Promise<ReplayDocument> {
+    return replayRecorded(this.#runtime, input, this.#runtime.either(options.signal));
   }
 
   /** Requests are served in order of arrival, however long the reading of a suite takes. */

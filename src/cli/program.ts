@@ -21,6 +21,7 @@ import { createDoctorCommand } from './commands/doctor-command.ts';
 import { createEvalCommand } from './commands/eval-command.ts';
 import { grantCommand } from './commands/grant-command.ts';
 import { planCommand } from './commands/plan-command.ts';
+import { createReplayCommand } from './commands/replay-command.ts';
 import { reportCommand } from './commands/report-command.ts';
 import { createClient, readSuiteToSend } from '../app/client/server-client.ts';
 import { cancelCommand, listCommand, createPoolCommand } from './commands/server-commands.ts';
@@ -58,6 +59,10 @@ function commands(): readonly Command[] {
     compareCommand(openMuster),
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
+    createReplayCommand(async ({ config, ...request }, signal) => {
+      await using muster = await Muster.open(configuration(config));
+      return await muster.replay(request, { signal });
+    }, createClient),
     createTuneCommand(openMuster),
     serveCommand(openServer),
     submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch }),

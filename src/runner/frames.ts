@@ -34,6 +34,9 @@ export interface Batching {
   readonly episodeSeconds: number;
 }
 
+/** The first bytes of every PNG, in base64. */
+const PNG_SIGNATURE = 'iVBORw0KGg';
+
 const id = z.int().min(0);
 const shortText = z.string().max(16 * 1024);
 
@@ -61,6 +64,22 @@ const completedSchema = z.object({
 });
 const failedSchema = z.object({ type: z.literal('failed'), ...episodeFields, cause: z.enum(FAILURE_CAUSES), detail: shortText });
 
+/** Of the one episode whose recording was asked for: some rewards, a picture, or why there is none. */
+const recordedSchema = z.object({
+  type: z.literal('recorded'),
+  /** That the first reward was given for, or that the picture shows the end of. 0 is the reset. */
+  step: id,
+  /** Null where one was infinite or not a number. */
+  rewards: z.array(z.number().nullable()).max(4000).optional(),
+  /** PNG. */
+  picture: z
+    .base64()
+    .max(MAX_RUNNER_FRAME_BYTES)
+    .refine((text) => text.startsWith(PNG_SIGNATURE), 'expected a PNG')
+    .optional(),
+  remark: z.string().max(1000).optional(),
+});
+
 const runnerFrameSchema = z.discriminatedUnion('type', [
   readySchema,
   loadedSchema,
@@ -68,11 +87,14 @@ const runnerFrameSchema = z.discriminatedUnion('type', [
   beginSchema,
   completedSchema,
   failedSchema,
+  recordedSchema,
   pongSchema,
 ]);
 
 export type RunnerFrame = z.infer<typeof runnerFrameSchema>;
 export type EpisodeFrame = Extract<RunnerFrame, { type: 'completed' | 'failed' }>;
+
+export type RecordedFrame = Extract<RunnerFrame, { type: 'recorded' }>;
 
 export interface MalformedFrame {
   readonly type: 'malformed';
@@ -122,6 +144,8 @@ export interface LoadFrame {
   readonly metrics: readonly string[];
   /** Left out: one episode after the other. */
   readonly batching?: Batching;
+  /** Environment seed of an episode whose rewards and pictures are wanted, too. */
+  readonly recordedSeed?: number;
 }
 
 export interface PlayFrame {

@@ -21,6 +21,7 @@ import {
 import type { Collected, Killed } from './played-episode.ts';
 import { Playing, type PlayTerms } from './playing.ts';
 import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
+import { RecordingInProgress, type Recording } from './recording.ts';
 import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
 
 /**
@@ -49,6 +50,8 @@ export class RunnerSession implements Occupant {
   /** A load is under way, or was refused, failed or took too long: what it has left behind is unknown. */
   #isSpoiled = false;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
+  /** Of the episode that the last load asked for, if it did. */
+  #recording: RecordingInProgress | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
@@ -90,6 +93,7 @@ export class RunnerSession implements Occupant {
     this.#past = addExposure(this.#past, terms.exposure);
     this.#isSpoiled = true;
     this.#playing.agree(terms, request);
+    this.#recording = request.recordedSeed === undefined ? undefined : new RecordingInProgress();
     const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
     switch (frame.type) {
       case 'loaded':
@@ -160,6 +164,11 @@ export class RunnerSession implements Occupant {
     return { played, closed: { reason: this.#closed.reason, unplayed: this.#closed.unplayed.splice(0) } };
   }
 
+  /** What has come by now of the recording that the load asked for. */
+  takeRecording(): Recording {
+    return (this.#recording ?? new RecordingInProgress()).take();
+  }
+
   /** @throws InfrastructureError when the session is closed before the runner has answered. */
   async ping(signal: AbortSignal): Promise<void> {
     const ping = this.#nextId();
@@ -205,6 +214,8 @@ export class RunnerSession implements Occupant {
       case 'completed':
       case 'failed':
         return this.#violationIf(this.#playing.answer(frame));
+      case 'recorded':
+        return this.#violationIf(this.#recording ? this.#recording.add(frame) : 'a recording that was not asked for');
     }
   }
 

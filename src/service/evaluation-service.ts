@@ -5,8 +5,10 @@ import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts'
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
 import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
+import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
 import { createConclusion } from './orders/concluded.ts';
+import { replayStored, type EpisodeAddress } from './playing/replay-stored.ts';
 import { Scheduler, type SchedulerConfig, type SchedulerOptions } from './playing/scheduler.ts';
 import { orderSchema } from './orders/evaluation-order.ts';
 import { EndWatch } from './playing/end-watch.ts';
@@ -194,6 +196,11 @@ export class EvaluationService {
   /** Of one arm, by index. */
   episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
     return readEpisodesFrom(this.#options.store.episodes, id, arm, from);
+  }
+
+  /** Plays one of its episodes again, and records it. @throws as `replayStored` does. */
+  replay(evaluation: StoredEvaluation, episode: EpisodeAddress, signal: AbortSignal): Promise<ReplayDocument> {
+    return replayStored(evaluation, episode, this.#options, AbortSignal.any([signal, this.#closing.signal]));
   }
 
   /** Begins nothing more, and waits for what is played; what is not over in time is given back. */

@@ -8,6 +8,7 @@ import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../src/kernel/ids.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
+import type { ReplayDocument } from '../../src/orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationService, type ServiceConfig, type ServiceOptions } from '../../src/service/evaluation-service.ts';
 import type { Slot } from '../../src/orchestrator/run/slot-share.ts';
@@ -19,7 +20,7 @@ import { CheckpointUse } from '../../src/service/checkpoints/checkpoint-use.ts';
 import { buildQuestion } from '../../src/service/orders/question.ts';
 import { QuotaGate } from '../../src/service/acceptance/quota-gate.ts';
 import { Slots } from '../../src/service/playing/slots.ts';
-import type { Answer, PlayCourse, Player } from '../../src/service/orders/player.ts';
+import type { Answer, PlayCourse, Player, RecordedEpisode } from '../../src/service/orders/player.ts';
 import type { EvaluationOrder } from '../../src/service/orders/evaluation-order.ts';
 import type { Submission } from '../../src/service/acceptance/submission.ts';
 import { evaluation as summaryDocument } from '../faces/report/documents.ts';
@@ -59,6 +60,29 @@ export class ScriptedPlayer implements Player {
 
   constructor(clock: ManualClock) {
     this.#clock = clock;
+  }
+
+  /** As it was, with a reward of 1 for each step. */
+  async replay(order: EvaluationOrder, { recorded }: RecordedEpisode): Promise<ReplayDocument> {
+    const { index, outcome } = recorded;
+    const steps = outcome.kind === 'completed' ? outcome.length : 0;
+    const again = outcome.kind === 'completed' ? { ...outcome, metrics: {} } : { ...outcome };
+    return {
+      schema: 'muster.replay/1',
+      suite: { name: order.suite.name, digest: order.suiteDigest },
+      checkpoint: { digest: digestBytes('played') },
+      index,
+      task: 'main',
+      environmentSeed: 1,
+      policySeed: 2,
+      recorded: again,
+      replayed: again,
+      isSame: true,
+      seconds: 0.1,
+      rewards: Array.from({ length: steps }, () => 1),
+      pictures: [],
+      remarks: [],
+    };
   }
 
   async play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {

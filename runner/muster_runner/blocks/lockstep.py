@@ -7,7 +7,7 @@ from pathlib import Path
 from muster_runner.blocks.block_player import BlockPlayer, PlayedBlock
 from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_run import LockstepRun
-from muster_runner.environments import EnvironmentMaker
+from muster_runner.environments import EnvironmentMaker, Record
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Episode, Load
 from muster_runner.games import ONE_GAME, AgentSpaces
@@ -40,10 +40,10 @@ class Lockstep:
         self.pool.close()
 
 
-def fit_lockstep(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:
+def fit_lockstep(request: Load, batching: Batching, checkpoint: Checkpoint, record: Record | None) -> BlockPlayer:
     """@raises Refusal"""
     code = None if request.code is None else Path(request.code)
-    makers = [EnvironmentMaker(task, code) for task in request.tasks]
+    makers = [EnvironmentMaker(task, code, record) for task in request.tasks]
     pool = EnvironmentPool(makers, max(batching.width, LEAST_KEPT))
     fitted = FittedPolicies[RowsPolicy](lambda fit: checkpoint.fit_rows(fit, batching.width))
     policies = []

@@ -1,16 +1,19 @@
 import { LRUCache } from 'lru-cache';
 import type { Runtime } from '../runtime.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
-import { InfrastructureError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Question } from '../../evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import { compare } from '../../orchestrator/compare.ts';
 import { drawOf } from '../../orchestrator/suite/draw.ts';
 import { evaluate } from '../../orchestrator/evaluate.ts';
+import { refuseGone } from '../checkpoints/gone-content.ts';
+import { buildReplayDocument, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import { repeatSummary, type RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
 import { toCheckpointFacts } from '../../orchestrator/results/summarise.ts';
 import type { CheckpointFacts } from '../../orchestrator/results/summary.ts';
+import { replayEpisode } from '../../orchestrator/replay/replay-episode.ts';
 import type { EvaluateContext } from '../../orchestrator/run/evaluate-context.ts';
 import { describeWhatRuns, type WhatRuns } from '../../orchestrator/suite/what-runs.ts';
 import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
@@ -20,7 +23,7 @@ import { addPinned, parsePinnedUri } from '../../policy-distribution/store/pinne
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { listCheckpoints, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
-import type { Answer, PlayCourse, Player } from '../../service/orders/player.ts';
+import type { Answer, PlayCourse, Player, RecordedEpisode, ReplayCourse } from '../../service/orders/player.ts';
 import { buildQuestion } from '../../service/orders/question.ts';
 import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
@@ -117,6 +120,19 @@ export class OrderPlayer implements Player {
     });
   }
 
+  async replay(order: EvaluationOrder, { arm, recorded }: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument> {
+    const content = listCheckpoints(order)[arm];
+    if (!content) throw new InputError('arm.not-found', `arm: the order has no arm ${arm}`);
+    const suite = readOrderedSuite(order);
+    const suiteFiles = order.suiteFiles && (await refuseGone(this.#suiteFiles(order.suiteFiles, course.signal), order.suiteFiles));
+    const checkpoint = await refuseGone(this.#checkpoint(content, course.signal), content);
+    await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
+    const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
+    using _players = context.players;
+    const episode = { suite, suiteFiles, checkpoint, index: recorded.index, task: recorded.task };
+    return buildReplayDocument({ ...episode, recorded: recorded.outcome }, await replayEpisode(context, episode, course.signal));
+  }
+
   #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { uri, labels } = content;
     return this.#restore(content, () =>
@@ -140,7 +156,7 @@ export class OrderPlayer implements Player {
     }
   }
 
-  async #context(played: Parameters<Runtime['context']>[0], course: PlayCourse): Promise<EvaluateContext> {
+  async #context(played: Parameters<Runtime['context']>[0], course: ReplayCourse): Promise<EvaluateContext> {
     const context = await this.#runtime.context(played, course.principal, this.#runtime.either(course.signal));
     await course.turns.next();
     return { ...context, share: course.share(played.suite.template), turns: course.turns };

@@ -16,6 +16,8 @@ export const EXIT_CODES = {
   inconclusive: 5,
   /** Of a batch: some of its evaluations were refused, failed or were cancelled. */
   incomplete: 6,
+  /** An episode that was played again came to another outcome. */
+  differs: 7,
   /** Ctrl-C, as shells have it: 128 + SIGINT. */
   interrupted: 130,
 } as const;

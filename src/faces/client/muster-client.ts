@@ -4,6 +4,7 @@ import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import { replaySchema, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import {
@@ -155,6 +156,12 @@ export class MusterClient {
   /** One evaluation, with its running figures or its summary. */
   get(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
     return this.#calls.ask(evaluationSchema, { method: 'GET', path: buildEvaluationPath(id), signal });
+  }
+
+  /** Plays one episode of an evaluation again. It waits for a sandbox of the server. @param arm of a comparison; 0 is the baseline. */
+  replay(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<ReplayDocument> {
+    const call = { method: 'POST', path: `${buildEvaluationPath(id)}/replays`, body: { index, arm } } as const;
+    return this.#calls.ask(replaySchema, { ...call, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
   /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */

@@ -27,6 +27,7 @@ import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
 import { addMcpRoute } from './mcp/mcp-route.ts';
 import { addOpenEnvRoutes } from './openenv/openenv-routes.ts';
 import { isSocketRequest, SocketUpgrades } from './requests/socket-upgrades.ts';
+import { addReplayRoute } from './routes/replay-route.ts';
 import { addReportRoute } from './routes/report-route.ts';
 import { addSessionRoutes } from './routes/session-routes.ts';
 import { addSubmissionRoutes } from './routes/submission-routes.ts';
@@ -92,6 +93,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   addEventRoutes(app, { ...options, clock, room });
   addEpisodeRoutes(app, { ...options, clock, room });
   const upgrades = new SocketUpgrades(app, clock, options.maxBodyBytes);
+  addReplayRoute(app, { service: options.service, room });
   if (options.arena) {
     addAgentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
     addGymRoutes(app, options.arena);

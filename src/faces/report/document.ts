@@ -1,4 +1,5 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 
@@ -10,4 +11,5 @@ export type ReportDocument =
   | { readonly kind: 'comparison'; readonly comparison: ComparisonSummary }
   | { readonly kind: 'verdict'; readonly submission: GradedSubmission }
   /** Tasks that were checked with their own submissions. */
-  | { readonly kind: 'check'; readonly tasks: readonly CheckedTask[] };
+  | { readonly kind: 'check'; readonly tasks: readonly CheckedTask[] }
+  | { readonly kind: 'replay'; readonly replay: ReplayDocument };

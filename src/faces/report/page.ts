@@ -1,4 +1,5 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
 import { renderCheckpointLine, nameCheckpoint, renderShortDigest } from './text/checkpoint-name.ts';
@@ -11,6 +12,7 @@ import { renderVerdictSections } from './grading/verdict-sections.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
 import { countText } from './text/numbers.ts';
+import { renderReplay } from './replay.ts';
 import { rankSummaries, renderRankingTable } from './ranking.ts';
 import { startTime } from './run-section.ts';
 import { STYLE } from './text/style.ts';
@@ -36,6 +38,8 @@ function pageOf(document: ReportDocument): Markup {
       return verdictPage(document.submission);
     case 'check':
       return checkPage(document.tasks);
+    case 'replay':
+      return renderReplayPage(document.replay);
   }
 }
 
@@ -95,6 +99,17 @@ function checkPage(tasks: readonly CheckedTask[]): Markup {
   const [only] = tasks;
   const heading = tasks.length === 1 && only ? only.soundness.task : countText(tasks.length, 'task');
   return page({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: checkSections(tasks) });
+}
+
+function renderReplayPage(replay: ReplayDocument): Markup {
+  const { suite, checkpoint, index, task, environmentSeed, policySeed } = replay;
+  return page({
+    title: `${suite.name} · episode ${index}`,
+    kind: 'Replay',
+    heading: `${suite.name}, episode ${index}`,
+    line: markup`Task <bdi>${task}</bdi> · environment seed ${environmentSeed} · policy seed ${policySeed} · ${renderShortDigest(checkpoint.digest)}`,
+    main: renderReplay(replay),
+  });
 }
 
 interface Page {

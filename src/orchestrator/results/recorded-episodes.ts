@@ -27,7 +27,7 @@ export interface RecordedEpisode {
   readonly isOfSuite: boolean;
 }
 
-const outcomeSchema = z.discriminatedUnion('kind', [
+export const outcomeSchema = z.discriminatedUnion('kind', [
   // JSON has no infinite numbers: a return that was none is null there, and failed as what it was.
   z.object({ kind: z.literal('completed'), return: z.number(), length: z.int(), metrics: z.record(z.string(), z.number()) }),
   z.object({ kind: z.literal('failed'), cause: z.enum(FAILURE_CAUSES), detail: z.string() }),

@@ -7,7 +7,7 @@ import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { Arm } from '../arm/arm.ts';
 import { awaitWork } from './await-work.ts';
-import type { Duty, Players } from './players.ts';
+import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 
 /** An agent's part in a suite: acts on its tasks, and has what it leaves behind judged. */
 export interface AgentStage {
@@ -63,6 +63,14 @@ export class AgentPlayers implements Players {
         else return;
       }
     }
+  }
+
+  async replay({ checkpoint, episode }: ReplayOrder, signal: AbortSignal): Promise<Replay> {
+    const started = this.#clock.now();
+    const { outcome, log } = await this.#stage.play(checkpoint.digest, episode, signal);
+    if (outcome.kind === 'lost') throw new InfrastructureError('sandbox.lost', outcome.detail);
+    const seconds = (this.#clock.now() - started) / 1000;
+    return { outcome, seconds, log, recording: { rewards: [], pictures: [], remarks: [] } };
   }
 
   [Symbol.dispose](): void {}

@@ -1,8 +1,12 @@
 import type { Turns } from '../../kernel/turns.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { Recording } from '../../runner/recording.ts';
 import type { Arm } from '../arm/arm.ts';
 import type { RunFacts } from '../facts/run-facts.ts';
+import type { LoadedContent } from './load-sandbox.ts';
 import type { Slot } from './slot-share.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -28,6 +32,24 @@ export interface Duty {
   hold(): Disposable;
 }
 
+/** An episode that was played once more, by itself. */
+export interface Replay {
+  /** `lost` never: then it is played again. */
+  readonly outcome: Outcome;
+  /** Wall-clock seconds. */
+  readonly seconds: number;
+  /** What the environment and the policy printed, shortened. */
+  readonly log: string | undefined;
+  /** Empty where the runner records none, and of agents. */
+  readonly recording: Recording;
+}
+
+/** What `Players` play for a replay: the episode, with those whose outcomes depend on being played together with it. */
+export interface ReplayOrder extends LoadedContent {
+  readonly episode: PlannedEpisode;
+  readonly block: readonly PlannedEpisode[];
+}
+
 /** What plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. All else of a run is the same for both. */
 export interface Players extends Disposable {
   /** Of the sandboxes that are played in. */
@@ -41,4 +63,10 @@ export interface Players extends Disposable {
    * @throws InputError for what no further attempt would mend; InfrastructureError when nothing came of it that an episode can be held to account for.
    */
   work(duty: Duty): Promise<void>;
+  /**
+   * Plays one episode again, and records it.
+   *
+   * @throws InputError when what is played is refused; InfrastructureError when there is no outcome through no fault of its own; the signal's reason.
+   */
+  replay(order: ReplayOrder, signal: AbortSignal): Promise<Replay>;
 }

@@ -1,31 +1,23 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
-import type { Clock } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
-import type { Distributor, Inbox } from '../../policy-distribution/delivery/distributor.ts';
-import type { Exposure } from '../../pool/ports/exposure.ts';
 import { LeaseLostError, type Lease } from '../../pool/ports/lease.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { RunnerSession } from '../../runner/session.ts';
-import { getBatching } from '../suite/play.ts';
 import { awaitWork } from './await-work.ts';
+import { createLoadTimeout, loadSandbox, getPolicyInbox, type LoadContext } from './load-sandbox.ts';
 import type { Duty } from './players.ts';
 import { UsageMeter } from './usage-meter.ts';
 import { RefusedCheckpointError } from './refused-checkpoint-error.ts';
 
 /** What a shift needs of the run that it works for. */
-export interface ShiftContext {
+export interface ShiftContext extends LoadContext {
   readonly duty: Duty;
-  /** What the arm brings into the sandbox, which was leased for it. */
-  readonly exposure: Exposure;
-  readonly distributor: Distributor;
   readonly sharing?: Sharing | undefined;
-  readonly clock: Clock;
   readonly log: Log;
-  readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
   readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
 }
 
@@ -82,18 +74,13 @@ export class Shift {
     const { sharing, clock, config } = this.#context;
     const { arm } = this.#duty;
     if (!sharing?.isOn) return false;
-    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
+    using deadline = new Deadline(clock, config.loadMilliseconds, () => createLoadTimeout(config.loadMilliseconds), this.#stop);
     for (const digest of sharing.digests.filter((each) => this.#isMissing(each))) {
       const isLight = arm.checkpoint.kind === 'file' && (await sharing.isLight(digest, deadline.signal));
       // What cannot be shared, as it may have turned out, is loaded here all the same.
       if (!isLight) return sharing.isOn;
     }
     return false;
-  }
-
-  /** A policy that is played apart has files of its own, which the environment does not see. */
-  get #policyInbox(): Inbox {
-    return this.#lease.sandbox.capabilities?.policy ?? this.#lease.sandbox;
   }
 
   #isMissing(digest: string): boolean {
@@ -129,29 +116,11 @@ export class Shift {
   }
 
   async #load(): Promise<void> {
-    const { suite, checkpoint, suiteFiles } = this.#duty.arm;
-    const { clock, config, distributor } = this.#context;
-    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
-    const { signal } = deadline;
+    const { distributor } = this.#context;
     const isVerified = this.#isVerified;
-    const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
-    const path = await distributor.deliver(checkpoint, this.#policyInbox, signal);
-    const batching = getBatching(suite.play, suite.episodeSeconds);
-    const remarks = await this.#session.load(
-      {
-        policy: { path, digest: checkpoint.digest, ...(isVerified && { verified: true }) },
-        code: modules,
-        tasks: suite.tasks.map(({ name, environment }) => ({ name, environment })),
-        actions: suite.actions,
-        metrics: suite.metrics,
-        ...(batching && { batching }),
-      },
-      { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, exposure: this.#context.exposure },
-      signal,
-    );
-    this.#duty.arm.hear(remarks);
+    this.#duty.arm.hear(await loadSandbox(this.#lease, this.#duty.arm, this.#context, this.#stop, { isVerified }));
     // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
-    if (isVerified) await distributor.withdraw(checkpoint, this.#policyInbox);
+    if (isVerified) await distributor.withdraw(this.#duty.arm.checkpoint, getPolicyInbox(this.#lease));
   }
 
   /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
@@ -211,10 +180,6 @@ export class Shift {
     const straggler = this.#duty.arm.takeStraggler(this.#context.clock.now());
     if (straggler.length > 0) this.#session.play(straggler);
   }
-}
-
-function loadTimeout(milliseconds: number): InfrastructureError {
-  return new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${milliseconds} ms`);
 }
 
 /** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */

@@ -157,7 +157,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   return {
     ...decisive,
     name: suite.name,
-    digest: decisiveDigest(decisive),
+    digest: digestSuite(decisive),
     declaredScores: (['timeout', 'crash'] as const).filter((cause) => suite.failureScores[cause] !== undefined),
     failures: suite.failures,
     allocation: suite.allocation,
@@ -170,7 +170,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
 
 /** The suite, played in another way: another suite, with the same distribution of returns. */
 export function replacePlay(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
-  return { ...suite, play, digest: decisiveDigest({ ...suite, play }) };
+  return { ...suite, play, digest: digestSuite({ ...suite, play }) };
 }
 
 type Decisive = Pick<
@@ -178,8 +178,8 @@ type Decisive = Pick<
   'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
 >;
 
-/** Playing one after the other is the plain definition of the outcomes, and is not named. */
-function decisiveDigest({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
+/** Of everything that decides outcomes. Playing one after the other is the plain definition of them, and is not named. */
+export function digestSuite({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
   const named = play.mode === 'single' ? undefined : play;
   const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
   return digestBytes(formatCanonicalJson(all));

@@ -32,6 +32,8 @@ export const NEEDS = {
   'GET /v1/evaluations/{id}/events': 'viewer',
   'GET /v1/evaluations/{id}/episodes': 'viewer',
   'GET /v1/evaluations/{id}/report': 'viewer',
+  // It takes a sandbox, and shows what the environment shows.
+  'POST /v1/evaluations/{id}/replays': { own: 'submitter', others: 'operator' },
   'DELETE /v1/evaluations/{id}': { own: 'submitter', others: 'operator' },
   'POST /v1/comparisons': 'submitter',
   // Episodes of agents are their principal's alone; operators see all.

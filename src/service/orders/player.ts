@@ -1,8 +1,10 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
 import type { Question } from '../../evaluation-store/answer-cache.ts';
+import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { CacheKeyParts } from '../../evaluation-store/cache-key.ts';
 import type { Turns } from '../../kernel/turns.ts';
@@ -21,6 +23,14 @@ export interface Player {
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer>;
 
   /**
+   * Plays one episode of the order again, and records it.
+   *
+   * @throws InputError `replay.gone` when its checkpoint or its suite's files are gone; InfrastructureError when no sandbox could play it; the
+   * signal's reason.
+   */
+  replay(order: EvaluationOrder, episode: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument>;
+
+  /**
    * What the order asks: playing orders of one question gives the same official answer. Where code runs, each principal has questions of its own.
    *
    * @throws InputError when it cannot be played.
@@ -34,6 +44,14 @@ export interface Player {
    */
   repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined;
 }
+
+export interface RecordedEpisode {
+  /** Position of the checkpoint that played it. */
+  readonly arm: number;
+  readonly recorded: Pick<StoredEpisode, 'index' | 'task' | 'outcome'>;
+}
+
+export type ReplayCourse = Pick<PlayCourse, 'principal' | 'share' | 'turns' | 'signal'>;
 
 export interface PlayCourse {
   /** Whose order it is. */

@@ -173,6 +173,17 @@ describe('looking at evaluations', () => {
     expect(text).toContain(JSON.stringify(stored.summary));
   });
 
+  it('plays an episode that was settled again, and says when there is none', async () => {
+    await using server = await ServerFixture.open();
+    const id = await accepted(server);
+    await server.within(20 * EPISODE_MS, server.send('GET', `/v1/evaluations/${id}/events`));
+    const replay = (body: object): ReturnType<ServerFixture['send']> => server.send('POST', `/v1/evaluations/${id}/replays`, { body });
+    expect(await replay({ index: 3 })).toMatchObject({ status: 200, json: { schema: 'muster.replay/1', index: 3, isSame: true } });
+    expect(await replay({ index: 5 })).toMatchObject({ status: 404, json: { code: 'episode.not-found' } });
+    expect(await replay({ index: 3, arm: 1 })).toMatchObject({ status: 404, json: { code: 'episode.not-found' } });
+    expect(await replay({ index: -1 })).toMatchObject({ status: 400, json: { errors: [{ field: 'body.index' }] } });
+  });
+
   it('goes through a list page by page, and by what it is filtered for', async () => {
     await using server = await ServerFixture.open();
     const ids: string[] = [];

@@ -82,5 +82,7 @@ export function rootOf(document: ReportDocument): unknown {
       return document.submission;
     case 'check':
       return document;
+    case 'replay':
+      return document.replay;
   }
 }

@@ -44,19 +44,13 @@ def drawn_space(draw: random.Random, depth: int = 2) -> Space:
             return spaces.Discrete(draw.randrange(1, 9), start=draw.randrange(-5, 5))
         case "multi-discrete":
             counts = np.array(draw.choices(range(1, 5), k=3))
-            return spaces.MultiDiscrete(
-                counts, start=np.array(draw.choices(range(-3, 3), k=3))
-            )
+            return spaces.MultiDiscrete(counts, start=np.array(draw.choices(range(-3, 3), k=3)))
         case "multi-binary":
             return spaces.MultiBinary(draw.choice([3, [2, 2]]))
         case "tuple":
-            return spaces.Tuple(
-                [drawn_space(draw, depth - 1) for _ in range(draw.randrange(1, 3))]
-            )
+            return spaces.Tuple([drawn_space(draw, depth - 1) for _ in range(draw.randrange(1, 3))])
         case _:
-            return spaces.Dict(
-                [(name, drawn_space(draw, depth - 1)) for name in draw.sample("xyz", 2)]
-            )
+            return spaces.Dict([(name, drawn_space(draw, depth - 1)) for name in draw.sample("xyz", 2)])
 
 
 def told(value: Any) -> Any:
@@ -76,11 +70,7 @@ def told(value: Any) -> Any:
 def at_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         return {name: at_leaves(part, change) for name, part in value.items()}
-    return (
-        tuple(at_leaves(part, change) for part in value)
-        if isinstance(value, tuple)
-        else change(value)
-    )
+    return tuple(at_leaves(part, change) for part in value) if isinstance(value, tuple) else change(value)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -92,11 +82,7 @@ def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
     natural = [
         at_leaves(
             space.sample(),
-            lambda part: (
-                int(part)
-                if np.shape(part) == () and np.asarray(part).dtype == np.int64
-                else part
-            ),
+            lambda part: int(part) if np.shape(part) == () and np.asarray(part).dtype == np.int64 else part,
         )
     ]
     others = [
@@ -110,9 +96,7 @@ def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
         assert told(read) == told(observation)
     rows = [*natural, *others]
     is_natural, data = codec.write_rows(rows)
-    assert [
-        told(row) for row in codec.read_rows(memoryview(data), len(rows), is_natural)
-    ] == [told(row) for row in rows]
+    assert [told(row) for row in codec.read_rows(memoryview(data), len(rows), is_natural)] == [told(row) for row in rows]
     actions = Actions(again)
     for action in [space.sample() for _ in range(3)]:
         read = actions.read(memoryview(actions.write(action)))
@@ -125,12 +109,7 @@ def test_whatever_bytes_come_for_actions_are_actions_or_none(seed: int) -> None:
     actions = Actions(drawn_space(draw))
     count = draw.randrange(1, 5)
     # Small bytes are actions now and then.
-    data = memoryview(
-        bytes(
-            draw.choice([0, 0, 0, 0, 1, 2, 255, draw.randrange(256)])
-            for _ in range(count * actions.bytes)
-        )
-    )
+    data = memoryview(bytes(draw.choice([0, 0, 0, 0, 1, 2, 255, draw.randrange(256)]) for _ in range(count * actions.bytes)))
     found, errors = actions.read_rows(data, count)
     for place in range(count):
         one = data[place * actions.bytes : (place + 1) * actions.bytes]
@@ -143,34 +122,22 @@ def test_whatever_bytes_come_for_actions_are_actions_or_none(seed: int) -> None:
 
 
 def leaves(value: Any) -> list[Any]:
-    parts = (
-        list(value.values())
-        if isinstance(value, dict)
-        else list(value)
-        if isinstance(value, tuple)
-        else None
-    )
-    return (
-        [value] if parts is None else [leaf for part in parts for leaf in leaves(part)]
-    )
+    parts = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, tuple) else None
+    return [value] if parts is None else [leaf for part in parts for leaf in leaves(part)]
 
 
 class Derived(spaces.Discrete):
     pass
 
 
-@pytest.mark.parametrize(
-    "space", [spaces.Text(3), Derived(2), spaces.Sequence(spaces.Discrete(2))]
-)
+@pytest.mark.parametrize("space", [spaces.Text(3), Derived(2), spaces.Sequence(spaces.Discrete(2))])
 def test_a_space_that_could_mean_anything_is_not_sent(space: Space) -> None:
     with pytest.raises(UnsentSpace):
         space_as_data(space)
 
 
 def test_an_observation_that_does_not_fit_is_the_environments_fault() -> None:
-    codec = Observations(
-        spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(2)})
-    )
+    codec = Observations(spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(2)}))
     for wrong in (
         {"a": np.zeros(2)},
         {"a": np.zeros(3), "b": 0},
@@ -192,10 +159,7 @@ def test_failed_rows_are_believed_when_they_make_sense_and_fail_all_rows_otherwi
     space = spaces.Discrete(3)
     count = 3
     body = (
-        draw.randbytes(draw.randrange(60))
-        if seed % 2
-        else struct.pack("<I", draw.randrange(5))
-        + draw.randbytes(draw.choice([8, 20, 32]))
+        draw.randbytes(draw.randrange(60)) if seed % 2 else struct.pack("<I", draw.randrange(5)) + draw.randbytes(draw.choice([8, 20, 32]))
     )
 
     def answer() -> None:
@@ -218,8 +182,4 @@ def test_failed_rows_are_believed_when_they_make_sense_and_fail_all_rows_otherwi
     assert type(raised.value).__name__ in ("ReportedFailure", "RowFaults")
     if isinstance(raised.value, RowFaults):
         assert set(raised.value.errors) <= set(range(count))
-        assert all(
-            action in range(3)
-            for place, action in enumerate(raised.value.actions)
-            if place not in raised.value.errors
-        )
+        assert all(action in range(3) for place, action in enumerate(raised.value.actions) if place not in raised.value.errors)

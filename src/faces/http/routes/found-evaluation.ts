@@ -4,7 +4,7 @@ import { parseEvaluationId } from '../../../kernel/ids.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 
 /** @throws InputError `evaluation.not-found` */
-export async function findEvaluation(service: EvaluationService, id: string): Promise<StoredEvaluation> {
+export async function findEvaluation(service: Pick<EvaluationService, 'find'>, id: string): Promise<StoredEvaluation> {
   const evaluation = await service.find(parseEvaluationId(id));
   if (!evaluation) throw createNotFoundError(id);
   return evaluation;

@@ -345,3 +345,31 @@ class Alarmed(Toy):
             # Whether the alarm has been is asked again and again: it may come before one could wait for it.
             pass
         return float(Alarmed.rung - before)
+
+
+class Drawn(Toy):
+    """A picture of it has the number of its steps in every byte. It raises at the step `breaks`, and draws what `draws` says."""
+
+    def __init__(self, steps: int, height: int = 4, width: int = 6, breaks: int = 0, draws: str = "bytes", render_mode: str = "") -> None:
+        super().__init__(steps=steps)
+        self.render_mode = render_mode
+        self.shape = (height, width, 3)
+        self.breaks = breaks
+        self.draws = draws
+
+    def reward(self, action: Any) -> float:
+        if self.played == self.breaks:
+            raise RuntimeError("broken")
+        return float(self.played)
+
+    def render(self) -> Any:
+        assert self.render_mode == "rgb_array"
+        match self.draws:
+            case "bytes":
+                return np.full(self.shape, self.played % 256, np.uint8)
+            case "noise":
+                return np.random.default_rng(self.played).integers(0, 256, self.shape, np.uint8)
+            case "floats":
+                return np.zeros(self.shape)
+            case _:
+                raise RuntimeError("no display")

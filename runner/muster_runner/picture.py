@@ -1,0 +1,55 @@
+"""Pictures as PNG, small enough for a frame of the protocol."""
+
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# In pixels of the longer side: what a page shows of a picture.
+MOST_PIXELS = 480
+# In bytes: base64 makes a third more of it, and a frame has 64 KiB.
+MOST_BYTES = 44 * 1024
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+RGB = 2
+
+
+class PictureError(Exception):
+    """What `render` gave is no picture."""
+
+
+def encode_picture(rendered: Any) -> bytes:
+    """A PNG of rows of red, green and blue bytes, made coarser until it fits.
+
+    @param rendered: what `render` gives with `rgb_array`: (height, width, 3), bytes.
+    @raises PictureError
+    """
+    if rendered is None:
+        raise PictureError("render() gave nothing: the environment has no rgb_array, or its entry takes no render_mode")
+    pixels = np.asarray(rendered)
+    if pixels.ndim != 3 or pixels.shape[2] < RGB + 1 or pixels.dtype != np.uint8 or 0 in pixels.shape:
+        raise PictureError(f"render() gave {pixels.dtype} of shape {pixels.shape}, expected uint8 of shape (height, width, 3)")
+    stride = -(-max(pixels.shape[:2]) // MOST_PIXELS)
+    while True:
+        encoded = _png(np.ascontiguousarray(pixels[::stride, ::stride, :3]))
+        if len(encoded) <= MOST_BYTES:
+            return encoded
+        stride += 1
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """As https://www.w3.org/TR/png-3/ has it. Each row holds the differences to the row above, which pack better."""
+    height, width, _ = pixels.shape
+    rows = np.empty((height, 1 + 3 * width), dtype=np.uint8)
+    up = 2
+    rows[:, 0] = up
+    flat = pixels.reshape(height, 3 * width)
+    rows[0, 1:] = flat[0]
+    rows[1:, 1:] = flat[1:] - flat[:-1]
+    header = struct.pack(">IIBBBBB", width, height, 8, RGB, 0, 0, 0)
+    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,0 +1,25 @@
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+
+/**
+ * Waits for content of an earlier evaluation.
+ *
+ * @throws InputError `replay.gone` that names it, when the store has not all of it any more.
+ */
+export async function refuseGone(
+  reading: Promise<StoredCheckpoint>,
+  content: { readonly digest: string; readonly files: readonly { readonly path: string }[]; readonly uri?: string },
+): Promise<StoredCheckpoint> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof InfrastructureError) || error.code !== 'store.content-missing') throw error;
+    const names = content.files.map(({ path }) => path).join(', ');
+    const origin = content.uri === undefined ? '' : `, and ${content.uri} does not have it either`;
+    throw new InputError(
+      'replay.gone',
+      `${names} (${content.digest}) is not in the store any more${origin}; evaluate the same content again, which brings it back`,
+      { cause: error },
+    );
+  }
+}
