@@ -201,6 +201,31 @@ function installPostgres() {
   fail('PostgreSQL is missing and installing it needs an administrator: sudo apt-get install postgresql, then run this again');
 }
 
+/** The live state of episodes is tested on real servers of Redis and of Valkey, which the tests start themselves. */
+function installRedis() {
+  if (!existsSync('/usr/bin/redis-server') && !installSystemPackage('redis-server'))
+    say('redis-server cannot be installed here: its tests will say that they were skipped');
+  const places = ['/usr/bin/valkey-server', join(root, '.tools/valkey/usr/bin/valkey-server')];
+  if (places.some((place) => existsSync(place)) || unpackBackport('valkey', ['valkey-server', 'valkey-tools'])) return;
+  if (!installSystemPackage('valkey-server')) say('valkey-server cannot be installed here: its tests will say that they were skipped');
+}
+
+/** Debian 12 has some packages in its backports alone. They are unpacked into .tools, and the machine's own lists of packages stay as they are. */
+function unpackBackport(name, packages) {
+  const release = existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '';
+  if (!/^ID=debian$/m.test(release) || !/^VERSION_CODENAME=bookworm$/m.test(release)) return false;
+  const directory = join(root, '.tools', name);
+  const lists = join(directory, 'lists');
+  mkdirSync(join(lists, 'partial'), { recursive: true });
+  const sources = join(directory, 'backports.list');
+  writeFileSync(sources, 'deb http://deb.debian.org/debian bookworm-backports main\n');
+  const own = ['-o', `Dir::Etc::sourcelist=${sources}`, '-o', 'Dir::Etc::sourceparts=-', '-o', `Dir::State::lists=${lists}`];
+  const options = { cwd: directory, optional: true };
+  if (!run(`looking for ${name} in Debian's backports`, 'apt-get', ['-q', ...own, 'update'], options)) return false;
+  if (!run(`fetching ${name}`, 'apt-get', ['-q', ...own, 'download', ...packages], options)) return false;
+  return run(`unpacking ${name}`, 'sh', ['-c', 'for package in *.deb; do dpkg -x "$package" .; done'], options);
+}
+
 const FAKE_GCS = 'github.com/fsouza/fake-gcs-server@v1.56.1';
 
 /** Google's object store is tested against a server that speaks its protocol and holds to generations: one and a half minutes to build, once. */
@@ -253,6 +278,7 @@ if (forTests) {
   installGradingTools();
   installBrowser();
   installPostgres();
+  installRedis();
   // The real TensorFlow, for a training loop and Keras models: 1.6 GB.
   installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
   installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');

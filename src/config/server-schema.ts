@@ -105,6 +105,11 @@ export const arenaSchema = z
   .strictObject({
     tasks: z.array(directory).max(1000).describe('tasks that callers may play: directories of tasks, or of directories of tasks'),
     workspaces: z.int().min(1).max(100_000).describe('workspaces at a time, of all open episodes together'),
+    live: z
+      .string()
+      .regex(/^(memory$|rediss?:\/\/|valkeys?:\/\/)/, 'expected "memory" or redis://user:password@host:port/database')
+      .max(4096)
+      .describe('where the state of open episodes is kept: "memory", or redis://user:password@host:port/database'),
     steps: z.int().min(1).max(100_000).describe('of an episode, at most'),
     seconds: z.number().positive().max(31_536_000).describe('of an episode, while it is stepping, where its task does not say'),
     bytesWritten: byteSizeSchema.describe('of an episode, by its actions on files'),

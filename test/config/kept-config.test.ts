@@ -8,6 +8,7 @@ it('what is kept of the configuration has the names of environment variables and
     MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush',
     MUSTER_SERVER__WEBHOOK_SECRET: 'hush-hush-hush-hush-hush-hush',
     MUSTER_STORE__URL: 'postgresql://muster:hush@db/muster',
+    MUSTER_ARENA__LIVE: 'redis://muster:hush@live',
   };
   const config = loadConfig({ processors: 8, environment });
   const kept = redactConfig(config);
@@ -17,6 +18,7 @@ it('what is kept of the configuration has the names of environment variables and
   expect(kept).toEqual({
     ...config,
     store: { url: '(not kept)' },
+    arena: { ...config.arena, live: '(not kept)' },
     server: { ...config.server, webhookSecret: '(not kept)' },
     templates: { local: { ...config.templates['local'], environment: { API_KEY: '(not kept)' } } },
   });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { FileContentsDirectory } from '../../adapters/arena/file-contents-directory.ts';
-import { MemoryLiveEpisodes } from '../../adapters/arena/memory-live-episodes.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import { parseAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
@@ -13,6 +12,7 @@ import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { GradingPools } from '../grading/grading-pools.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
+import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, readableTasks } from '../tasks/task-finder.ts';
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
@@ -20,13 +20,15 @@ export interface Arena extends AsyncDisposable {
   readonly service: EpisodeService;
 }
 
-export function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal: string) => Quota): Arena {
+/** @throws InputError `arena.live`, InfrastructureError `live.unreachable` when the server of the live state cannot be used. */
+export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal: string) => Quota): Promise<Arena> {
   const { config, log } = runtime;
+  const live = await openLiveEpisodes(config.arena.live, systemClock, log);
   const workspaces = new GradingPools({ ...config, pool: { ...config.pool, max: config.arena.workspaces } }, systemClock, log);
   const grader = new TaskGrader(config);
   const service = new EpisodeService({
     trajectories: store.trajectories,
-    live: new MemoryLiveEpisodes(),
+    live: live.episodes,
     contents: new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     sandboxesOf: (open) => workspaces.of(open),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
@@ -47,6 +49,7 @@ export function openArena(runtime: Runtime, store: SqlStore, quotaOf: (principal
       await service.close();
       await grader[Symbol.asyncDispose]();
       await workspaces[Symbol.asyncDispose]();
+      await live[Symbol.asyncDispose]();
     },
   };
 }

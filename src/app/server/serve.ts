@@ -100,7 +100,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
     countEnded(state);
     webhooks.look();
   });
-  const arena = opening.use(openArena(runtime, store, quotas));
+  const arena = opening.use(await openArena(runtime, store, quotas));
   measure(registry, { service, pools, delivered: runtime.delivered });
   const app = await createApp({ store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service });
   const keeper = createKeeper(store, runtime, uploads);
