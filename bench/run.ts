@@ -9,17 +9,20 @@ import { settingsDigest } from './code-digest.ts';
 import { describeMachine, showMachine } from './machine.ts';
 import { MeasuringRun, type Results } from './measuring-run.ts';
 
+const listed = (indent: string): string => BENCHMARKS.map(({ name, summary }) => `${indent}${name.padEnd(16)} ${summary}`).join('\n');
 const HELP = `Measures how fast Muster is, side by side with the same work done without it.
 
   npm run bench -- [--only NAME]… [--quick] [--json FILE] [--keep DIR] [--afresh]
+  npm run bench -- --list
 
   --only NAME   one of the benchmarks below; may be given several times
+  --list        prints the benchmarks below, and measures nothing
   --quick       small sizes, few repetitions: shows that everything works, not how fast it is
   --json FILE   where the figures go; bench/results/DATE.json otherwise
   --keep DIR    where unfinished runs keep what they have measured; bench/results/unfinished otherwise
   --afresh      forget what an unfinished run has measured
 
-${BENCHMARKS.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`).join('\n')}
+${listed('  ')}
 
 Each figure is shown, and kept, as soon as it is measured, with the time that is left. Ctrl-C ends a run cleanly; the same command goes on
 from what it has measured, as long as code, machine and MUSTER_ variables are the same.
@@ -28,6 +31,7 @@ All of it takes an hour or more; each with --quick a minute. Other work on the m
 
 interface Options {
   readonly help: boolean;
+  readonly list: boolean;
   readonly quick: boolean;
   readonly afresh: boolean;
   readonly benchmarks: readonly Benchmark[];
@@ -41,8 +45,8 @@ async function main(): Promise<number> {
     process.stderr.write(`${options}\n`);
     return 2;
   }
-  if (options.help) {
-    process.stdout.write(HELP);
+  if (options.help || options.list) {
+    process.stdout.write(options.help ? HELP : `${listed('')}\n`);
     return 0;
   }
   const interrupt = new AbortController();
@@ -76,6 +80,7 @@ function readOptions(): Options | string {
     const { values } = parseArgs({
       options: {
         help: { type: 'boolean', default: false },
+        list: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true },
         quick: { type: 'boolean', default: false },
         afresh: { type: 'boolean', default: false },
@@ -87,8 +92,8 @@ function readOptions(): Options | string {
     const unknown = values.only?.find((name) => !known.includes(name));
     if (unknown !== undefined) return `--only ${unknown}: expected one of ${known.join(', ')}`;
     const json = values.json ?? join(PACKAGE_ROOT, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
-    const { help, quick, afresh, keep, only = known } = values;
-    return { help, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
+    const { help, list, quick, afresh, keep, only = known } = values;
+    return { help, list, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
   } catch (error) {
     return `${getMessage(error)}; see --help`;
   }

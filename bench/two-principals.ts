@@ -5,7 +5,7 @@ import { showSpread, spreadOf } from './spread.ts';
 
 const SIZES = {
   full: { rounds: 5, evaluations: 4, episodes: 20 },
-  quick: { rounds: 1, evaluations: 4, episodes: 20 },
+  quick: { rounds: 1, evaluations: 2, episodes: 20 },
 };
 const STARTS: readonly Start[] = ['forked', 'plain'];
 

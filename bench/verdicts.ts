@@ -15,6 +15,8 @@ const CASES = 10;
 const TASK = { ...SORT_TASK, 'muster.toml': (SORT_TASK['muster.toml'] ?? '').replace('cases = 4', `cases = ${CASES}`) };
 const SOLUTION = SORT_TASK['solution/sort.py'] ?? '';
 const AT_A_TIME = 2;
+/** Of the grading sandboxes, the share that is killed: in a quick run so many that some are. */
+const DISTURBED = { full: { verdicts: 10_000, seeds: 4, share: 0.01 }, quick: { verdicts: 6, seeds: 1, share: 0.4 } };
 const [RATES, KILLS] = ['verdicts a second', 'verdicts with killed sandboxes'];
 
 export const verdicts: Benchmark = {
@@ -23,7 +25,8 @@ export const verdicts: Benchmark = {
   measurements: () => [RATES, KILLS],
   async run({ quick, measured, say }: BenchmarkContext) {
     const rates = await measured(RATES, () => sideBySide(quick ? 2 : 20, quick ? 1 : 3));
-    const kills = await measured(KILLS, () => disturbed(quick ? 20 : 10_000, say));
+    const disturbance = quick ? DISTURBED.quick : DISTURBED.full;
+    const kills = await measured(KILLS, () => disturbed(disturbance, say));
     return {
       tables: [
         {
@@ -32,7 +35,7 @@ export const verdicts: Benchmark = {
           rows: [[rates.muster, rates.plain, rates.ratio].map((spread) => showSpread(spread, 2))],
         },
         {
-          title: 'Verdicts while 1 % of the grading sandboxes are killed',
+          title: `Verdicts while ${100 * disturbance.share} % of the grading sandboxes are killed`,
           columns: ['verdicts', 'sandboxes', 'killed', 'verdicts that differ'],
           rows: [[kills.verdicts, kills.opened, kills.killed, kills.differing]],
         },
@@ -110,7 +113,8 @@ function without(prefix: string, files: Readonly<Record<string, string>>): Recor
 }
 
 const SUBMISSIONS = [SOLUTION, 'def sort_numbers(numbers):\n    return numbers\n', 'import nothing\n'];
-const SEEDS = 4;
+
+type Disturbance = typeof DISTURBED.full;
 
 interface Disturbed {
   readonly verdicts: number;
@@ -120,13 +124,13 @@ interface Disturbed {
 }
 
 /** Takes verdicts of a few submissions again and again while sandboxes are killed, and holds each against an undisturbed one. */
-async function disturbed(count: number, say: (text: string) => void): Promise<Disturbed> {
+async function disturbed({ verdicts: count, seeds, share }: Disturbance, say: (text: string) => void): Promise<Disturbed> {
   await using fixture = await GradingFixture.open();
   const task = await fixture.task(TASK);
-  const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: SEEDS }, (_, seed) => ({ source, seed: `${seed}` })));
+  const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: seeds }, (_, seed) => ({ source, seed: `${seed}` })));
   const expected: string[] = [];
   for (const { source, seed } of kinds) expected.push(await graded(fixture.grader.sandboxesOf(task), task, source, seed));
-  const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, 0.01, 1);
+  const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, share, 1);
   const queue = Array.from({ length: count }, (_, at) => at).values();
   let differing = 0;
   const work = async (): Promise<void> => {

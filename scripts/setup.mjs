@@ -4,6 +4,7 @@
  * for the runner, bubblewrap. Plain JavaScript without dependencies, because it runs first, on whatever Node is there.
  *
  *   node scripts/setup.mjs           what Muster needs to run
+ *   node scripts/setup.mjs --bench   and what its benchmarks need
  *   node scripts/setup.mjs --test    and what its tests need
  *   node scripts/setup.mjs --training    and the libraries that people train with: 6 GB
  */
@@ -15,6 +16,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const forTests = process.argv.includes('--test');
+const forBenchmarks = process.argv.includes('--bench');
 const forTraining = process.argv.includes('--training');
 const asRoot = process.getuid?.() === 0;
 
@@ -79,8 +81,10 @@ function findPython() {
 
 function installPython() {
   const testRequirements = ['test/runner/python/requirements.txt', 'clients/python/requirements-test.txt'];
-  const requirements = ['runner/requirements.txt', ...(forTests ? testRequirements : [])].map((file) => join(root, file));
-  once(forTests ? '.venv/.setup-stamp-test' : '.venv/.setup-stamp', requirements, () => {
+  const more = [...(forBenchmarks || forTests ? ['bench/requirements.txt'] : []), ...(forTests ? testRequirements : [])];
+  const requirements = ['runner/requirements.txt', ...more].map((file) => join(root, file));
+  const stamp = `.venv/.setup-stamp${forTests ? '-test' : forBenchmarks ? '-bench' : ''}`;
+  once(stamp, requirements, () => {
     if (!existsSync(join(root, '.venv/bin/python'))) run('making a Python environment in .venv', findPython(), ['-m', 'venv', '.venv']);
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
     run('installing Python packages', join(root, '.venv/bin/python'), [...flags, ...requirements.flatMap((file) => ['-r', file])]);

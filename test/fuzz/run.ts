@@ -1,11 +1,44 @@
 import { parseArgs } from 'node:util';
+import { getMessage } from '../../src/kernel/errors.ts';
 import { Stage } from '../end-to-end/stage.ts';
 import { fuzz } from './schemathesis.ts';
 
-/** `npm run fuzz -- [--seed N] [--examples N]`: the whole of what test/end-to-end/fuzz.test.ts does a little of. */
-const { values } = parseArgs({ options: { seed: { type: 'string', default: '1' }, examples: { type: 'string', default: '200' } } });
-await using stage = await Stage.open();
-const phases = ['coverage', 'fuzzing', 'stateful'] as const;
-const { isClean, text, defects } = await fuzz(stage, { seed: Number(values.seed), examples: Number(values.examples), phases });
-process.stdout.write([text, ...defects, ''].join('\n'));
-process.exitCode = isClean ? 0 : 1;
+const HELP = `Sends what the OpenAPI document allows, and what it forbids, to a real server, and holds each answer against the document.
+
+  npm run fuzz -- [--seed N] [--examples N]
+
+  --seed N       of what is sent (1); another one is another run
+  --examples N   requests of each call (200)
+
+Exit code 1 when an answer is not as the document says. test/end-to-end/fuzz.test.ts does a little of it.
+`;
+
+/** @returns undefined when the command line is wrong, which has been said. */
+function readOptions() {
+  try {
+    const options = { help: { type: 'boolean' }, seed: { type: 'string' }, examples: { type: 'string' } } as const;
+    const { help = false, seed = '1', examples = '200' } = parseArgs({ options }).values;
+    const wrong = Object.entries({ seed, examples }).find(([, text]) => !/^\d+$/.test(text));
+    if (wrong) throw new Error(`--${wrong[0]}: expected a number, got ${wrong[1]}`);
+    return { help, seed: Number(seed), examples: Number(examples) };
+  } catch (error) {
+    process.stderr.write(`${getMessage(error)}; see --help\n`);
+    return undefined;
+  }
+}
+
+async function main(): Promise<number> {
+  const options = readOptions();
+  if (!options) return 2;
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  await using stage = await Stage.open();
+  const phases = ['coverage', 'fuzzing', 'stateful'] as const;
+  const { isClean, text, defects } = await fuzz(stage, { seed: options.seed, examples: options.examples, phases });
+  process.stdout.write([text, ...defects, ''].join('\n'));
+  return isClean ? 0 : 1;
+}
+
+process.exitCode = await main();
