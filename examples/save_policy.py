@@ -1,11 +1,14 @@
 """Save an MLP of PyTorch as a checkpoint that Muster plays. Import `save_policy`, or copy it: it needs nothing else of Muster."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+Numbers = torch.Tensor | np.ndarray[Any, Any] | Sequence[float]
 ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
 
 
@@ -13,15 +16,15 @@ def save_policy(
     policy: torch.nn.Sequential,
     path: str | Path,
     action: dict[str, str],
-    normalisation: tuple[torch.Tensor, torch.Tensor] | None = None,
-    log_std: torch.Tensor | None = None,
+    normalisation: tuple[Numbers, Numbers] | None = None,
+    log_std: Numbers | None = None,
 ) -> None:
     """
     Writes the linear layers of `policy` with the metadata that says how they belong together.
 
     @param path: `*.safetensors`, which all sandboxes share, or `*.pth`, a state dict. The file appears under its name when it is whole.
     @param action: what the outputs mean: {"kind": "discrete"}, or {"kind": "continuous", "squash": "tanh" | "clip" | "none"}.
-    @param normalisation: mean and variance of the observations, one number for each.
+    @param normalisation: mean and variance of the observations, one number for each: tensors, arrays or lists.
     @param log_std: one number for each output; for stochastic continuous actions.
     @raises ValueError when the path has another ending, or the policy is not a Sequential of linear layers with one kind of activation,
         tanh or ReLU, between each two of them.
@@ -40,12 +43,13 @@ def save_policy(
     if any(layer.bias is None for layer in linear):
         raise ValueError("expected linear layers with a bias")
 
-    tensors = {f"l{i}.{name}": value for i, layer in enumerate(linear) for name, value in layer.named_parameters()}
+    tensors: dict[str, Numbers] = {f"l{i}.{name}": value for i, layer in enumerate(linear) for name, value in layer.named_parameters()}
     if normalisation is not None:
         tensors["observation.mean"], tensors["observation.variance"] = normalisation
     if log_std is not None:
         tensors["action.log_std"] = log_std
-    tensors = {name: value.detach().cpu().to(linear[0].weight.dtype).clone().contiguous() for name, value in tensors.items()}
+    kind = linear[0].weight.dtype
+    saved = {name: torch.as_tensor(value, dtype=kind).detach().cpu().clone().contiguous() for name, value in tensors.items()}
     architecture: dict[str, Any] = {
         "format": "muster-mlp/1",
         "layers": [f"l{i}" for i in range(len(linear))],
@@ -58,7 +62,7 @@ def save_policy(
     if path.suffix == ".safetensors":
         from safetensors.torch import save_file
 
-        save_file(tensors, unfinished, metadata={"muster": json.dumps(architecture)})
+        save_file(saved, unfinished, metadata={"muster": json.dumps(architecture)})
     else:
-        torch.save({"muster": architecture, "state_dict": tensors}, unfinished)
+        torch.save({"muster": architecture, "state_dict": saved}, unfinished)
     unfinished.rename(path)

@@ -152,8 +152,9 @@ from save_policy import save_policy
 torch.manual_seed(3)
 policy = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, 5))
 mean, variance = torch.tensor([1.0, 0, -1, 2]), torch.tensor([1.0, 4, 0.25, 9])
-for name in sys.argv[1:]:
-    save_policy(policy, name, {"kind": "discrete"}, normalisation=(mean, variance))
+name, kind = sys.argv[1:]
+given = {"tensors": (mean, variance), "arrays": (mean.double().numpy(), variance.numpy()), "lists": (mean.tolist(), variance.tolist())}
+save_policy(policy, name, {"kind": "discrete"}, normalisation=given[kind])
 observations = torch.randn(20, 4)
 normalised = ((observations - mean) / torch.sqrt(variance + 1e-8)).clip(-10, 10)
 print(json.dumps([observations.tolist(), policy(normalised).argmax(1).tolist()]))
@@ -166,9 +167,12 @@ def saved_by(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]"
 
 
 @pytest.mark.parametrize("name", ["p.pth", "p.safetensors"])
-def test_what_the_examples_function_saves_is_played_as_torch_computes_it(runner: RunnerProcess, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("statistics", ["tensors", "arrays", "lists"])
+def test_what_the_examples_function_saves_is_played_as_torch_computes_it(
+    runner: RunnerProcess, tmp_path: Path, name: str, statistics: str
+) -> None:
     path = tmp_path / name
-    saved = saved_by(SAVER, str(path))
+    saved = saved_by(SAVER, str(path), statistics)
     assert saved.returncode == 0, saved.stderr
     observations, actions = json.loads(saved.stdout)
     answer = runner.load(path, file_digest(path), *[environment("toys:Chosen", observation=each, actions=5) for each in observations])
