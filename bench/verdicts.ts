@@ -51,7 +51,7 @@ export const verdicts: Benchmark = {
         { what: 'verdicts with killed sandboxes', target: '0 that differ', measured: `${kills.differing}`, met: kills.differing === 0 },
       ],
       notes: [
-        'A verdict of Muster is the generator, the golden model on each case, and the candidate on each case, one of them twice, each a process of its own: 22 in two sandboxes. Beside it the same 22 processes run with nothing around them but a bubblewrap for each, and nothing is kept of what they print.',
+        "A verdict of Muster is the generator, the golden model on each case, and the candidate on each case, one of them twice, each a process of its own: 22. The candidate's sandbox is made for the verdict, that of generator and golden model serves one verdict after the other. Beside it the same 22 processes run with nothing around them but a bubblewrap for each, and nothing is kept of what they print.",
       ],
     };
   },
@@ -67,7 +67,8 @@ async function sideBySide(count: number, rounds: number): Promise<Rates> {
   await using fixture = await GradingFixture.open();
   const task = await fixture.task(TASK);
   const directory = await fixture.written({ ...without('environment/', TASK), 'app/sort.py': SOLUTION });
-  const muster = (): Promise<void> => graded(fixture.grader.sandboxesOf(task), task, SOLUTION, 'bench').then(() => undefined);
+  let seeds = 0;
+  const muster = (): Promise<void> => graded(fixture.grader.sandboxesOf(task), task, SOLUTION, `${(seeds += 1)}`).then(() => undefined);
   const plain = (): Promise<void> => plainly(directory);
   // The first finds out what this machine can do.
   await muster();

@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from muster_workspace import fields
 from muster_workspace.channel import Channel, ProtocolError
+from muster_workspace.forked_python import ForkedProgram, Interpreters
 from muster_workspace.line import Line
 from muster_workspace.output import BoundedOutput
-from muster_workspace.processes import Accounts, end_all, resident_bytes
+from muster_workspace.processes import Accounts, resident_bytes
 from muster_workspace.watched_calls import Watch
 
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
@@ -44,6 +45,8 @@ class Command:
     """Whether it may start neither processes nor threads."""
     watched: list[int]
     """System calls that it may not make."""
+    forked: ForkedProgram | None
+    """Present when it may be forked from an interpreter that has started already."""
     input: bytes
 
     @classmethod
@@ -57,7 +60,10 @@ class Command:
         reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
         directory, seconds = fields.text(frame, "directory"), fields.number(frame, "seconds")
         watched = fields.wholes(frame, "watched")
-        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, given)
+        is_plain = not (reports or line or alone or watched)
+        may_fork = is_plain and fields.truth(frame, "forks")
+        forked = ForkedProgram.of(argv, directory, environment, fields.texts(frame, "modules")) if may_fork else None
+        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, forked, given)
 
 
 @dataclass
@@ -76,14 +82,17 @@ class Pipes:
 class RunningCommand:
     """A command from its start to its end."""
 
-    def __init__(self, command: Command, channel: Channel, request: int) -> None:
+    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters) -> None:
         self._command = command
-        self._accounts = Accounts()
+        self._interpreters = interpreters
         self._peak_bytes = 0
-        self._start = time.monotonic()
         pipes = _open_pipes()
         watch = Watch.prepare(command.watched) if command.watched else None
-        self._pid = _start(command, pipes, watch)
+        streams = (pipes.theirs[0], pipes.theirs[1], pipes.theirs[2])
+        self._start = time.monotonic()
+        forked = interpreters.fork(command.forked, streams) if command.forked else None
+        self._accounts = Accounts(but=interpreters.pid)
+        self._pid = forked or _start(command, pipes, watch)
         for theirs in pipes.theirs:
             os.close(theirs)
         self._calls = watch.accept() if watch else None
@@ -100,7 +109,7 @@ class RunningCommand:
         """Wait for the end. Returns what to say of it, and what it printed."""
         end = {"kind": "unstartable", "detail": self._problem} if self._problem else self._watch()
         seconds = time.monotonic() - self._start
-        end_all(self._accounts)
+        self._interpreters.end_others(self._accounts)
         self._drain()
         for stream in self._streams.values():
             stream.finish()
@@ -139,7 +148,7 @@ class RunningCommand:
         while True:
             now = time.monotonic()
             if now >= sample:
-                self._peak_bytes = max(self._peak_bytes, resident_bytes())
+                self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
                 sample = now + _SAMPLE_SECONDS
             for key, events in self._selector.select(max(0.0, min(deadline, sample) - now)):
                 if isinstance(key.data, Line):

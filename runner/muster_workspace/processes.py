@@ -27,10 +27,30 @@ def others() -> Iterator[int]:
             yield int(entry.name)
 
 
-def resident_bytes() -> int:
-    """The memory of all others together. What several have mapped counts for each."""
+def is_alone_with(pid: int) -> bool:
+    """Whether there is no process but this one and that. False where that cannot be known.
+
+    A process that starts others while they are counted could hide among them: the number that the kernel gave out last would have changed.
+    """
+    before = _last_number()
+    return all(each == pid for each in others()) and before is not None and before == _last_number()
+
+
+def _last_number() -> str | None:
+    """The process id that was given out last in this pid namespace; None where the kernel does not say."""
+    try:
+        last = (_PROC / "loadavg").read_text().split()[-1]
+    except OSError:
+        return None
+    return None if last == "0" else last
+
+
+def resident_bytes(but: int | None = None) -> int:
+    """The memory of all others together, without that of one. What several have mapped counts for each."""
     total = 0
     for pid in others():
+        if pid == but:
+            continue
         try:
             total += int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE_BYTES
         except (OSError, IndexError):
@@ -41,7 +61,9 @@ def resident_bytes() -> int:
 class Accounts:
     """What processes have used that have ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, but: int | None = None) -> None:
+        """Without what one of them has used."""
+        self._but = but
         self.cpu_seconds = 0.0
         self.largest_bytes = 0
         self.statuses: dict[int, int] = {}
@@ -56,6 +78,8 @@ class Accounts:
             if pid == 0:
                 return
             self.statuses[pid] = status
+            if pid == self._but:
+                continue
             self.cpu_seconds += usage.ru_utime + usage.ru_stime
             self.largest_bytes = max(self.largest_bytes, usage.ru_maxrss * 1024)
 
@@ -73,6 +97,19 @@ def end_all(accounts: Accounts) -> None:
         if time.monotonic() > deadline:
             raise Remaining(f"processes {list(others())} do not end")
         time.sleep(0.0005)
+    remove_all_ipc()
+
+
+def end_one(pid: int) -> None:
+    """Kill and bury a child, if it is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def remove_all_ipc() -> None:
+    """Remove what processes leave in the kernel."""
     for kind in ("shm", "msg", "sem"):
         for number in _ipc_numbers(kind):
             remove_ipc(kind, number)

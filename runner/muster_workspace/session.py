@@ -5,9 +5,10 @@ from muster_workspace.changing import Change, Written
 from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.command import Command, RunningCommand
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
+from muster_workspace.forked_python import Interpreters
 from muster_workspace.looking import Looking
 from muster_workspace.places import Refusal
-from muster_workspace.processes import Accounts, Remaining, end_all
+from muster_workspace.processes import Accounts, Remaining
 from muster_workspace.snapshots import Snapshots, arrange
 
 PROTOCOL = 1
@@ -28,6 +29,7 @@ class _Session:
         self._incoming = Incoming(writable)
         self._looking = Looking(channel, writable)
         self._snapshots = Snapshots(channel, writable)
+        self._interpreters = Interpreters(writable)
         self._input = bytearray()
 
     def answer(self, frame: fields.Frame) -> None:
@@ -81,7 +83,7 @@ class _Session:
     def _exec(self, frame: fields.Frame, request: int) -> None:
         command = Command.read(frame, bytes(self._input))
         self._input.clear()
-        end, streams = RunningCommand(command, self._channel, request).run()
+        end, streams = RunningCommand(command, self._channel, request, self._interpreters).run()
         for name, stream in streams.items():
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
@@ -96,7 +98,7 @@ class _Session:
             self._done(request)
 
     def _collect(self, frame: fields.Frame, request: int) -> None:
-        end_all(Accounts())
+        self._interpreters.end_others(Accounts())
         outgoing = Outgoing(self._channel, {"request": request}, Bounds(fields.whole(frame, "files"), fields.whole(frame, "bytes")))
         for path in fields.texts(frame, "paths"):
             outgoing.give(path)

@@ -36,6 +36,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   const measured: CommandResult[] = [];
   await using sandbox = await terms.context.sandboxes.open(place, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
+  let unrun = AFTER_MEMORY;
   for (const at of orderOfRuns(cases.length, execute.repeated, terms.grading.seed)) {
     const one = cases[at];
     if (!one) continue;
@@ -45,12 +46,17 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
     if (result) measured.push(result);
     // Its memory limit has ended the whole sandbox.
     if (result?.end.kind === 'out-of-memory') break;
+    // What does not fit into the sandbox will not do so for another case.
+    if (!result) {
+      unrun = run;
+      break;
+    }
   }
   const evidence = cases.map(({ test, isVisible }, i) => ({
     name: test.name,
     isVisible,
     inputDigest: inputDigest(test),
-    runs: runs[i]?.length ? runs[i] : [AFTER_MEMORY],
+    runs: runs[i]?.length ? runs[i] : [unrun],
   }));
   return {
     evidence: { stage: 'execute', kind: 'cases', seed: terms.grading.seed, cases: evidence },

@@ -3,6 +3,7 @@ import { InputError } from '../../kernel/errors.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
 import type { Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import type { TaskContent } from './grading-context.ts';
 import type { GradingPlace, GradingSandboxes } from './grading-sandboxes.ts';
@@ -37,6 +38,13 @@ export function describeGradingPlace(
     writable.push(directory);
   }
   return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits, tools };
+}
+
+/** Leaves nothing in any place that can be written to. */
+export async function wipePlace(session: WorkspaceSession, { writable }: GradingPlace, signal: AbortSignal): Promise<void> {
+  const places = ['/tmp', '/dev/shm', ...writable];
+  // Asked for at once, they cost one wait; they are carried out one after the other.
+  await Promise.all(places.map((directory) => session.wipe(directory, signal)));
 }
 
 /**

@@ -39,6 +39,12 @@ export interface GradingSandboxes {
   open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
 
   /**
+   * A sandbox for the caller alone in which nothing but the task's own code has run, for other verdicts on this task: nothing of any submission
+   * may be brought in. Files of before may be there. Throws what `open` does.
+   */
+  openTrusted(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
+
+  /**
    * Files that a root file system of its own has below a directory, with the paths that they have inside: a directory that can be written to hides
    * them. None of the host's.
    *

@@ -6,11 +6,11 @@ import type { StagedVerifier } from '../tasks/task.ts';
 import type { TestCase } from '../tasks/test-case.ts';
 import { compareOutputs, excerptOutputs } from '../verification/compare-outputs.ts';
 import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
-import type { Command, CommandResult } from '../workspace/command.ts';
+import type { Command, CommandResult, WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { readEnding, shortenEvidence } from './endings.ts';
-import { describeCandidatePlace, DRIVER, testFiles } from './grading-place.ts';
+import { describeCandidatePlace, DRIVER, testFiles, wipePlace } from './grading-place.ts';
 import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
 import { putSubmission } from './submission.ts';
 import type { ExpectedCase } from './trusted-cases.ts';
@@ -62,12 +62,10 @@ export async function runCandidate(
   signal: AbortSignal,
   change: (command: Command) => Command = (command) => command,
 ): Promise<RanCase> {
-  const { task } = terms.grading;
-  const { workdir } = task.workspace;
-  const problem = await makeAnew(session, terms, execute, signal);
+  const { workdir } = terms.grading.task.workspace;
+  const problem = await makeAnew(session, terms, execute, listCaseFiles(test, workdir), signal);
   if (problem !== undefined) return { run: describeNotRun(problem), result: undefined, compared: undefined };
-  await session.put(listCaseFiles(test, workdir), signal);
-  const command = buildCaseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
+  const command = await buildCaseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
   const watched = [...listWatchedCalls(terms.verifier).keys()];
   const result = await session.run(change({ ...command, watched }), signal);
   if (result.end.kind === 'unstartable' && result.end.detail.includes('seccomp:'))
@@ -91,17 +89,25 @@ export async function runCandidate(
   return { run, result, compared: output?.bytes ? compare(terms, test, number, expected, bytes) : undefined };
 }
 
-/** Everything that can be written to, with the candidate's files. @returns why the candidate could not be brought in. */
+/** Everything that can be written to, with the files of the candidate and of the case. @returns why the candidate could not be brought in. */
 async function makeAnew(
   session: WorkspaceSession,
   terms: CandidateTerms,
   execute: CasesStage,
+  ofCase: readonly WorkspaceFile[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { task, step, content } = terms.grading;
-  await wipeWorkspace(session, terms, execute, signal);
-  if (execute.driver !== undefined) await session.put(await testFiles(task, step, content, `${execute.driver}/`, DRIVER), signal);
-  return await putSubmission(session, terms.files, signal);
+  const driver = execute.driver === undefined ? [] : await testFiles(task, step, content, `${execute.driver}/`, DRIVER);
+  // Asked for at once, they cost one wait; they are carried out one after the other.
+  const wiped = wipeWorkspace(session, terms, execute, signal);
+  const driven = session.put(driver, signal);
+  const submitted = putSubmission(session, terms.files, signal);
+  const laid = session.put(ofCase, signal);
+  const [, , problem] = await Promise.all([wiped, driven, submitted, Promise.allSettled([laid])]);
+  // Where the submission is not there, neither may be what lies among its files.
+  if (problem === undefined) await laid;
+  return problem;
 }
 
 /** Leaves nothing in any place that can be written to. */
@@ -111,9 +117,7 @@ export async function wipeWorkspace(
   execute: CasesStage,
   signal: AbortSignal,
 ): Promise<void> {
-  const places = ['/tmp', '/dev/shm', ...describeCandidatePlace(terms, execute).writable];
-  // Asked for at once, they cost one wait; they are carried out one after the other.
-  await Promise.all(places.map((directory) => session.wipe(directory, signal)));
+  await wipePlace(session, describeCandidatePlace(terms, execute), signal);
 }
 
 function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {

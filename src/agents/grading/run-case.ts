@@ -5,6 +5,7 @@ import type { Command, CommandResult, WorkspaceFile } from '../workspace/command
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
+import { listForkedModules } from './forked-runs.ts';
 
 /** What may be printed on the error output beside the output that is compared. */
 const ERROR_BYTES = 2 ** 20;
@@ -19,12 +20,14 @@ export function listCaseFiles({ files }: TestCase, workdir: string): readonly Wo
 }
 
 /** What is run on a case, by the golden model and the candidate alike. */
-export function buildCaseCommand(
-  { grading, verifier, within }: CandidateTerms,
-  { outputBytes, output }: CasesStage,
+export async function buildCaseCommand(
+  terms: CandidateTerms,
+  execute: CasesStage,
   test: TestCase,
   { command, seconds }: { readonly command: readonly string[]; readonly seconds: number },
-): Command {
+): Promise<Command> {
+  const { grading, verifier, within } = terms;
+  const { outputBytes, output } = execute;
   const { workdir, environment } = grading.task.workspace;
   return {
     argv: [...command, ...test.arguments],
@@ -33,6 +36,7 @@ export function buildCaseCommand(
     seconds: within(seconds),
     input: test.stdin,
     output: { head: output === 'stdout' ? outputBytes : 4096, tail: 4096, most: outputBytes + ERROR_BYTES },
+    forkedWith: await listForkedModules(terms, execute, command),
   };
 }
 

@@ -7,7 +7,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
-import { describeGradingPlace, TESTS, testFiles } from './grading-place.ts';
+import { describeGradingPlace, TESTS, testFiles, wipePlace } from './grading-place.ts';
 import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
 
 /** Of what a generator writes. */
@@ -23,7 +23,7 @@ export interface ExpectedCase {
 
 /**
  * The cases of one verdict: those that are stored, then those that the generator draws, each with the output of the golden model. All of it comes
- * from the task's own code, in a sandbox of its own that is gone before the candidate's is made.
+ * from the task's own code, in a sandbox that no submission is ever brought into: so it may serve one verdict after the other.
  *
  * @throws InfrastructureError when generator or golden model fail: then the verifier is broken.
  */
@@ -38,9 +38,11 @@ export async function computeTrustedCases(
   const isComplete = execute.generator === undefined && stored.every(({ expected }) => expected !== undefined);
   const known = (test: TestCase, i: number): Omit<ExpectedCase, 'expected'> => ({ test, isVisible: i < execute.visible });
   if (isComplete) return stored.map((test, i) => ({ ...known(test, i), expected: test.expected ?? new Uint8Array() }));
-  await using sandbox = await context.sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
+  const place = describeGradingPlace(task, step, [TESTS]);
+  await using sandbox = await context.sandboxes.openTrusted(place, signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
+  await wipePlace(session, place, either);
   await session.put(await testFiles(task, step, content), either);
   const drawn = execute.generator ? await drawnCases(session, terms, execute.generator, either) : [];
   const cases: ExpectedCase[] = [];
@@ -111,9 +113,9 @@ export async function runGolden(
   const { golden } = terms.verifier;
   if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
   const { workdir } = terms.grading.task.workspace;
-  await session.wipe(workdir, signal);
-  await session.put(listCaseFiles(test, workdir), signal);
-  const command = buildCaseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
+  // Asked for at once, they cost one wait.
+  await Promise.all([session.wipe(workdir, signal), session.put(listCaseFiles(test, workdir), signal)]);
+  const command = await buildCaseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
   const result = await session.run(change(command), signal);
   assertSucceeded(`the golden model on case ${test.name}`, result);
   return result;

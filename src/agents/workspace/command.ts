@@ -14,6 +14,11 @@ export interface Command {
   readonly alone?: boolean;
   /** Numbers of system calls that it may not make, nor anything that it starts: the kernel refuses them. */
   readonly watched?: readonly number[];
+  /**
+   * Present when a Python program may be forked from an interpreter of the root file system that has started, and has imported these modules
+   * where they are the interpreter's own: a process for each run all the same. A command of which that is impossible is started by itself.
+   */
+  readonly forkedWith?: readonly string[] | undefined;
 }
 
 /** In bytes. What a command prints between its beginning and its end is left out. */

@@ -26,7 +26,8 @@ interface Pending {
 }
 
 /**
- * The conversation with the program in one workspace: commands, files in, files out, one request after the other. The program is the first
+ * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out one after the other, in the order
+ * in which they were made, whether the answers of those before were waited for or not. The program is the first
  * process of its sandbox and out of reach of what it runs, so what it says is trusted to be its own, and bounded all the same.
  */
 export class WorkspaceSession implements Occupant {
@@ -38,6 +39,7 @@ export class WorkspaceSession implements Occupant {
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
   #requests = 0;
+  #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
   #closed: InfrastructureError | undefined;
 
@@ -88,7 +90,7 @@ export class WorkspaceSession implements Occupant {
    */
   async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {
     const { argv, directory, environment, seconds, output, input = new Uint8Array() } = command;
-    const { reports = false, alone = false, watched = [] } = command;
+    const { reports = false, alone = false, watched = [], forkedWith } = command;
     const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
@@ -105,6 +107,8 @@ export class WorkspaceSession implements Occupant {
           line: line !== undefined,
           alone,
           watched,
+          forks: forkedWith !== undefined,
+          modules: forkedWith ?? [],
         });
         line?.attach((frame) => void this.#send({ request, ...frame }));
       });
@@ -118,11 +122,15 @@ export class WorkspaceSession implements Occupant {
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
     const answers: Promise<true>[] = [];
     using deadline = this.#deadline(GRACE_MS, signal);
-    for (const file of files) {
-      const { request, answered } = this.#open(new DoneAnswer());
-      answers.push(answered);
-      await raceWithAbort(this.#putFile(request, file), deadline.signal);
-    }
+    const sent = this.#inTurn(async () => {
+      for (const file of files) {
+        if (deadline.signal.aborted) return;
+        const { request, answered } = this.#open(new DoneAnswer());
+        answers.push(answered);
+        await this.#putFile(request, file);
+      }
+    });
+    await raceWithAbort(sent, deadline.signal);
     await raceWithAbort(Promise.all(answers), deadline.signal);
   }
 
@@ -156,6 +164,11 @@ export class WorkspaceSession implements Occupant {
     });
   }
 
+  /** Whether nothing is asked for, and more could be. */
+  get isAtRest(): boolean {
+    return this.#closed === undefined && this.#pending.size === 0;
+  }
+
   /** How its sandbox ended; undefined while it has not. */
   get exit(): SandboxExit | undefined {
     return this.#exit;
@@ -169,8 +182,16 @@ export class WorkspaceSession implements Occupant {
   ): Promise<Result> {
     using deadline = this.#deadline(milliseconds, signal);
     const { request, answered } = this.#open(answer);
-    await raceWithAbort(send(request), deadline.signal);
+    const sent = this.#inTurn(() => send(request));
+    await raceWithAbort(sent, deadline.signal);
     return await raceWithAbort(answered, deadline.signal);
+  }
+
+  /** The frames of one request do not mix with those of another. */
+  #inTurn(send: () => Promise<void>): Promise<void> {
+    const sent = this.#turn.then(send);
+    this.#turn = sent.catch(() => undefined);
+    return sent;
   }
 
   #open<Result>(answer: Answer<Result>): { readonly request: number; readonly answered: Promise<Result> } {

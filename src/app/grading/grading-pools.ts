@@ -19,6 +19,7 @@ import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
 import { findToolMount } from './tool-mount.ts';
+import { TrustedSandboxes } from './trusted-sandboxes.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
 const ONE_HOLDER: CodeExposure = {
@@ -44,6 +45,7 @@ export class GradingPools implements AsyncDisposable {
   readonly #owner = parseOwnerId(`grading-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #pools = new Map<string, Promise<Pool<WorkspaceSession>>>();
   readonly #open = new Set<Pool<WorkspaceSession>>();
+  readonly #trusted: TrustedSandboxes;
   readonly #closing = new AbortController();
   #provider: Promise<SandboxProvider> | undefined;
   #sandboxes = 0;
@@ -52,6 +54,7 @@ export class GradingPools implements AsyncDisposable {
     this.#config = config;
     this.#roots = new RootFileSystems(join(config.stateDir, 'images'));
     this.#clock = clock;
+    this.#trusted = new TrustedSandboxes(clock);
     this.#log = log;
   }
 
@@ -59,6 +62,8 @@ export class GradingPools implements AsyncDisposable {
   of(open: OpenTask): GradingSandboxes {
     return {
       open: (place, signal) => this.#opened(open, place, signal),
+      openTrusted: (place, signal) =>
+        this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#opened(open, place, signal)),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.directory(root, contextOf(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
@@ -88,6 +93,7 @@ export class GradingPools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.#trusted[Symbol.asyncDispose]();
     for (const opened of await Promise.allSettled(this.#pools.values()))
       if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
     const provider = await this.#provider?.catch(() => undefined);
@@ -108,8 +114,7 @@ export class GradingPools implements AsyncDisposable {
   }
 
   #pool(open: OpenTask, place: GradingPlace): Promise<Pool<WorkspaceSession>> {
-    const built = place.root.kind === 'dockerfile' ? { task: open.task.digest } : {};
-    const key = formatCanonicalJson({ ...place, limits: { ...place.limits }, ...built });
+    const key = place.root.kind === 'dockerfile' ? `${open.task.digest} ${formatPlaceKey(place)}` : formatPlaceKey(place);
     let opening = this.#pools.get(key);
     if (!opening) {
       opening = this.#start(open, place);
@@ -163,6 +168,11 @@ export class GradingPools implements AsyncDisposable {
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, []);
   }
+}
+
+/** Places of the same key are alike, but for what a Dockerfile of their tasks is built from. */
+function formatPlaceKey(place: GradingPlace): string {
+  return formatCanonicalJson({ ...place, limits: { ...place.limits } });
 }
 
 /** What a Dockerfile of the task is built from. */

@@ -14,6 +14,7 @@ import { countInstructions } from '../measures/count-instructions.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
+import { rememberContent } from '../remembered-content.ts';
 import { putSubmission } from '../submission.ts';
 import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
 import { gradeSharedSuite } from '../suites/grade-suite.ts';
@@ -33,7 +34,7 @@ export class StagedGrading {
   #runs: MeasuredRuns | undefined;
 
   constructor(grading: Grading, verifier: StagedVerifier, context: GradingContext) {
-    this.#grading = grading;
+    this.#grading = { ...grading, content: rememberContent(grading.content) };
     this.#verifier = verifier;
     this.#context = context;
     this.#deadline = context.clock.now() + verifier.timeoutSeconds * 1000;

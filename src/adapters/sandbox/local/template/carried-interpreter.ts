@@ -13,9 +13,13 @@ export interface CarriedInterpreter {
   readonly standardLibrary: string;
 }
 
-/** Imports all that the program in workspaces does, then says which files are mapped. */
+/**
+ * Imports all that the program in workspaces does, then says which files are mapped. The program is compiled where its directory can be written to:
+ * a sandbox that had to do so would take longer to start.
+ */
 const QUESTIONS = `
-import json, os, sys, sysconfig
+import compileall, json, os, sys, sysconfig
+if os.access(sys.argv[1], os.W_OK): compileall.compile_dir(os.path.join(sys.argv[1], "muster_workspace"), quiet=2)
 sys.path.insert(0, sys.argv[1])
 import muster_workspace.command_line
 standard = os.path.realpath(sysconfig.get_path("stdlib"))

@@ -1,0 +1,200 @@
+"""An interpreter that is forked for each run of a program: `python3 -I forked_python.py MODULES`, orders at descriptor 3.
+
+Whatever Python the root file system has runs this file, so it stands alone and keeps to what versions from 3.7 on understand. A run is a
+process of its own, as if its program had been started by the interpreter itself. Programs that are not trusted run as the same user and
+find this process still there: it makes itself one that they can neither read nor write. What gives the orders sees to it that it has not
+been changed from outside (muster_workspace/forked_python.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# What is imported here is imported in every run.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
+
+_ORDERS = 3
+_ORDER_BYTES = 1 << 17
+_PR_SET_DUMPABLE = 4
+
+
+def _seal() -> Callable[[], object]:
+    """Keep other processes of this user out. Returns what undoes it in a child. Raises ImportError and OSError."""
+    known = set(sys.modules)
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    # A program is to find what it would find in an interpreter that has just started.
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+    if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError("it can be read by others")
+    return lambda: prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def _import(names: Sequence[str]) -> None:
+    """Import modules of the interpreter's own, and numpy: what others do when they are imported may not outlast a fork."""
+    if any(os.access(place or ".", os.W_OK) for place in sys.path):
+        raise ImportError("modules could be replaced")
+    allowed = set(getattr(sys, "stdlib_module_names", ())) | {"numpy"}
+    for name in names:
+        if name.split(".")[0] in allowed:
+            try:
+                __import__(name)
+            except ImportError:
+                pass
+
+
+def _serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
+    """Fork a run for each order. Returns, in the run's process alone, its program and the arguments."""
+    answers, answer = os.pipe()
+    starts, start = os.pipe()
+    while True:
+        data, control, _, _ = orders.recvmsg(_ORDER_BYTES, 256)
+        if not data:
+            os._exit(0)
+        streams = memoryview(control[0][2]).cast("i").tolist()
+        middle = os.fork()
+        if middle == 0:
+            run = os.fork()
+            if run != 0:
+                # The run becomes a child of the first process, which hears of its end.
+                os.write(answer, b"%d\n" % run)
+                os._exit(0)
+            # None of the program runs before it is all that there is beside this process.
+            os.read(starts, 1)
+            _become(streams, (orders.detach(), answers, answer, starts, start), unseal)
+            directory, program, *arguments = (os.fsdecode(each) for each in data.split(b"\0"))
+            os.chdir(directory)
+            return program, arguments
+        for descriptor in streams:
+            os.close(descriptor)
+        os.waitpid(middle, 0)
+        os.write(start, b"\n")
+        orders.send(os.read(answers, 32))
+
+
+def _become(streams: Sequence[int], own: Sequence[int], unseal: Callable[[], object]) -> None:
+    for descriptor in own:
+        os.close(descriptor)
+    for target, descriptor in enumerate(streams):
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+    os.setsid()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+    unseal()
+
+
+def _loaded(program: str) -> Dict[str, Any]:
+    """The names of the module that the program fills, and its code among them."""
+    try:
+        with open(program, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        sys.stderr.write("%s: can't open file %r: [Errno %s] %s\n" % (sys.executable, program, error.errno, error.strerror))
+        os._exit(2)
+    main = type(sys)("__main__")
+    path = os.path.join(os.getcwd(), program)
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=path, __loader__=loader, __builtins__=sys.modules["builtins"], __cached__=None, __annotations__={})
+    sys.modules["__main__"] = main
+    try:
+        main.__dict__["__code__"] = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        _show(sys.exc_info())
+        os._exit(1)
+    return main.__dict__
+
+
+def _wait() -> Tuple[str, List[str]]:
+    import _socket
+
+    orders = _socket.socket(fileno=_ORDERS)
+    try:
+        unseal = _seal()
+        _import(sys.argv[1:])
+    except (ImportError, OSError) as error:
+        orders.send(("unfit: %s" % error).encode("utf-8", "replace")[:1000])
+        os._exit(1)
+    import atexit  # noqa: F401
+    import gc
+
+    # The collector of a run would write on pages that it shares with all others, and have each copied.
+    gc.collect()
+    gc.freeze()
+    orders.send(b"ready")
+    return _serve(orders, unseal)
+
+
+def _run(names: Dict[str, Any], known: Set[str]) -> None:
+    """Run the program, and end the process as the interpreter does.
+
+    All but one thing: it does not take apart what it shares with the other runs, which would be copied for that.
+    """
+    status = 0
+    try:
+        exec(names.pop("__code__"), names)
+    except SystemExit as error:
+        status = _status_of(error.code)
+    except KeyboardInterrupt:
+        status = 130
+        _show(sys.exc_info())
+    except BaseException:
+        status = 1
+        _show(sys.exc_info())
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        threading._shutdown()
+    sys.modules["atexit"]._run_exitfuncs()
+    if not _flush():
+        status = status or 120
+    # Files that are still open are written to the end when nothing has them any more.
+    for name in [name for name in sys.modules if name not in known]:
+        module = sys.modules.pop(name)
+        if module is not None:
+            getattr(module, "__dict__", {}).clear()
+    names.clear()
+    sys.modules["gc"].collect()
+    _flush()
+    os._exit(status)
+
+
+def _show(found: Any) -> None:
+    kind, error, trace = found
+    trace = trace and trace.tb_next
+    sys.excepthook(kind, error.with_traceback(trace), trace)
+
+
+def _status_of(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    _flush()
+    sys.stderr.write("%s\n" % (code,))
+    return 1
+
+
+def _flush() -> bool:
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _main() -> None:
+    program, arguments = _wait()
+    known = set(sys.modules)
+    sys.argv[:] = [program] + arguments
+    _run(_loaded(program), known)
+
+
+_main()

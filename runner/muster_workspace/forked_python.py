@@ -1,0 +1,221 @@
+"""Python programs that are forked from an interpreter which has started: a process for each run, without the time of a start."""
+
+import contextlib
+import ctypes
+import os
+import re
+import select
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with, remove_all_ipc
+
+PROGRAM = "/muster/runner/forked_python.py"
+_ORDERS = 3
+_START_SECONDS = 60.0
+# A process that is there answers in a millisecond; on a machine that is overloaded it may take longer than anything should.
+_FORK_SECONDS = 30.0
+# Without modules of the user, variables for Python and the program's own directory: none of what the interpreter loads is the program's.
+_FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
+_ORDER_BYTES = 1 << 16
+# On x86-64, and on 64-bit ARM.
+_SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
+_SCHEDULING_BYTES = 56
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class ForkedProgram:
+    """A Python program, and the interpreter that it may be forked from."""
+
+    interpreter: tuple[str, ...]
+    """The command of the interpreter without its program."""
+    words: tuple[str, ...]
+    """The program and its arguments."""
+    directory: str
+    environment: tuple[tuple[str, str], ...]
+    modules: tuple[str, ...]
+
+    @classmethod
+    def of(cls, argv: list[str], directory: str, environment: dict[str, str], modules: list[str]) -> "ForkedProgram | None":
+        """None for a command that is no Python program whose interpreter is isolated from it."""
+        flags = 1
+        while flags < len(argv) and _FLAGS.fullmatch(argv[flags]):
+            flags += 1
+        interpreter, words = argv[:flags], argv[flags:]
+        isolated = any("I" in flag for flag in interpreter[1:])
+        named = re.fullmatch(r"python3?(\.\d+)?", os.path.basename(argv[0]))
+        if not named or not isolated or not words or words[0].startswith("-") or not words[0].endswith(".py"):
+            return None
+        if sum(len(word) + 1 for word in words) + len(directory) > _ORDER_BYTES // 4:
+            return None
+        return cls(tuple(interpreter), tuple(words), directory, tuple(sorted(environment.items())), tuple(modules))
+
+    def has_same_interpreter(self, other: "ForkedProgram") -> bool:
+        return (self.interpreter, self.environment, self.modules) == (other.interpreter, other.environment, other.modules)
+
+
+class Interpreters:
+    """At most one interpreter that programs are forked from.
+
+    Programs run as its user: they can end it, stop it and lower its limits. It is asked for a process only while no program runs, and only
+    if it is what it was when it had started; otherwise another takes its place.
+    """
+
+    def __init__(self, writable: tuple[str, ...]) -> None:
+        self._writable = writable
+        self._current: _Interpreter | None = None
+        self._unfit: list[ForkedProgram] = []
+
+    @property
+    def pid(self) -> int | None:
+        """Of the interpreter that is there."""
+        return self._current.pid if self._current else None
+
+    def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
+        """Start a program. Returns its process id; None when it is to be started by itself."""
+        if not Path(program.directory).is_dir():
+            return None
+        kept = self._current
+        if kept is not None and kept.program.has_same_interpreter(program) and kept.is_unchanged():
+            pid = kept.fork(program, streams)
+            if pid is not None:
+                return pid
+        self._end()
+        started = self._start(program)
+        pid = None if started is None else started.fork(program, streams)
+        if pid is None:
+            self._end()
+        return pid
+
+    def end_others(self, accounts: Accounts) -> None:
+        """Kill and bury every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
+        current = self._current
+        accounts.reap()
+        if current is not None and is_alone_with(current.pid) and current.is_there():
+            remove_all_ipc()
+            return
+        # One signal for all, so that none escapes by starting another. It is for the interpreter, too.
+        self._forget()
+        end_all(accounts)
+
+    def _end(self) -> None:
+        current = self._forget()
+        if current is not None:
+            end_one(current.pid)
+
+    def _forget(self) -> "_Interpreter | None":
+        current, self._current = self._current, None
+        if current is not None:
+            current.close()
+        return current
+
+    def _start(self, program: ForkedProgram) -> "_Interpreter | None":
+        if any(program.has_same_interpreter(each) for each in self._unfit):
+            return None
+        path = _interpreter_path(program, self._writable)
+        self._current = None if path is None else _Interpreter.start(path, program)
+        if self._current is None:
+            self._unfit.append(program)
+        return self._current
+
+
+@dataclass
+class _Interpreter:
+    program: ForkedProgram
+    pid: int
+    descriptor: int
+    """Of the process: another that got its number would not be taken for it."""
+    orders: socket.socket
+    state: tuple[object, ...] = ()
+
+    @classmethod
+    def start(cls, path: str, program: ForkedProgram) -> "_Interpreter | None":
+        """None when it cannot be forked from."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            _become_interpreter(path, program, theirs.fileno())
+        theirs.close()
+        interpreter = cls(program, pid, os.pidfd_open(pid), ours)
+        with contextlib.suppress(OSError):
+            if interpreter._hear(_START_SECONDS) == b"ready":
+                interpreter.state = _state_of(pid)
+                return interpreter
+        interpreter.close()
+        end_one(pid)
+        return None
+
+    def is_unchanged(self) -> bool:
+        """Whether it is there, waits, and may use what it could use in the beginning."""
+        try:
+            return self.is_there() and _can_run(self.pid) and _state_of(self.pid) == self.state
+        except OSError:
+            return False
+
+    def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
+        order = b"\0".join(os.fsencode(word) for word in (program.directory, *program.words))
+        try:
+            socket.send_fds(self.orders, [order], list(streams))
+        except OSError:
+            return None
+        answer = self._hear(_FORK_SECONDS)
+        return int(answer) if answer.strip().isdigit() else None
+
+    def is_there(self) -> bool:
+        """Whether it has not ended."""
+        return not select.select([self.descriptor], [], [], 0)[0]
+
+    def close(self) -> None:
+        self.orders.close()
+        os.close(self.descriptor)
+
+    def _hear(self, seconds: float) -> bytes:
+        if not select.select([self.orders], [], [], seconds)[0]:
+            return b""
+        with contextlib.suppress(OSError):
+            return self.orders.recv(4096)
+        return b""
+
+
+def _become_interpreter(path: str, program: ForkedProgram, orders: int) -> None:
+    try:
+        os.setsid()
+        os.dup2(orders, _ORDERS) if orders != _ORDERS else os.set_inheritable(orders, True)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        null = os.open("/dev/null", os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(null, descriptor)
+        os.chdir("/")
+        os.execve(path, [*program.interpreter, PROGRAM, *program.modules], dict(program.environment))
+    finally:
+        os._exit(127)
+
+
+def _interpreter_path(program: ForkedProgram, writable: tuple[str, ...]) -> str | None:
+    """The interpreter's file, as execvpe(3) looks for it; None where a program could have put another in its place."""
+    name = program.interpreter[0]
+    places = [""] if "/" in name else [f"{place}/" for place in os.get_exec_path(dict(program.environment))]
+    found = next((path for path in (f"{place}{name}" for place in places) if os.access(path, os.X_OK)), None)
+    if found is None or not found.startswith("/"):
+        return None
+    of_programs = any(path.startswith(f"{base}/") for path in (found, os.path.realpath(found)) for base in writable)
+    return None if of_programs else found
+
+
+def _can_run(pid: int) -> bool:
+    """Whether it is neither stopped nor dead."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in b"TtZXx"
+
+
+def _state_of(pid: int) -> tuple[object, ...]:
+    """All that another process of the same user can change of it. Raises OSError."""
+    limits = Path(f"/proc/{pid}/limits").read_bytes()
+    scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
+    if _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0) != 0:
+        raise OSError(ctypes.get_errno(), "sched_getattr")
+    priority = _libc.syscall(_IOPRIO_GET, 1, pid)
+    return limits, scheduling.raw, priority, frozenset(os.sched_getaffinity(pid))

@@ -1,0 +1,43 @@
+import type { StagedVerifier } from '../tasks/task.ts';
+import type { CandidateTerms } from './candidate-terms.ts';
+import { DRIVER, TESTS } from './grading-place.ts';
+import type { CasesStage, Measure } from '../tasks/muster-schema.ts';
+
+/** What a start of the interpreter is part of, or what a fork does not have. */
+const OF_RUNS: ReadonlySet<Measure> = new Set(['wallSeconds', 'processorSeconds', 'peakBytes', 'instructions', 'systemCalls']);
+const MODULES = /^(?:import\s+(?<plain>[\w., \t]+)|from\s+(?<from>[\w.]+)\s+import\b)/gm;
+const MOST_MODULES = 64;
+
+/**
+ * The modules that a Python program of the task's own imports, for an interpreter that its runs are forked from. Undefined where every run is
+ * started by itself: where something of the runs is measured.
+ *
+ * @param command whose program is looked at when it is one of the tests or of the driver. Nothing is known of a program of the candidate's.
+ */
+export async function listForkedModules(
+  { grading: { step, content }, verifier }: CandidateTerms,
+  { driver }: CasesStage,
+  command: readonly string[],
+): Promise<readonly string[] | undefined> {
+  if (isMeasured(verifier)) return undefined;
+  const program = command.find((word) => word.endsWith('.py')) ?? '';
+  const places = [{ inside: `${TESTS}/`, in: '' }, ...(driver === undefined ? [] : [{ inside: `${DRIVER}/`, in: `${driver}/` }])];
+  const own = new Set(places.flatMap((place) => (program.startsWith(place.inside) ? [place.in + program.slice(place.inside.length)] : [])));
+  const file = step.tests.find(({ path }) => own.has(path))?.file;
+  return file === undefined ? [] : findImports((await content.read(file)).toString('utf8'));
+}
+
+function isMeasured({ constraints, score }: StagedVerifier): boolean {
+  return score.speed !== undefined || score.efficiency !== undefined || constraints.some(({ measure }) => OF_RUNS.has(measure));
+}
+
+/** Of the import statements at the beginning of a line. */
+function findImports(source: string): readonly string[] {
+  const named = [...source.matchAll(MODULES)].flatMap(({ groups }) =>
+    groups?.['from'] === undefined
+      ? (groups?.['plain'] ?? '').split(',').map((part) => part.trim().split(/\s/)[0] ?? '')
+      : [groups['from']],
+  );
+  const modules = named.filter((name) => /^[A-Za-z_][\w.]*$/.test(name));
+  return [...new Set(modules)].sort().slice(0, MOST_MODULES);
+}

@@ -1,0 +1,66 @@
+import type { GradingSandbox } from '../../agents/grading/grading-sandboxes.ts';
+import type { Clock } from '../../kernel/clock.ts';
+
+/** Longer than the stages of a verdict between two uses; a machine that grades no more is soon left alone. */
+const IDLE_MS = 10_000;
+
+interface Kept {
+  readonly key: string;
+  readonly sandbox: GradingSandbox;
+  readonly leaving: Disposable;
+}
+
+/**
+ * Sandboxes in which only a task's own code has run, kept for a while for the next verdict on that task. A sandbox whose use was broken off is not
+ * kept: something may still run there.
+ */
+export class TrustedSandboxes implements AsyncDisposable {
+  readonly #clock: Clock;
+  readonly #kept = new Set<Kept>();
+  #isClosed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** One that is kept under this name, or one that is made now. Disposing of it keeps it. */
+  async open(key: string, make: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
+    const sandbox = this.#take(key) ?? (await make());
+    const { session, signal } = sandbox;
+    return { session, signal, [Symbol.asyncDispose]: () => this.#giveBack(key, sandbox) };
+  }
+
+  /** Gives one up that is not in use. @returns whether there was one. */
+  async giveUpOne(): Promise<boolean> {
+    const [first] = this.#kept;
+    if (first) await this.#leave(first);
+    return first !== undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    for (const kept of this.#kept) await this.#leave(kept);
+  }
+
+  #take(key: string): GradingSandbox | undefined {
+    for (const kept of this.#kept) {
+      if (kept.key !== key || kept.sandbox.signal.aborted) continue;
+      this.#kept.delete(kept);
+      kept.leaving[Symbol.dispose]();
+      return kept.sandbox;
+    }
+    return undefined;
+  }
+
+  async #giveBack(key: string, sandbox: GradingSandbox): Promise<void> {
+    if (this.#isClosed || sandbox.signal.aborted || !sandbox.session.isAtRest) return sandbox[Symbol.asyncDispose]();
+    const kept: Kept = { key, sandbox, leaving: this.#clock.after(IDLE_MS, () => void this.#leave(kept)) };
+    this.#kept.add(kept);
+  }
+
+  async #leave(kept: Kept): Promise<void> {
+    if (!this.#kept.delete(kept)) return;
+    kept.leaving[Symbol.dispose]();
+    await kept.sandbox[Symbol.asyncDispose]();
+  }
+}

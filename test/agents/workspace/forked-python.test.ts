@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandResult } from '../../../src/agents/workspace/command.ts';
+import type { WorkspaceSession } from '../../../src/agents/workspace/workspace-session.ts';
+import { commandOf, WorkspaceFixture } from '../../support/workspace-fixture.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(120_000);
+const PROGRAM = '/app/program.py';
+
+let fixture: WorkspaceFixture;
+let session: WorkspaceSession;
+beforeAll(async () => {
+  fixture = await WorkspaceFixture.open();
+  ({ session } = await fixture.workspace());
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+async function run(source: string, isForked: boolean, words: readonly string[] = []): Promise<CommandResult> {
+  await session.put([{ path: PROGRAM, content: Buffer.from(source), executable: false }], soon());
+  const argv = ['/usr/bin/python3', '-I', PROGRAM, ...words];
+  const forked = isForked ? { forkedWith: ['json', 'random', 'app_has_no_such_module'] } : {};
+  return await session.run({ ...commandOf(argv), input: Buffer.from('given\n'), ...forked }, soon());
+}
+
+const texts = ({ end, stdout, stderr }: CommandResult): unknown => [end, stdout.head.toString(), stderr.head.toString()];
+
+/** What a program may do, and what differs between two processes: its number. */
+const PROGRAMS: readonly (readonly [string, string])[] = [
+  [
+    'prints, and has arguments and an input',
+    'import sys\nprint(sys.argv, sys.stdin.read(), __name__, __file__, sys.path[:1], sys.flags.isolated)',
+  ],
+  ['ends with a status', 'import sys\nprint("out")\nsys.exit(3)'],
+  ['ends with a text', 'import sys\nsys.exit("why")'],
+  ['raises', 'def fail():\n    raise ValueError("no")\nfail()'],
+  ['cannot be compiled', 'print("a"\n'],
+  ['is not there', ''],
+  ['leaves a file open', 'import os\nf = open("/app/left", "w")\nf.write("all of it")\nif os.fork() == 0: os._exit(0)\nos.wait()'],
+  [
+    'has work left for its end',
+    'import atexit, threading, time\natexit.register(print, "last")\nthreading.Thread(target=lambda: (time.sleep(.1), print("thread"))).start()\nclass End:\n    def __del__(self): print("gone")\nend = End()',
+  ],
+  ['kills itself', 'import os\nos.kill(os.getpid(), 9)'],
+  [
+    'opens what /proc says of it',
+    'import os\nprint(open("/proc/self/fd/0").read(), sorted(os.listdir("/proc/self/fd")), os.environ["HOME"], os.getcwd(), os.getsid(0) == os.getpid())',
+  ],
+  [
+    'imports what has not been imported',
+    'import ctypes, decimal, multiprocessing, subprocess\nprint(ctypes.CDLL(None).getpid() > 0, subprocess.run(["echo", "child"], capture_output=True).stdout)',
+  ],
+];
+
+describe('a Python program that is forked from an interpreter', () => {
+  it.each(PROGRAMS)('does what it does when it is started by itself: one that %s', async (name, source) => {
+    const results: CommandResult[] = [];
+    for (const isForked of [true, true, false]) {
+      if (name === 'is not there') {
+        const argv = ['/usr/bin/python3', '-I', '/app/missing.py'];
+        results.push(await session.run({ ...commandOf(argv), ...(isForked ? { forkedWith: [] } : {}) }, soon()));
+      } else results.push(await run(source, isForked));
+      if (name !== 'leaves a file open') continue;
+      const left = await session.collect(['/app/left'], { files: 1, bytes: 100 }, soon());
+      expect(left).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('all of it') }] });
+      await session.wipe('/app', soon());
+    }
+    const [first, again, plain] = results.map(texts);
+    expect(first).toEqual(plain);
+    expect(again).toEqual(plain);
+  });
+
+  it('finds the interpreter that it was forked from out of reach, and runs in one process alone', async () => {
+    const source = `import os, random
+own = os.getpid()
+others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, own)]
+for pid in others:
+    for name in ("mem", "environ", "maps"):
+        try: open(f"/proc/{pid}/{name}", "rb+" if name == "mem" else "rb").read(1)
+        except OSError as error: print(error.strerror)
+    try: os.listdir(f"/proc/{pid}/fd")
+    except OSError as error: print(error.strerror)
+print(len(others), "forked_python" in open("/proc/self/cmdline").read(), sorted(os.listdir("/proc/self/fd")), os.getppid())
+print(random.random())
+`;
+    const [one, other] = [await run(source, true), await run(source, true)].map(({ stdout }) => stdout.head.toString());
+    const denied = 'Permission denied\n'.repeat(4);
+    expect(one?.slice(0, one.lastIndexOf('\n', one.length - 2))).toBe(`${denied}1 True ['0', '1', '2', '3'] 1`);
+    expect(one).not.toBe(other);
+  });
+
+  it.each([
+    ['kills it', 'os.kill(pid, 9)'],
+    ['stops it', 'os.kill(pid, 19)'],
+    ['interrupts it', 'os.kill(pid, 2)'],
+    ['makes it nice', 'os.setpriority(os.PRIO_PROCESS, pid, 19)'],
+    ['makes it wait for an idle machine', 'os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))'],
+    ['pins it', 'os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})'],
+    ['limits it', 'import resource\n    try: resource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))\n    except OSError: pass'],
+    [
+      'takes its number',
+      'import itertools\n    os.kill(pid, 9)\n    if os.fork() == 0:\n        os.setsid()\n        while True: open("/app/late", "w").close()',
+    ],
+    [
+      'leaves what hides from a look',
+      'import signal\n    signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n    if os.fork() == 0:\n        while True:\n            if os.fork() != 0: os._exit(0)',
+    ],
+  ])('may do to it what it can, and later runs are as the first was: one that %s', async (_, deed) => {
+    const look = `import os, resource
+print(os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), len(os.sched_getaffinity(0)), resource.getrlimit(resource.RLIMIT_NOFILE))
+print(os.path.exists("/app/late"), "forked_python" in open("/proc/self/cmdline").read())`;
+    const before = texts(await run(look, true));
+    const did = await run(
+      `import os\nfor pid in [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())]:\n    ${deed}\nprint("done")`,
+      true,
+    );
+    expect(did.stdout.head.toString()).toContain('done');
+    await session.wipe('/app', soon());
+    expect(texts(await run(look, true))).toEqual(before);
+    expect(texts(await run(look, true))).toEqual(before);
+  });
+
+  it('is started by itself where its interpreter could be its own, or loads what is its own', async () => {
+    const source = 'import os\nprint("forked" + "_python" in open("/proc/self/cmdline").read())';
+    await session.put([{ path: PROGRAM, content: Buffer.from(source), executable: false }], soon());
+    await session.run(commandOf(['/bin/cp', '/usr/bin/python3', '/app/python3']), soon());
+    const printed = async (...argv: string[]): Promise<string> =>
+      (await session.run({ ...commandOf(argv), forkedWith: [] }, soon())).stdout.head.toString();
+    expect(await printed('/usr/bin/python3', '-I', PROGRAM)).toBe('True\n');
+    expect(await printed('/usr/bin/python3', PROGRAM)).toBe('False\n');
+    expect(await printed('/app/python3', '-I', PROGRAM)).toBe('False\n');
+    expect(await printed('/usr/bin/python3', '-I', '-c', source)).toBe('False\n');
+  });
+});
