@@ -8,7 +8,7 @@ import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { toEvaluationItem, toEvaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
-import { createNotFoundError, findEvaluation } from './found-evaluation.ts';
+import { createNotFoundError, findEvaluation } from '../requests/find-evaluation.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { assertPermitted } from '../problems/refusals.ts';
 import { withholdText } from './withheld-text.ts';

@@ -9,7 +9,7 @@ import { requireCaller } from '../requests/caller.ts';
 import { createGoneSignal } from '../requests/gone-signal.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
 import { idParamsSchema } from '../schemas/evaluation-schemas.ts';
-import { findEvaluation } from './found-evaluation.ts';
+import { findEvaluation } from '../requests/find-evaluation.ts';
 
 const bodySchema = z.strictObject({
   index: z.int().min(0).describe('of the episode'),

@@ -11,7 +11,7 @@ import { requireCaller } from '../requests/caller.ts';
 import { idParamsSchema, textSchema, type EvaluationResource } from '../schemas/evaluation-schemas.ts';
 import { toEvaluationResource } from './evaluation-resource.ts';
 import type { EvaluationRoutesOptions } from './evaluation-routes.ts';
-import { findEvaluation } from './found-evaluation.ts';
+import { findEvaluation } from '../requests/find-evaluation.ts';
 import { withholdText } from './withheld-text.ts';
 
 /** The page that `muster report --html` writes, of an evaluation of the server. */

@@ -22,7 +22,7 @@ import {
 } from '../schemas/evaluation-schemas.ts';
 import { getCheckpointOfArm, streamEpisodeLines } from './episode-stream.ts';
 import { sendEvents, toTextStream } from './event-stream.ts';
-import { findEvaluation } from './found-evaluation.ts';
+import { findEvaluation } from '../requests/find-evaluation.ts';
 
 export interface StreamRoutesOptions {
   readonly service: EvaluationService;
