@@ -1,0 +1,49 @@
+/** What a stream of groups may use. */
+export interface StreamTerms {
+  /** Trajectories of a group. */
+  readonly groupSize: number;
+  /** Trajectories that run at a time. */
+  readonly concurrency: number;
+  /** Groups that the trainer takes for one step, which makes the next version. */
+  readonly batch: number;
+  /** By how many versions the policy may be newer than the oldest one that took part in a group, when the trainer gets the group. */
+  readonly maxStaleness: number;
+  /** Groups that may wait for a trainer that does not fetch: beyond them none is begun. Those that run are not stopped. */
+  readonly mostWaiting: number;
+  /** Groups that are to be delivered in all; undefined for no end. */
+  readonly total: number | undefined;
+}
+
+export interface StreamCounts {
+  /** Groups that run. */
+  readonly running: number;
+  /** Trajectories of these that have not ended. */
+  readonly trajectories: number;
+  /** Groups that were finished and kept, delivered or not. Those that were filtered or cancelled are not among them. */
+  readonly accepted: number;
+  /** Of the accepted ones, those that no trainer has acknowledged. */
+  readonly waiting: number;
+  /** How often a new version was told since the stream began. */
+  readonly version: number;
+}
+
+/**
+ * How many groups to begin now. The bound on staleness is that of AReaL (Fu et al. 2025): a group that begins at version v is one of the first
+ * (maxStaleness + v + 1) · batch, so the trainer gets it at version v + maxStaleness at the latest, when groups end in the order in which they begin.
+ * Groups that were filtered make room again: if they counted, the stream would run dry.
+ */
+export function planStarts({ running, trajectories, accepted, waiting, version }: StreamCounts, terms: StreamTerms): number {
+  const { groupSize, concurrency, batch, maxStaleness, mostWaiting, total } = terms;
+  const begun = accepted + running;
+  // A group that is larger than all that may run at a time runs alone.
+  const free = trajectories === 0 ? Math.max(1, Math.floor(concurrency / groupSize)) : Math.floor((concurrency - trajectories) / groupSize);
+  const fresh = (maxStaleness + version + 1) * batch - begun;
+  const room = mostWaiting - (waiting + running);
+  const wanted = total === undefined ? Number.POSITIVE_INFINITY : total - begun;
+  return Math.max(0, Math.min(free, fresh, room, wanted));
+}
+
+/** Whether a group is too old for the trainer. @param oldest version that took part, and `version` now, both counted from the stream's beginning. */
+export function isTooStale(oldest: number, version: number, { maxStaleness }: Pick<StreamTerms, 'maxStaleness'>): boolean {
+  return version - oldest > maxStaleness;
+}

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { groupAdvantages, type AdvantageTerms, type GroupMember } from '../../../src/agents/rollouts/groups/advantages.ts';
+import { growGroups } from '../../../src/agents/rollouts/groups/grow-groups.ts';
+
+const termsSchema = z.union([
+  z.strictObject({ kind: z.literal('grpo'), ddof: z.union([z.literal(0), z.literal(1)]) }),
+  z.strictObject({ kind: z.enum(['dr-grpo', 'rloo', 'raw']) }),
+]);
+const goldenSchema = z.array(
+  z.strictObject({
+    name: z.string(),
+    terms: termsSchema,
+    members: z.array(z.strictObject({ core: z.number().nullable(), reward: z.number().nullable(), isMasked: z.boolean() })),
+    advantages: z.array(z.number().nullable()),
+    size: z.int(),
+    filtered: z.enum(['no-reward', 'zero-variance']).nullable(),
+  }),
+);
+
+// Written by scripts/golden/rollout_values.py from NumPy and the published formulas.
+const golden = goldenSchema.parse(JSON.parse(await readFile(path.join(import.meta.dirname, 'golden/advantages.json'), 'utf8')));
+
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+const member: fc.Arbitrary<GroupMember> = fc
+  .record({ reward: fc.option(share, { nil: null }), isMasked: fc.boolean() })
+  .map(({ reward, isMasked }) => ({ core: reward, reward, isMasked }));
+const ways = fc.constantFrom<AdvantageTerms>({ kind: 'grpo', ddof: 0 }, { kind: 'grpo', ddof: 1 }, { kind: 'dr-grpo' }, { kind: 'rloo' });
+
+describe('the advantages of a group', () => {
+  it.each(golden.map((each) => [each.terms.kind, 'ddof' in each.terms ? each.terms.ddof : '-', each.name, each] as const))(
+    '%s, ddof %s: %s',
+    (_kind, _ddof, _name, { members, terms, advantages, size, filtered }) => {
+      const computed = groupAdvantages(members, terms);
+      expect(computed).toMatchObject({ size, filtered });
+      expect(computed.advantages).toEqual(advantages.map((each) => (each === null ? null : expect.closeTo(each, 9))));
+    },
+  );
+
+  it('add up to nothing, except in raw, and what is masked or void changes none of them', () => {
+    fc.assert(
+      fc.property(fc.array(member, { maxLength: 12 }), ways, (members, terms) => {
+        const { advantages, size } = groupAdvantages(members, terms);
+        const counted = members.filter(({ reward, isMasked }) => reward !== null && !isMasked);
+        expect(size).toBe(counted.length);
+        const alone = groupAdvantages(counted, terms).advantages;
+        expect(advantages.filter((each) => each !== null)).toEqual(alone);
+        if (size > 1) expect(alone.reduce<number>((sum, each) => sum + (each ?? 0), 0)).toBeCloseTo(0, 6);
+      }),
+    );
+  });
+});
+
+describe('further trajectories', () => {
+  it('go to the groups that vary most, each up to its bound, and never exceed the budget', () => {
+    expect(
+      growGroups(
+        [
+          { size: 4, rewards: 4 },
+          { size: 4, rewards: 2 },
+          { size: 4, rewards: 1 },
+        ],
+        6,
+        8,
+      ),
+    ).toEqual([0, 4, 2]);
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ size: fc.nat(16), rewards: share }), { maxLength: 20 }),
+        fc.nat(100),
+        fc.nat(16),
+        (groups, budget, most) => {
+          const grown = growGroups(groups, budget, most);
+          const room = groups.reduce((sum, { size }) => sum + Math.max(0, most - size), 0);
+          expect(grown.reduce((sum, each) => sum + each, 0)).toBe(Math.min(budget, room));
+          for (const [i, each] of grown.entries()) expect(each).toBeLessThanOrEqual(Math.max(0, most - (groups[i]?.size ?? 0)));
+        },
+      ),
+    );
+  });
+});
