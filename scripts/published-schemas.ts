@@ -8,6 +8,7 @@ import { verdictSchema } from '../src/agents/verification/verdict.ts';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/app/configuration.ts';
 import { agentSchema } from '../src/agents/acting/agent.ts';
+import { trajectorySchema } from '../src/agents/rollouts/record/trajectory.ts';
 import { PROVIDERS } from '../src/app/sandboxes/providers.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
@@ -38,6 +39,7 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
     published('docs/schemas/replay.schema.json', z.toJSONSchema(replaySchema)),
     published('docs/schemas/muster-task.schema.json', z.toJSONSchema(musterTaskSchema, { io: 'input' })),
     published('docs/schemas/agent.schema.json', z.toJSONSchema(agentSchema, { io: 'input' })),
+    published('docs/schemas/trajectory.schema.json', z.toJSONSchema(trajectorySchema)),
     published('docs/schemas/task-case.schema.json', z.toJSONSchema(caseSchema, { io: 'input' })),
     published('docs/schemas/verdict.schema.json', z.toJSONSchema(verdictSchema)),
   ]);

@@ -107,7 +107,8 @@ export class Muster implements AsyncDisposable {
     await using results = opened?.directory;
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
-      const context = await this.#runtime.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+      const given = { ...request, checkpoints: [checkpoint], trajectories: results?.trajectories };
+      const context = await this.#runtime.context(given, LOCAL_CALLER.principal, signal);
       using _players = context.players;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -151,7 +152,8 @@ export class Muster implements AsyncDisposable {
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
-      const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
+      const given = { suite, suiteFiles, checkpoints: played, trajectories: results?.trajectories };
+      const context = await this.#runtime.context(given, LOCAL_CALLER.principal, signal);
       using _players = context.players;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),

@@ -25,6 +25,7 @@ import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import { AgentEpisodes } from './grading/agent-episodes.ts';
 import { GradingPools } from './grading/grading-pools.ts';
+import { ModelServers } from './grading/model-servers.ts';
 import { Pools } from './pools.ts';
 import { getPlugin } from './sandboxes/providers.ts';
 import { openStateDirectory } from '../adapters/files/state-directory.ts';
@@ -60,6 +61,7 @@ export class Runtime implements AsyncDisposable {
   #config: Config;
   #ownSource: CheckpointSource | undefined;
   #grading: GradingPools | undefined;
+  readonly #models: ModelServers;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
     this.#hasTokens = use === 'server' && config.server.access === 'tokens';
@@ -69,6 +71,7 @@ export class Runtime implements AsyncDisposable {
     this.checkpoints = checkpoints;
     this.#origin = openOrigin(config, checkpoints, systemClock, logger);
     this.pools = new Pools(config, systemClock, logger);
+    this.#models = new ModelServers(config.models, use === 'own', systemClock);
   }
 
   /**
@@ -165,7 +168,7 @@ export class Runtime implements AsyncDisposable {
     const settings = this.pools.settings(template);
     const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
     const players = isPlayedByAgents(played.suite)
-      ? new AgentPlayers(await AgentEpisodes.open(played, this.#gradingPools()), systemClock)
+      ? new AgentPlayers(await AgentEpisodes.open(played, this.#gradingPools(), this.#models), systemClock)
       : await this.#runnerPlayers(played, config, principal, signal);
     return {
       players,
@@ -208,6 +211,7 @@ export class Runtime implements AsyncDisposable {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.pools[Symbol.asyncDispose]();
     await this.#grading?.[Symbol.asyncDispose]();
+    this.#models[Symbol.dispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.waitUntilSynced();

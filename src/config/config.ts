@@ -20,6 +20,7 @@ export interface Config {
   /** By principal; "default" is for those that are not named. */
   readonly quotas: WrittenConfig['quotas'];
   readonly arena: WrittenConfig['arena'];
+  readonly models: WrittenConfig['models'];
   readonly sources: WrittenConfig['sources'];
   readonly webhooks: WrittenConfig['webhooks'];
   readonly server: Omit<WrittenConfig['server'], 'concurrentEvaluations'> & { readonly concurrentEvaluations: number };

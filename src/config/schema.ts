@@ -3,6 +3,7 @@ import { NO_SETTINGS, type ProviderPlugin } from '../pool/ports/provider-plugin.
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/ports/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
 import { deliverySchema, templateDeliverySchema } from './delivery-schema.ts';
+import { modelsSchema } from './models-schema.ts';
 import { serverSchema } from './serve-schema.ts';
 import { arenaSchema, quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
@@ -171,6 +172,7 @@ export function createConfigSchema(providers: readonly ProviderSettings[]) {
       store: storeSchema,
       quotas: quotasSchema,
       arena: arenaSchema,
+      models: modelsSchema,
       sources: sourcesSchema,
       webhooks: webhooksSchema,
       server: serverSchema,

@@ -7,12 +7,14 @@ import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
+import { TrajectoryDirectory } from './trajectory-directory.ts';
 import { appendWholeLines } from './whole-lines.ts';
 
 /** Episodes that earlier, interrupted runs of the same evaluation kept. A resumed run reads them; they are removed when it is complete. */
 const EARLIER = 'episodes.earlier.ndjson';
 const EPISODES = 'episodes.ndjson';
 const HOLD = 'written-by';
+const TRAJECTORIES = 'trajectories';
 
 /**
  * Keeps what an evaluation leaves: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary
@@ -27,6 +29,8 @@ export class ResultsDirectory implements AsyncDisposable {
   readonly #isResumed: boolean;
   readonly #hold: AsyncDisposable;
   readonly #episodes: WriteStream;
+  /** What models have seen and said. Its directory is there once there is one. */
+  readonly trajectories: TrajectoryDirectory;
   #isEmpty = true;
   #failure: Error | undefined;
   /** Shared by all that wait for the disk. */
@@ -37,6 +41,7 @@ export class ResultsDirectory implements AsyncDisposable {
     this.#made = origin.made;
     this.#isResumed = origin.isResumed;
     this.#hold = hold;
+    this.trajectories = new TrajectoryDirectory(join(path, TRAJECTORIES));
     this.#episodes = createWriteStream(join(path, EPISODES), { flags: origin.isResumed ? 'w' : 'wx' });
     this.#episodes.on('error', (error) => (this.#failure ??= this.#unkept(EPISODES, error)));
   }
@@ -91,7 +96,7 @@ export class ResultsDirectory implements AsyncDisposable {
   static async beginAnew(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
     await using stack = new AsyncDisposableStack();
     const hold = stack.use(await holdDirectory(path, clock));
-    for (const name of ['summary.json', EARLIER]) await rm(join(path, name), { force: true });
+    for (const name of ['summary.json', EARLIER, TRAJECTORIES]) await rm(join(path, name), { force: true, recursive: true });
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
     await results.#waitUntilOpen();

@@ -3,23 +3,11 @@ import type { Action } from '../actions/action.ts';
 import { ActionExecutor, SHOWN_TO_AGENTS } from '../actions/action-executor.ts';
 import { cleanEnvironment } from '../grading/clean-environment.ts';
 import { exportSubmission } from '../grading/export-submission.ts';
-import type { TaskContent } from '../grading/grading-context.ts';
 import { describeGradingPlace } from '../grading/grading-place.ts';
 import type { GradingSandboxes } from '../grading/grading-sandboxes.ts';
 import { layWorkdir } from '../grading/lay-workdir.ts';
-import type { Submission } from '../grading/submission.ts';
-import type { Task, TaskStep } from '../tasks/task.ts';
-
-/** Where the task has no limit of its own. */
-const AGENT_SECONDS = 600;
-
-/** What an agent has come to by its actions. */
-export interface Acted {
-  /** Undefined when the workspace has run out of memory: nothing of it is left. */
-  readonly submission: Submission | undefined;
-  /** Actions that were carried out. */
-  readonly actions: number;
-}
+import type { StopReason } from '../rollouts/record/trajectory.ts';
+import { AGENT_SECONDS, type Acted, type OpenStep } from './acted/acted.ts';
 
 /**
  * Carries a list of actions out in a workspace of its own, until one submits, the list is at its end or the task's time is over. What is there by
@@ -28,7 +16,7 @@ export interface Acted {
  * @throws InfrastructureError when the workspace is lost; the signal's reason.
  */
 export async function playScript(
-  { task, step, content }: { readonly task: Task; readonly step: TaskStep; readonly content: TaskContent },
+  { task, step, content }: OpenStep,
   actions: readonly Action[],
   { sandboxes, clock }: { readonly sandboxes: GradingSandboxes; readonly clock: Clock },
   signal: AbortSignal,
@@ -40,13 +28,21 @@ export async function playScript(
   const executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
   const end = clock.now() + (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
   let done = 0;
+  let stopReason: StopReason = 'script-ended';
   for (const action of actions) {
     const seconds = (end - clock.now()) / 1000;
-    if (seconds <= 0) break;
+    if (seconds <= 0) {
+      stopReason = 'time';
+      break;
+    }
     const { data } = (await executor.perform(action, seconds, either)).observation;
     done += 1;
-    if (data.kind === 'ran' && data.end.kind === 'out-of-memory') return { submission: undefined, actions: done };
-    if (data.kind === 'submitted') break;
+    if (data.kind === 'ran' && data.end.kind === 'out-of-memory')
+      return { submission: undefined, actions: done, stopReason: 'out-of-memory', course: undefined };
+    if (data.kind === 'submitted') {
+      stopReason = 'submitted';
+      break;
+    }
   }
-  return { submission: await exportSubmission(sandbox.session, step.artifacts, either), actions: done };
+  return { submission: await exportSubmission(sandbox.session, step.artifacts, either), actions: done, stopReason, course: undefined };
 }

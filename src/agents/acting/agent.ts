@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
 import { actionSchema } from '../actions/action.ts';
+import { modelAgentSchema } from './model/model-agent.ts';
 
 const MOST_ACTIONS = 10_000;
 const actionList = z.array(actionSchema).max(MOST_ACTIONS);
@@ -8,7 +9,7 @@ const actionList = z.array(actionSchema).max(MOST_ACTIONS);
 /**
  * What acts on tasks, as a file says it. It stands where a checkpoint would be: the file's digest names it.
  *
- * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions.
+ * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions. model: a language model behind a server.
  */
 export const agentSchema = z
   .discriminatedUnion('agent', [
@@ -19,6 +20,7 @@ export const agentSchema = z
       actions: actionList.default([]).describe('carried out one after the other'),
       tasks: z.record(z.string().max(300), actionList).default({}).describe('by the names of tasks, in place of "actions"'),
     }),
+    modelAgentSchema,
   ])
   .describe('agent of Muster');
 

@@ -1,27 +1,30 @@
 import { createHash } from 'node:crypto';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
-import type { GradingContext, TaskContent } from '../grading/grading-context.ts';
+import type { GradingContext } from '../grading/grading-context.ts';
 import { makeSubmission } from '../grading/make-submission.ts';
 import { takeVerdict } from '../grading/stages/take-verdict.ts';
 import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
-import { playScript, type Acted } from './act-scripted.ts';
-import type { Agent } from './agent.ts';
+import { playScript } from './act-scripted.ts';
+import type { Acted } from './acted/acted.ts';
+import { playModel } from './model/act-model.ts';
+import type { ModelEndpoint } from './model/model-endpoint.ts';
+import type { TaskEpisode } from './task-episode.ts';
+import { buildTrajectory } from './build-trajectory.ts';
+import type { Trajectory } from '../rollouts/record/trajectory.ts';
 
-/** An agent's episode on a task. */
-export interface TaskEpisode {
-  readonly task: Task;
-  readonly content: TaskContent;
-  readonly agent: Agent;
-  /** Decides which hidden cases there are: the same for every agent. */
-  readonly environmentSeed: number;
+export interface PlayContext extends GradingContext {
+  /** What a model is asked through; undefined for agents without one. */
+  readonly endpoint: ModelEndpoint | undefined;
 }
 
 export interface PlayedTask {
   readonly outcome: Outcome;
   /** Why the reward is what it is, for people. */
   readonly log: string;
+  /** What a model has seen and said, with the reward. Undefined for agents without a model, and when the episode did not come to its end. */
+  readonly trajectory: Trajectory | undefined;
 }
 
 /**
@@ -30,34 +33,51 @@ export interface PlayedTask {
  *
  * @throws InputError when the task cannot be played as it is declared, or its verifier is broken, naming the task; the signal's reason.
  */
-export async function playTask(episode: TaskEpisode, context: GradingContext, signal: AbortSignal): Promise<PlayedTask> {
+export async function playTask(episode: TaskEpisode, context: PlayContext, signal: AbortSignal): Promise<PlayedTask> {
   const { task, content, environmentSeed } = episode;
   const step = getOnlyStep(task);
+  const startedAt = context.clock.date();
   try {
-    const { submission, actions } = await act(episode, step, context, signal);
-    if (!submission)
-      return { outcome: { kind: 'failed', cause: 'out-of-memory', detail: `task ${task.id}: the workspace ran out of memory` }, log: '' };
+    const acted = await act(episode, step, context, signal);
+    const { submission, actions } = acted;
+    const recorded = (verdict: Verdict | undefined): Trajectory | undefined =>
+      buildTrajectory(episode, acted, verdict, { startedAt, endedAt: context.clock.date() });
+    if (!submission) {
+      const detail = `task ${task.id}: the workspace ran out of memory`;
+      return { outcome: { kind: 'failed', cause: 'out-of-memory', detail }, log: '', trajectory: recorded(undefined) };
+    }
     const verdict = await takeVerdict({ task, step, content, submission, seed: verdictSeed(environmentSeed) }, context, signal);
-    return playedOf(task, verdict, actions);
+    return { ...playedOf(task, verdict, actions), trajectory: recorded(verdict) };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof InfrastructureError)
-      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '' };
+      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '', trajectory: undefined };
     if (error instanceof InputError && !error.message.includes(task.id))
       throw new InputError(error.code, `task ${task.id}: ${getMessage(error)}`, { cause: error });
     throw error;
   }
 }
 
-async function act({ task, content, agent }: TaskEpisode, step: TaskStep, context: GradingContext, signal: AbortSignal): Promise<Acted> {
+async function act(episode: TaskEpisode, step: TaskStep, context: PlayContext, signal: AbortSignal): Promise<Acted> {
+  const { task, content, agent } = episode;
+  const made = async (known: KnownSubmission | undefined, actions: number): Promise<Acted> => ({
+    submission: await makeSubmission(task, step, content, known, context, signal),
+    actions,
+    stopReason: 'script-ended',
+    course: undefined,
+  });
   switch (agent.agent) {
     case 'nop':
-      return { submission: await makeSubmission(task, step, content, undefined, context, signal), actions: 0 };
+      return await made(undefined, 0);
     case 'oracle':
-      return { submission: await makeSubmission(task, step, content, solutionOf(task), context, signal), actions: 1 };
+      return await made(solutionOf(task), 1);
     case 'scripted': {
       const actions = agent.tasks[task.id] ?? agent.tasks[task.id.split('/').at(-1) ?? ''] ?? agent.actions;
       return await playScript({ task, step, content }, actions, context, signal);
+    }
+    case 'model': {
+      if (!context.endpoint) throw new RangeError('a model acts without an endpoint');
+      return await playModel({ task, step, content }, agent, episode.policySeed, { ...context, endpoint: context.endpoint }, signal);
     }
   }
 }
@@ -78,7 +98,7 @@ function verdictSeed(environmentSeed: number): string {
   return createHash('sha256').update(`muster episode ${environmentSeed}`).digest('hex').slice(0, 32);
 }
 
-function playedOf({ id }: Task, verdict: Verdict, length: number): PlayedTask {
+function playedOf({ id }: Task, verdict: Verdict, length: number): Omit<PlayedTask, 'trajectory'> {
   const { reward, problem, gate, components, stages } = verdict;
   if (problem?.kind === 'verifier')
     throw new InputError('task.verifier', `task ${id}: its verifier is broken: ${problem.detail}; "muster task check" tries it`);

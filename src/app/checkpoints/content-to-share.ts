@@ -1,3 +1,4 @@
+import type { TrajectoryDirectory } from '../../adapters/files/trajectory-directory.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
 import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
@@ -21,6 +22,8 @@ export interface Played {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoints: readonly StoredCheckpoint[];
+  /** Where what models have seen and said is kept; undefined: it is not kept. */
+  readonly trajectories?: TrajectoryDirectory | undefined;
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, parseAgent } from '../../agents/acting/agent.ts';
 import { playTask } from '../../agents/acting/play-task.ts';
+import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
@@ -12,25 +13,39 @@ import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { Played } from '../checkpoints/content-to-share.ts';
 import type { GradingPools } from './grading-pools.ts';
+import type { ModelServers } from './model-servers.ts';
 import type { OpenTask } from './task-grader.ts';
+
+/** Of an agent's digest, what tells its trajectories from those of another: behind "sha256:". */
+const DIGEST_BEGIN = 7;
+const DIGEST_SHOWN = 12;
+
+interface OpenAgent {
+  readonly agent: Agent;
+  /** Of a model. */
+  readonly endpoint: ModelEndpoint | undefined;
+}
 
 /** Plays the tasks of a suite, each read once from the store. Part of the composition root. */
 export class AgentEpisodes implements AgentStage {
   readonly #played: Played;
   readonly #pools: GradingPools;
-  readonly #agents: ReadonlyMap<string, Agent>;
+  readonly #agents: ReadonlyMap<string, OpenAgent>;
   readonly #tasks = new Map<number, Promise<OpenTask>>();
 
-  private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, Agent>) {
+  private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, OpenAgent>) {
     this.#played = played;
     this.#pools = pools;
     this.#agents = agents;
   }
 
-  /** @throws InputError `agent.invalid` when what stands where an agent should is none. */
-  static async open(played: Played, pools: GradingPools): Promise<AgentEpisodes> {
-    const agents = new Map<string, Agent>();
-    for (const checkpoint of played.checkpoints) agents.set(checkpoint.digest, await readAgent(checkpoint));
+  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model. */
+  static async open(played: Played, pools: GradingPools, models: ModelServers): Promise<AgentEpisodes> {
+    const agents = new Map<string, OpenAgent>();
+    for (const checkpoint of played.checkpoints) {
+      const agent = await readAgent(checkpoint);
+      agents.set(checkpoint.digest, { agent, endpoint: agent.agent === 'model' ? models.endpointOf(agent) : undefined });
+    }
     return new AgentEpisodes(played, pools, agents);
   }
 
@@ -38,11 +53,23 @@ export class AgentEpisodes implements AgentStage {
     return this.#pools.state();
   }
 
-  async play(digest: string, { task, environmentSeed }: PlannedEpisode, signal: AbortSignal): ReturnType<AgentStage['play']> {
-    const agent = this.#agents.get(digest);
-    if (!agent) throw new RangeError(`agent ${digest} is none of this run's`);
+  async play(
+    digest: string,
+    { index, task, environmentSeed, policySeed }: PlannedEpisode,
+    signal: AbortSignal,
+  ): ReturnType<AgentStage['play']> {
+    const acting = this.#agents.get(digest);
+    if (!acting) throw new RangeError(`agent ${digest} is none of this run's`);
     const open = await this.#task(task);
-    return await playTask({ ...open, agent, environmentSeed }, { sandboxes: this.#pools.of(open), clock: systemClock }, signal);
+    const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
+    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: acting.endpoint };
+    const { outcome, log, trajectory } = await playTask(
+      { ...open, agent: acting.agent, agentDigest: digest, place, environmentSeed, policySeed },
+      context,
+      signal,
+    );
+    if (trajectory && outcome.kind !== 'lost') await this.#played.trajectories?.write(trajectory);
+    return { outcome, log };
   }
 
   #task(position: number): Promise<OpenTask> {

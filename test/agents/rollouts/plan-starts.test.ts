@@ -70,7 +70,14 @@ const terms: fc.Arbitrary<StreamTerms> = fc
     maxStaleness: fc.nat(4),
     room: fc.nat(20),
   })
-  .map(({ room, ...rest }) => ({ ...rest, mostWaiting: rest.batch + room, total: undefined }));
+  .map(({ room, groupSize, concurrency, batch, maxStaleness }) => ({
+    groupSize,
+    concurrency,
+    batch,
+    maxStaleness,
+    mostWaiting: batch + room,
+    total: undefined,
+  }));
 
 describe('which groups of a stream begin', () => {
   it('the stream never runs dry, never exceeds concurrency, staleness or the room for what waits, however many groups are filtered', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { completionOf, oldestVersion, promptOf, TokenRecord } from '../../../src/agents/rollouts/record/sampled-tokens.ts';
+import { getCompletion, findOldestVersion, getPrompt, TokenRecord } from '../../../src/agents/rollouts/record/sampled-tokens.ts';
 
 const ids = (most: number): fc.Arbitrary<number[]> => fc.array(fc.nat(5), { maxLength: most });
 
@@ -24,7 +24,7 @@ describe('the tokens of a trajectory', () => {
       },
       { ids: [1, 2, 4, 9, 5, 9, 6], lossMask: [0, 0, 0, 0, 0, 0, 1], logprobs: [0, 0, 0, 0, 0, 0, -0.4], versions: Array(7).fill(-1) },
     ]);
-    expect(oldestVersion(record.segments())).toBe(7);
+    expect(findOldestVersion(record.segments())).toBe(7);
   });
 
   it('a prompt that ends before the completion of the turn before begins another segment', () => {
@@ -51,8 +51,8 @@ describe('the tokens of a trajectory', () => {
         });
         const segments = record.segments();
         for (const { promptIds, sampled, tokens } of added) {
-          expect(promptOf(segments, tokens)).toEqual(promptIds);
-          expect(completionOf(segments, tokens)).toEqual({ ids: sampled, logprobs: sampled.map((id) => -id) });
+          expect(getPrompt(segments, tokens)).toEqual(promptIds);
+          expect(getCompletion(segments, tokens)).toEqual({ ids: sampled, logprobs: sampled.map((id) => -id) });
         }
         const masked = segments.flatMap(({ lossMask }) => lossMask).reduce<number>((sum, each) => sum + each, 0);
         expect(masked).toBe(turns.reduce((sum, { sampled }) => sum + sampled.length, 0));

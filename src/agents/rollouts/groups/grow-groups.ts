@@ -15,7 +15,7 @@ export interface GrowingGroup {
 export function growGroups(groups: readonly GrowingGroup[], budget: number, most: number): readonly number[] {
   const grown = groups.map(() => 0);
   const order = groups
-    .map((group, position) => ({ position, variance: estimatedVariance(group), room: Math.max(0, most - group.size) }))
+    .map((group, position) => ({ position, variance: estimateVariance(group), room: Math.max(0, most - group.size) }))
     .sort((a, b) => b.variance - a.variance || a.position - b.position);
   let left = budget;
   for (const { position, room } of order) {
@@ -26,7 +26,7 @@ export function growGroups(groups: readonly GrowingGroup[], budget: number, most
   return grown;
 }
 
-export function estimatedVariance({ size, rewards }: GrowingGroup): number {
+export function estimateVariance({ size, rewards }: GrowingGroup): number {
   const p = (rewards + 1) / (size + 2);
   return p * (1 - p);
 }

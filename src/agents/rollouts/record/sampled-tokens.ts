@@ -71,7 +71,7 @@ export class TokenRecord {
 }
 
 /** The oldest version that has sampled a token; undefined when none is known. */
-export function oldestVersion(segments: readonly Pick<Segment, 'versions'>[]): number | undefined {
+export function findOldestVersion(segments: readonly Pick<Segment, 'versions'>[]): number | undefined {
   let oldest: number | undefined;
   for (const { versions } of segments)
     for (const version of versions) if (version !== UNKNOWN_VERSION && (oldest === undefined || version < oldest)) oldest = version;
@@ -79,12 +79,12 @@ export function oldestVersion(segments: readonly Pick<Segment, 'versions'>[]): n
 }
 
 /** The exact prompt of a turn. @throws RangeError when the record has no such segment. */
-export function promptOf(segments: readonly Segment[], { segment, prompt }: TurnTokens): readonly number[] {
+export function getPrompt(segments: readonly Segment[], { segment, prompt }: TurnTokens): readonly number[] {
   return segmentAt(segments, segment).ids.slice(0, prompt);
 }
 
 /** @throws RangeError when the record has no such segment. */
-export function completionOf(
+export function getCompletion(
   segments: readonly Segment[],
   { segment, prompt, completion }: TurnTokens,
 ): { readonly ids: readonly number[]; readonly logprobs: readonly number[] | null } {

@@ -7,7 +7,7 @@ import { InputError } from '../../../kernel/errors.ts';
 import type { Caller } from '../../../service/access/caller.ts';
 import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
 import { stepToReward, type RewardWait } from '../../../service/arena/step-to-reward.ts';
-import { ACTION_TOOLS } from '../schemas/agent-episode-schemas.ts';
+import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
 
 /** The arena as tools of a language model. No tool needs a session: each call names the episode. */
 

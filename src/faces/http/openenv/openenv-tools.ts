@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ACTION_TOOLS } from '../schemas/agent-episode-schemas.ts';
+import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
 import { toProblem } from '../problems/problem.ts';
 import { toolActionSchema, type ActionResult, type Result } from './openenv-frames.ts';
 

@@ -1,15 +1,11 @@
 import type { z } from 'zod';
+import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
 import { stepAnswerSchema, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import { computeRemaining } from '../../../agents/arena/episode-state.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
 import { toObservation } from '../../../agents/actions/observation-text.ts';
 import type { StartedEpisode } from '../../../service/arena/episode-service.ts';
-import {
-  ACTION_TOOLS,
-  type agentEpisodeSchema,
-  type startedEpisodeSchema,
-  type storedStepsSchema,
-} from '../schemas/agent-episode-schemas.ts';
+import { type agentEpisodeSchema, type startedEpisodeSchema, type storedStepsSchema } from '../schemas/agent-episode-schemas.ts';
 
 export function toAgentEpisodeResource(episode: StoredAgentEpisode): z.infer<typeof agentEpisodeSchema> {
   const { id, task, taskDigest, agent, principal, seed, steps, endedBy, closed, limits, createdAt, touchedAt } = episode;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { actionSchema } from '../../../agents/actions/action.ts';
 import { observationSchema } from '../../../agents/actions/observation.ts';
 import { limitsSchema, remainingSchema, stepAnswerSchema } from '../../../agents/arena/episode-answers.ts';
 import { isAgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
@@ -113,17 +112,4 @@ export const storedStepsSchema = z.strictObject({
       at: moment,
     }),
   ),
-});
-
-/** Actions as tools: what a model server takes. */
-export const ACTION_TOOLS = actionSchema.options.map((option) => {
-  const { properties = {}, required = [], description = '' } = z.toJSONSchema(option, { io: 'input', unrepresentable: 'any' });
-  const { action: _, ...fields } = properties;
-  const parameters: Record<string, unknown> = {
-    type: 'object',
-    properties: fields,
-    required: required.filter((name) => name !== 'action'),
-    additionalProperties: false,
-  };
-  return { name: option.shape.action.value, description, parameters };
 });

@@ -35,11 +35,13 @@ export interface GroupAdvantages {
 const EPSILON = 1e-6;
 
 /** A group of which one member is left has its raw reward as the advantage: there is nothing to compare it with. */
-export function groupAdvantages(members: readonly GroupMember[], terms: AdvantageTerms): GroupAdvantages {
+export function computeAdvantages(members: readonly GroupMember[], terms: AdvantageTerms): GroupAdvantages {
   const counted = members.filter(isCounted);
   const rewards = counted.map(({ reward }) => reward);
   const mean = rewards.length === 0 ? null : meanOf(rewards);
-  const advantages = members.map((member) => (isCounted(member) && mean !== null ? advantageOf(member.reward, rewards, mean, terms) : null));
+  const advantages = members.map((member) =>
+    isCounted(member) && mean !== null ? advantageOf(member.reward, rewards, mean, terms) : null,
+  );
   return { advantages, size: counted.length, mean, filtered: filterOf(counted) };
 }
 

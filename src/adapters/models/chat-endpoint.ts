@@ -1,0 +1,46 @@
+import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
+import type { Completion, CompletionRequest, ContextExceeded, ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { readChatAnswer } from './chat-answer.ts';
+import { buildChatRequest } from './chat-request.ts';
+import type { ModelServer } from './model-server.ts';
+
+const SHOWN = 100;
+
+/** The model of one agent, for one evaluation: it has to stay the same model. */
+export class ChatEndpoint implements ModelEndpoint {
+  readonly #agent: ModelAgent;
+  readonly #server: ModelServer;
+  /** As the server called it first. */
+  #model: string | undefined;
+
+  constructor(agent: ModelAgent, server: ModelServer) {
+    this.#agent = agent;
+    this.#server = server;
+  }
+
+  complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion | ContextExceeded> {
+    return this.#server.ask(JSON.stringify(buildChatRequest(request, this.#agent)), (answer) => this.#read(answer), signal);
+  }
+
+  #read(answer: unknown): Completion {
+    const completion = readChatAnswer(answer);
+    const { tokenIds } = this.#agent;
+    if (tokenIds !== 'none' && completion.tokens?.logprobs === undefined) {
+      const remedy = 'take a server that does, or tokenIds: none';
+      const asked = `which "tokenIds: ${tokenIds}" asks for`;
+      throw new InputError('endpoint.no-tokens', `${this.#server.name} gives no token ids with log-probabilities, ${asked}; ${remedy}`);
+    }
+    this.#model ??= completion.model;
+    if (completion.model !== this.#model)
+      throw new InfrastructureError(
+        'endpoint.other-model',
+        `${this.#server.name} answers as ${shown(completion.model)}, and before as ${shown(this.#model)}; an evaluation is of one model`,
+      );
+    return completion;
+  }
+}
+
+function shown(model: string): string {
+  return JSON.stringify(model.slice(0, SHOWN));
+}

@@ -1,0 +1,171 @@
+import PQueue from 'p-queue';
+import { recordFailure, CLOSED, askPermission, type Circuit, type CircuitTerms } from '../../agents/acting/model/circuit.ts';
+import type { ContextExceeded } from '../../agents/acting/model/model-endpoint.ts';
+import { sleep, type Clock } from '../../kernel/clock.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
+import { JsonPoster, type PostedAnswer } from './post-json.ts';
+
+export interface ModelServerTerms {
+  /** Ends before /chat/completions. */
+  readonly url: string;
+  readonly key: string | undefined;
+  /** Requests at a time. */
+  readonly concurrency: number;
+  /** For one answer. */
+  readonly answerSeconds: number;
+  /** For one answer with all waits and repetitions: a server that is gone for longer fails what asks it. */
+  readonly patienceSeconds: number;
+}
+
+/** An answer that is none, or contradicts itself: the server is asked again. */
+export class UnusableAnswerError extends Error {}
+
+const CIRCUIT: CircuitTerms = { failures: 5, openMs: 5000, probeMs: 60_000 };
+/** How soon one who waits for another's probe learns of its success. */
+const LOOK_AGAIN_MS = 250;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** Characters of an answer in a message. */
+const SHOWN = 500;
+/** How servers say that a conversation is too long: OpenAI and vLLM by the code or the sentence, SGLang by the sentence. */
+const TOO_LONG = /context_length_exceeded|maximum context length|longer than the model's context|input is too long|exceeds the context/i;
+
+type Tried<Value> =
+  | { readonly kind: 'answered'; readonly value: Value | ContextExceeded }
+  | { readonly kind: 'failed'; readonly why: string; readonly waitMs: number | undefined };
+
+/** One server, for all that ask it: a bound on requests at a time, repetitions with jitter, and a circuit breaker. */
+export class ModelServer implements Disposable {
+  readonly #terms: ModelServerTerms;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #poster: JsonPoster;
+  readonly #queue: PQueue;
+  #circuit: Circuit = CLOSED;
+
+  /** @param random uniform in [0, 1). */
+  constructor(terms: ModelServerTerms, clock: Clock, random: () => number) {
+    this.#terms = terms;
+    this.#clock = clock;
+    this.#random = random;
+    this.#poster = new JsonPoster(`${terms.url.replace(/\/$/, '')}/chat/completions`);
+    this.#queue = new PQueue({ concurrency: terms.concurrency });
+  }
+
+  /** For people. */
+  get name(): string {
+    return `the model server ${new URL(this.#terms.url).host}`;
+  }
+
+  /**
+   * @param read what the answer's JSON says; throws UnusableAnswerError for one that is to be asked for again.
+   * @throws InfrastructureError `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
+   */
+  async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | ContextExceeded> {
+    const { patienceSeconds } = this.#terms;
+    const end = this.#clock.now() + patienceSeconds * 1000;
+    for (let failures = 0; ; failures += 1) {
+      await this.#mayGo(end, signal);
+      const tried = await this.#queue.add(() => this.#try(body, read, signal), { signal });
+      if (tried.kind === 'answered') return tried.value;
+      const waitMs = tried.waitMs ?? this.#jittered(failures);
+      if (this.#clock.now() + waitMs > end)
+        throw new InfrastructureError(
+          'endpoint.unavailable',
+          `${this.name} has given no answer within ${patienceSeconds} s: ${tried.why}; look after the server, then ask again`,
+        );
+      await sleep(this.#clock, waitMs, signal);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#poster[Symbol.dispose]();
+  }
+
+  async #mayGo(end: number, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const now = this.#clock.now();
+      const permitted = askPermission(this.#circuit, now, CIRCUIT);
+      if (permitted.kind === 'go') {
+        this.#circuit = permitted.circuit;
+        return;
+      }
+      if (now >= end)
+        throw new InfrastructureError(
+          'endpoint.unavailable',
+          `${this.name} fails again and again, and is not asked at the moment; look after the server, then ask again`,
+        );
+      await sleep(this.#clock, Math.min(permitted.ms, LOOK_AGAIN_MS), signal);
+    }
+  }
+
+  async #try<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Tried<Value>> {
+    try {
+      const value = this.#read(await this.#post(body, signal), read);
+      this.#circuit = CLOSED;
+      return { kind: 'answered', value };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof InputError || error instanceof InfrastructureError) {
+        // The server works; what it says does not suit.
+        this.#circuit = CLOSED;
+        throw error;
+      }
+      this.#circuit = recordFailure(this.#circuit, this.#clock.now(), CIRCUIT);
+      return { kind: 'failed', why: getMessage(error), waitMs: error instanceof BusyError ? error.waitMs : undefined };
+    }
+  }
+
+  async #post(body: string, signal: AbortSignal): Promise<PostedAnswer> {
+    const { key, answerSeconds } = this.#terms;
+    using deadline = new Deadline(this.#clock, answerSeconds * 1000, () => new Error(`no answer within ${answerSeconds} s`), signal);
+    return await this.#poster.post(key === undefined ? {} : { authorization: `Bearer ${key}` }, body, deadline.signal);
+  }
+
+  #read<Value>(posted: PostedAnswer, read: (answer: unknown) => Value): Value | ContextExceeded {
+    const { status, text } = posted;
+    if (status === 200) return read(parsed(text));
+    if (status < 500 && TOO_LONG.test(text)) return { kind: 'context-exceeded', detail: text.slice(0, SHOWN) };
+    const shown = `it answered ${status}: ${text.slice(0, SHOWN)}`;
+    if (isForLater(status)) throw new BusyError(shown, waitOf(posted));
+    throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; mend the agent's file, or the key`);
+  }
+
+  /** Full jitter: those who failed together do not come back together. */
+  #jittered(failures: number): number {
+    return this.#random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures + 1));
+  }
+}
+
+/** A server that cannot answer now. */
+class BusyError extends Error {
+  readonly waitMs: number | undefined;
+
+  constructor(message: string, waitMs: number | undefined) {
+    super(message);
+    this.waitMs = waitMs;
+  }
+}
+
+function isForLater(status: number): boolean {
+  return status >= 500 || status === 408 || status === 409 || status === 425 || status === 429;
+}
+
+function waitOf({ headers }: PostedAnswer): number | undefined {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, LONGEST_WAIT_MS) : undefined;
+}
+
+/** @throws UnusableAnswerError for what is no JSON, and for an error under the status 200. */
+function parsed(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new UnusableAnswerError(`it answered 200 with what is no JSON: ${text.slice(0, SHOWN)}`);
+  }
+  if (typeof value === 'object' && value !== null && 'error' in value && value.error !== null && value.error !== undefined)
+    throw new UnusableAnswerError(`it answered 200 with an error: ${JSON.stringify(value.error).slice(0, SHOWN)}`);
+  return value;
+}

@@ -1,0 +1,171 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { ActionExecutor, describeMisfit, SHOWN_TO_AGENTS } from '../../actions/action-executor.ts';
+import type { Observation } from '../../actions/observation.ts';
+import { cleanEnvironment } from '../../grading/clean-environment.ts';
+import { exportSubmission } from '../../grading/export-submission.ts';
+import { describeGradingPlace } from '../../grading/grading-place.ts';
+import type { GradingSandboxes } from '../../grading/grading-sandboxes.ts';
+import { layWorkdir } from '../../grading/lay-workdir.ts';
+import { TokenRecord } from '../../rollouts/record/sampled-tokens.ts';
+import type { StopReason, Turn } from '../../rollouts/record/trajectory.ts';
+import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
+import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
+import { composeFirstMessages } from './first-messages.ts';
+import type { ModelAgent } from './model-agent.ts';
+import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
+
+/** Turns in a row without a tool that end an episode: a model that has lost its way does not find it by talking. */
+const MOST_REMARKS = 3;
+const LARGEST_SEED = 2 ** 31;
+
+export interface ModelContext {
+  readonly sandboxes: GradingSandboxes;
+  readonly clock: Clock;
+  readonly endpoint: ModelEndpoint;
+}
+
+/**
+ * Has a model act in a workspace of its own, turn by turn, until it submits or a limit is reached. What is there by then is exported. The task's time
+ * runs while actions are carried out, and not while the model thinks: how busy its server is changes no result.
+ *
+ * @param seed of the sampling. @throws as `ModelEndpoint.complete`; InfrastructureError when the workspace is lost; the signal's reason.
+ */
+export async function playModel(
+  open: OpenStep,
+  agent: ModelAgent,
+  seed: number,
+  { sandboxes, clock, endpoint }: ModelContext,
+  signal: AbortSignal,
+): Promise<Acted> {
+  const { task, step, content } = open;
+  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
+  const { workdir, environment } = task.workspace;
+  const executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
+  const episode = new ModelEpisode(open, agent, seed, { executor, clock, endpoint });
+  const stopReason = await episode.play(either);
+  const submission = stopReason === 'out-of-memory' ? undefined : await exportSubmission(sandbox.session, step.artifacts, either);
+  return { submission, actions: episode.actions, stopReason, course: episode.course() };
+}
+
+interface EpisodeParts {
+  readonly executor: ActionExecutor;
+  readonly clock: Clock;
+  readonly endpoint: ModelEndpoint;
+}
+
+class ModelEpisode {
+  readonly #agent: ModelAgent;
+  readonly #seed: number;
+  readonly #parts: EpisodeParts;
+  readonly #prompt: ReturnType<typeof composeFirstMessages>;
+  readonly #messages: ChatMessage[];
+  readonly #tools: ReturnType<typeof listTools>;
+  readonly #turns: Turn[] = [];
+  readonly #tokens = new TokenRecord();
+  #millisecondsLeft: number;
+  #actionMs = 0;
+  #modelMs = 0;
+  #model: string | null = null;
+  actions = 0;
+
+  constructor({ task, step }: OpenStep, agent: ModelAgent, seed: number, parts: EpisodeParts) {
+    this.#agent = agent;
+    this.#seed = seed;
+    this.#parts = parts;
+    this.#tools = listTools(agent);
+    this.#prompt = composeFirstMessages(agent, { instruction: step.instruction, workdir: task.workspace.workdir });
+    this.#messages = [...this.#prompt];
+    this.#millisecondsLeft = (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
+  }
+
+  /** @returns why it ended. */
+  async play(signal: AbortSignal): Promise<StopReason> {
+    const { turns, contextTokens = Number.POSITIVE_INFINITY } = this.#agent;
+    let remarks = 0;
+    for (let turn = 0; turn < turns; turn += 1) {
+      const completion = await this.#ask(turn, signal);
+      if (completion === undefined) return 'context';
+      const planned = planTurn(completion, this.#tools);
+      remarks = planned.kind === 'remark' ? remarks + 1 : 0;
+      if (planned.kind === 'remark') this.#observe({ role: 'user', content: planned.text });
+      else {
+        const ended = await this.#perform(planned.calls, signal);
+        if (ended) return ended;
+      }
+      if (remarks === MOST_REMARKS) return 'no-action';
+      const { promptTokens, completionTokens } = completion.usage;
+      if (promptTokens + completionTokens >= contextTokens) return 'context';
+    }
+    return 'turns';
+  }
+
+  course(): NonNullable<Acted['course']> {
+    return {
+      model: this.#model,
+      tools: this.#tools,
+      prompt: this.#prompt,
+      turns: this.#turns,
+      segments: this.#tokens.segments(),
+      modelSeconds: this.#modelMs / 1000,
+      actionSeconds: this.#actionMs / 1000,
+    };
+  }
+
+  /** Undefined when the conversation is too long for the model. */
+  async #ask(turn: number, signal: AbortSignal): Promise<Completion | undefined> {
+    const { clock, endpoint } = this.#parts;
+    const [startedAt, began] = [clock.date(), clock.now()];
+    const seed = (this.#seed + turn) % LARGEST_SEED;
+    const completion = await endpoint.complete({ messages: this.#messages, tools: this.#tools, seed }, signal);
+    this.#modelMs += clock.now() - began;
+    if (completion.kind === 'context-exceeded') return undefined;
+    const { content, reasoning, toolCalls, finishReason, usage, tokens, model } = completion;
+    this.#model = model;
+    this.#messages.push({ role: 'assistant', content, reasoning, toolCalls });
+    this.#turns.push({
+      message: { content, reasoning },
+      toolCalls: [...toolCalls],
+      observations: [],
+      finishReason,
+      tokens: tokens ? this.#tokens.add(tokens) : null,
+      policyVersion: tokens?.version ?? null,
+      usage,
+      startedAt: startedAt.toISOString(),
+      endedAt: clock.date().toISOString(),
+    });
+    return completion;
+  }
+
+  /** Calls of one turn, one after the other. @returns why the episode ends with them, if it does. */
+  async #perform(calls: readonly PlannedCall[], signal: AbortSignal): Promise<StopReason | undefined> {
+    for (const planned of calls) {
+      const observation = planned.kind === 'misfit' ? describeMisfit(planned.misfit) : await this.#carryOut(planned, signal);
+      if (observation === undefined) return 'time';
+      this.#observe({ role: 'tool', toolCall: planned.call.id, content: observation.text });
+      if (observation.data.kind === 'submitted') return 'submitted';
+      if (observation.data.kind === 'ran' && observation.data.end.kind === 'out-of-memory') return 'out-of-memory';
+    }
+    return this.#millisecondsLeft > 0 ? undefined : 'time';
+  }
+
+  /** Undefined when the task's time is over. */
+  async #carryOut({ action }: Extract<PlannedCall, { kind: 'action' }>, signal: AbortSignal): Promise<Observation | undefined> {
+    if (this.#millisecondsLeft <= 0) return undefined;
+    const { clock, executor } = this.#parts;
+    const began = clock.now();
+    const { observation } = await executor.perform(action, this.#millisecondsLeft / 1000, signal);
+    const took = clock.now() - began;
+    this.#millisecondsLeft -= took;
+    this.#actionMs += took;
+    this.actions += 1;
+    return observation;
+  }
+
+  #observe(message: Extract<ChatMessage, { role: 'user' | 'system' | 'tool' }>): void {
+    this.#messages.push(message);
+    const toolCall = message.role === 'tool' ? message.toolCall : null;
+    this.#turns.at(-1)?.observations.push({ toolCall, text: message.content });
+  }
+}

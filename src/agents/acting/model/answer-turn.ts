@@ -1,0 +1,55 @@
+import { readAction, type Action, type Misfit } from '../../actions/action.ts';
+import { ACTION_TOOLS, type Tool } from '../../actions/action-tools.ts';
+import type { ToolCall } from '../../rollouts/record/trajectory.ts';
+import type { ModelAgent } from './model-agent.ts';
+import type { Completion } from './model-endpoint.ts';
+
+/** What is to be done for one call of a tool. */
+export type PlannedCall =
+  | { readonly kind: 'action'; readonly call: ToolCall; readonly action: Action }
+  | { readonly kind: 'misfit'; readonly call: ToolCall; readonly misfit: Misfit };
+
+export type TurnPlan =
+  | { readonly kind: 'calls'; readonly calls: readonly PlannedCall[] }
+  /** The model called no tool. */
+  | { readonly kind: 'remark'; readonly text: string };
+
+/** With `bash`, an agent has the two actions that it needs, under the names that models know. */
+const BASH: readonly Tool[] = ACTION_TOOLS.flatMap(({ name, description, parameters }) =>
+  name === 'run' ? [{ name: 'bash', description, parameters }] : name === 'submit' ? [{ name, description, parameters }] : [],
+);
+
+/** The tools of an agent. */
+export function listTools({ tools }: Pick<ModelAgent, 'tools'>): readonly Tool[] {
+  return tools === 'actions' ? ACTION_TOOLS : BASH;
+}
+
+/** What follows from an answer of the model. What is wrong with it is for the model to read. */
+export function planTurn({ toolCalls, finishReason }: Pick<Completion, 'toolCalls' | 'finishReason'>, tools: readonly Tool[]): TurnPlan {
+  if (toolCalls.length > 0) return { kind: 'calls', calls: toolCalls.map((call) => plannedCall(call, tools)) };
+  const cut =
+    finishReason === 'length' ? 'Your answer was cut off at its longest length before it called a tool. ' : 'You called no tool. ';
+  return { kind: 'remark', text: `${cut}Call one of ${tools.map(({ name }) => name).join(', ')}; call submit when you are done.` };
+}
+
+function plannedCall(call: ToolCall, tools: readonly Tool[]): PlannedCall {
+  const misfit = (reason: Misfit['reason'], detail: string): PlannedCall => ({ kind: 'misfit', call, misfit: { reason, detail } });
+  const names = tools.map(({ name }) => name);
+  if (!names.includes(call.name))
+    return misfit('unknown-action', `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; expected one of ${names.join(', ')}`);
+  const given = parsedArguments(call.arguments);
+  if (given === undefined)
+    return misfit('malformed', `the arguments of ${call.name} are no JSON object; expected one, such as {"name": "value"}`);
+  const read = readAction({ ...given, action: call.name === 'bash' ? 'run' : call.name });
+  return read.kind === 'action' ? { kind: 'action', call, action: read.action } : { kind: 'misfit', call, misfit: read.misfit };
+}
+
+/** No text counts as no arguments: servers leave them out where a tool has none. */
+function parsedArguments(text: string): object | undefined {
+  try {
+    const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

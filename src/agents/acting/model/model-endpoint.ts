@@ -1,0 +1,46 @@
+import type { Tool } from '../../actions/action-tools.ts';
+import type { SampledTurn } from '../../rollouts/record/sampled-tokens.ts';
+import type { ToolCall, Usage } from '../../rollouts/record/trajectory.ts';
+
+export type ChatMessage =
+  | { readonly role: 'system' | 'user'; readonly content: string }
+  | { readonly role: 'assistant'; readonly content: string; readonly reasoning: string | null; readonly toolCalls: readonly ToolCall[] }
+  | { readonly role: 'tool'; readonly toolCall: string; readonly content: string };
+
+export interface CompletionRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly Tool[];
+  /** Of the sampling of this one answer: 0 … 2³¹ − 1. */
+  readonly seed: number;
+}
+
+export interface Completion {
+  readonly kind: 'message';
+  readonly content: string;
+  readonly reasoning: string | null;
+  readonly toolCalls: readonly ToolCall[];
+  /** As the server says it: `stop`, `tool_calls`, `length`, … */
+  readonly finishReason: string;
+  readonly usage: Usage;
+  /** As the server calls it. */
+  readonly model: string;
+  /** Undefined when the server gave no token ids. */
+  readonly tokens: SampledTurn | undefined;
+}
+
+/** The conversation has become longer than the model can read. */
+export interface ContextExceeded {
+  readonly kind: 'context-exceeded';
+  readonly detail: string;
+}
+
+/** A model behind a server, which is asked for one answer at a time. */
+export interface ModelEndpoint {
+  /**
+   * Waits and asks again while the server is busy, gone or answers nonsense: none of that is the agent's fault.
+   *
+   * @throws InfrastructureError `endpoint.…` when there is no answer for too long, or another model answers than before; InputError
+   * `endpoint.refused` when the server refuses the request or the key; the signal's reason.
+   */
+  complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion | ContextExceeded>;
+}

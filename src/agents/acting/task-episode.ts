@@ -1,0 +1,25 @@
+import type { TaskContent } from '../grading/grading-context.ts';
+import type { Task } from '../tasks/task.ts';
+import type { Agent } from './agent.ts';
+
+/** An agent's episode on a task. */
+export interface TaskEpisode {
+  readonly task: Task;
+  readonly content: TaskContent;
+  readonly agent: Agent;
+  /** That names the agent. */
+  readonly agentDigest: string;
+  readonly place: EpisodePlace;
+  /** Of the sampling of a model. */
+  readonly policySeed: number;
+  /** Decides which hidden cases there are: the same for every agent. */
+  readonly environmentSeed: number;
+}
+
+/** What an episode is called among others. */
+export interface EpisodePlace {
+  readonly trajectory: string;
+  readonly group: string | null;
+  /** Position in the group, or index of the episode. */
+  readonly rep: number;
+}

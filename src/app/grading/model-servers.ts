@@ -1,0 +1,70 @@
+import { ChatEndpoint } from '../../adapters/models/chat-endpoint.ts';
+import { ModelServer } from '../../adapters/models/model-server.ts';
+import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
+import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
+import { InputError } from '../../kernel/errors.ts';
+
+interface Address {
+  readonly url: string;
+  readonly keyVariable: string | undefined;
+}
+
+/** The model servers that agents of this process ask, each with its connections and its bounds. Part of the composition root. */
+export class ModelServers implements Disposable {
+  readonly #config: Config['models'];
+  readonly #mayNameUrls: boolean;
+  readonly #clock: Clock;
+  readonly #servers = new Map<string, ModelServer>();
+
+  /** @param mayNameUrls whether agents come from the owner of this process, and not from callers. */
+  constructor(config: Config['models'], mayNameUrls: boolean, clock: Clock) {
+    this.#config = config;
+    this.#mayNameUrls = mayNameUrls;
+    this.#clock = clock;
+  }
+
+  /** Of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
+  endpointOf(agent: ModelAgent): ModelEndpoint {
+    const { url, keyVariable } = this.#address(agent);
+    const id = `${url} ${keyVariable ?? ''}`;
+    let server = this.#servers.get(id);
+    if (!server) {
+      const { concurrency, answerSeconds, patienceSeconds } = this.#config;
+      const terms = { url, key: keyOf(keyVariable), concurrency, answerSeconds, patienceSeconds };
+      server = new ModelServer(terms, this.#clock, Math.random);
+      this.#servers.set(id, server);
+    }
+    return new ChatEndpoint(agent, server);
+  }
+
+  [Symbol.dispose](): void {
+    for (const server of this.#servers.values()) server[Symbol.dispose]();
+  }
+
+  #address({ endpoint, keyVariable }: ModelAgent): Address {
+    const named = Object.hasOwn(this.#config.endpoints, endpoint) ? this.#config.endpoints[endpoint] : undefined;
+    if (named) return { url: named.url, keyVariable: named.keyVariable };
+    const names = Object.keys(this.#config.endpoints);
+    const listed = names.length === 0 ? 'which names none' : `which names ${names.join(', ')}`;
+    if (!endpoint.includes('://')) {
+      const hint = suggestNames(endpoint, names);
+      throw new InputError(
+        'agent.endpoint',
+        `endpoint: there is no "${endpoint}" in models.endpoints of the configuration, ${listed}${hint}`,
+      );
+    }
+    if (this.#mayNameUrls) return { url: endpoint, keyVariable };
+    const expected = `on a server, expected a name from models.endpoints of its configuration, ${listed}`;
+    throw new InputError('agent.endpoint', `endpoint: ${expected}; got a URL, to which it would send requests for a stranger`);
+  }
+}
+
+function keyOf(variable: string | undefined): string | undefined {
+  if (variable === undefined) return undefined;
+  const key = process.env[variable];
+  if (key !== undefined && key !== '') return key;
+  throw new InputError('agent.key', `keyVariable: the environment variable ${variable} is not set; set it to the key of the model server`);
+}

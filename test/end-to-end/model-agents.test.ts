@@ -1,0 +1,136 @@
+import path from 'node:path';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TrajectoryDirectory } from '../../src/adapters/files/trajectory-directory.ts';
+import { getCompletion, getPrompt } from '../../src/agents/rollouts/record/sampled-tokens.ts';
+import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts';
+import { AgentSuiteFixture, ANSWER_TASK, SHARE_TASK } from '../support/agent-suite-fixture.ts';
+import { logprobOf, ScriptedModelServer, textOfIds, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+let fixture: AgentSuiteFixture;
+beforeAll(async () => void (fixture = await AgentSuiteFixture.open({ answer: ANSWER_TASK, share: SHARE_TASK })));
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+/** Writes the answer, but not before it has made some mistakes; every third episode, by its seed, gives up. */
+function solver({ messages, seed = 0 }: AskedCompletion): ScriptedReply {
+  const turn = messages.filter(({ role }) => role === 'assistant').length;
+  const isShare = messages.some(({ role, content }) => role === 'tool' && content?.includes('abs.py'));
+  const thought = { reasoning: `turn ${turn} of ${(seed - turn) % 3}` };
+  switch (turn) {
+    case 0:
+      return { ...thought, calls: [{ name: 'list_files', arguments: {} }] };
+    case 1:
+      return { ...thought, text: 'I think that I know.' };
+    case 2:
+      return { ...thought, calls: [{ name: 'write_file', arguments: '{"file": "answer.txt", "content": ' }] };
+    case 3:
+      return { ...thought, calls: [{ name: 'fly', arguments: {} }] };
+    case 4: {
+      if ((seed - turn) % 3 === 0) return { ...thought, calls: [{ name: 'submit', arguments: {} }] };
+      const solved = isShare
+        ? { name: 'edit_file', arguments: { file: 'abs.py', old: 'int(input())', new: 'abs(int(input()))' } }
+        : { name: 'write_file', arguments: { file: 'answer.txt', content: '42\n' } };
+      return { ...thought, calls: [solved, { name: 'submit', arguments: '' }] };
+    }
+    default:
+      throw new Error('it goes on after its end');
+  }
+}
+
+async function trajectoriesOf(out: string): Promise<readonly Trajectory[]> {
+  const all: Trajectory[] = [];
+  for await (const each of new TrajectoryDirectory(path.join(out, 'trajectories')).read()) all.push(each);
+  return all;
+}
+
+describe('an agent that is a model', () => {
+  it('acts through tools, sees what it got wrong, and has the same official result on one sandbox and on four, and while its server fails', async () => {
+    await using server = await ScriptedModelServer.start(solver);
+    server.version = 3;
+    const agent = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm', tokenIds: 'vllm' });
+    const suite = await fixture.suite({ stop: { rule: 'fixed', episodes: 6 } });
+    const out = path.join(fixture.directory, 'out');
+    await using one = await fixture.muster(1);
+    const { official, run } = await one.evaluate({ suite, checkpoint: agent }, { out });
+    expect(run.nonDeterministic).toEqual([]);
+    expect(official.mean).toBeGreaterThan(0);
+    expect(official.mean).toBeLessThan(1);
+
+    await using four = await fixture.muster(4);
+    server.fail(...Array(3).fill((_: unknown, response: { destroy(): void }) => response.destroy()));
+    const again = await four.evaluate({ suite, checkpoint: agent });
+    expect(server.unmet).toBe(0);
+    expect(JSON.stringify(again.official)).toBe(JSON.stringify(official));
+
+    const kept = await trajectoriesOf(out);
+    expect(kept.map(({ rep }) => rep).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(kept.reduce((sum, { reward }) => sum + (reward ?? 0), 0) / 6).toBeCloseTo(official.mean ?? Number.NaN, 12);
+    for (const trajectory of kept) expectExact(trajectory);
+    const [first] = kept;
+    expect(first?.turns.map(({ observations }) => observations.map(({ text }) => text.slice(0, 25)))).toMatchObject([
+      [expect.anything()],
+      ['You called no tool. Call '],
+      ['Not done (malformed): the'],
+      ['Not done (unknown-action)'],
+      expect.anything(),
+    ]);
+  });
+
+  it('is graded for what is there when it has talked three times, had its turns, or its conversation is too long', async () => {
+    const ends: Record<string, string[]> = {};
+    for (const [name, script, changes] of [
+      ['talks', (): ScriptedReply => ({ text: 'hm' }), {}],
+      ['turns', (): ScriptedReply => ({ calls: [{ name: 'bash', arguments: { command: 'echo 42 > answer.txt' } }] }), { turns: 2 }],
+      ['context', (): ScriptedReply => ({ calls: [{ name: 'bash', arguments: { command: 'true' } }] }), { contextTokens: 900 }],
+    ] as const) {
+      await using server = await ScriptedModelServer.start(script);
+      const agent = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm', tools: 'bash', ...changes });
+      const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
+      const out = path.join(fixture.directory, name);
+      await using muster = await fixture.muster(2);
+      await muster.evaluate({ suite, checkpoint: agent }, { out });
+      ends[name] = (await trajectoriesOf(out)).map(({ stopReason, status, reward }) => `${stopReason} ${status} ${reward}`);
+    }
+    expect(ends).toEqual({
+      talks: Array(2).fill('no-action completed 0'),
+      turns: Array(2).fill('turns truncated 1'),
+      context: Array(2).fill('context truncated 0'),
+    });
+  });
+
+  it('whose server refuses, or whose key is not set, ends the evaluation with an error that says so', async () => {
+    await using server = await ScriptedModelServer.start(() => ({}));
+    server.fail(
+      (_, response) => void response.writeHead(401).end('who are you'),
+      (_, response) => void response.writeHead(401).end(''),
+    );
+    const suite = await fixture.suite({ stop: { rule: 'fixed', episodes: 2 } });
+    await using muster = await fixture.muster(1);
+    const refused = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm' });
+    await expect(muster.evaluate({ suite, checkpoint: refused })).rejects.toThrow(
+      /task test\/\w+: the model server 127.*it answered 401: who are you/,
+    );
+    const keyless = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm', keyVariable: 'MUSTER_TEST_NO_SUCH_KEY' });
+    await expect(muster.evaluate({ suite, checkpoint: keyless })).rejects.toThrow(
+      'the environment variable MUSTER_TEST_NO_SUCH_KEY is not set',
+    );
+    const unknown = await fixture.agent({ agent: 'model', endpoint: 'qwen', model: 'm' });
+    await expect(muster.evaluate({ suite, checkpoint: unknown })).rejects.toThrow('there is no "qwen" in models.endpoints');
+  });
+});
+
+/** Its tokens are characters, so they say whether they are what the model saw and said, and the template drops earlier reasoning. */
+function expectExact({ turns, segments }: Trajectory): void {
+  expect(segments.length).toBe(turns.length);
+  for (const [i, { tokens, message, policyVersion }] of turns.entries()) {
+    if (!tokens) throw new Error('a turn has no tokens');
+    const said = getCompletion(segments, tokens);
+    expect(textOfIds(said.ids)).toContain(`<think>${message.reasoning}</think>${message.content}`);
+    expect(said.logprobs).toEqual(said.ids.map(logprobOf));
+    expect(textOfIds(getPrompt(segments, tokens)).split('<assistant>')).toHaveLength(i + 2);
+    expect(textOfIds(getPrompt(segments, tokens))).not.toContain('<think>');
+    expect(policyVersion).toBe(3);
+  }
+}
