@@ -27,7 +27,7 @@ import { eventStreamSchema } from '../schemas/evaluation-schemas.ts';
 import { toAgentEpisodeResource, toStartedEpisodeResource, parseStepAnswer, toStoredStepsResource } from './agent-episode-resource.ts';
 import { episodeBranchRoutes } from './episode-branch-routes.ts';
 import { sendEvents } from './event-stream.ts';
-import { sendJsonText } from './stored-bytes.ts';
+import { sendJsonText } from '../requests/stored-bytes.ts';
 
 export interface AgentEpisodeRoutesOptions {
   readonly arena: EpisodeCalls;

@@ -16,7 +16,7 @@ import {
   forksSchema,
 } from '../schemas/episode-branch-schemas.ts';
 import { toAgentEpisodeResource } from './agent-episode-resource.ts';
-import { sendFile } from './stored-bytes.ts';
+import { sendFile } from '../requests/stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
 

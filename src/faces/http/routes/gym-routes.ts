@@ -13,7 +13,7 @@ import {
   stepBodySchema,
 } from '../schemas/agent-episode-schemas.ts';
 import { toStartedEpisodeResource } from './agent-episode-resource.ts';
-import { sendJsonText } from './stored-bytes.ts';
+import { sendJsonText } from '../requests/stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
 /** A verdict takes seconds, and an agent that is written for these calls asks once. */
