@@ -6,5 +6,10 @@ import type { Clock } from '../kernel/clock.ts';
 
 /** The store that the configuration names. @throws as `openSqliteStore` and `openPostgresStore` do. */
 export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, clock: Clock): Promise<SqlStore> {
-  return /^[a-z]+:/.test(url) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
+  return isShared({ url }) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
+}
+
+/** Whether other servers may have the store as well. */
+export function isShared({ url }: Config['store']): boolean {
+  return /^[a-z]+:/.test(url);
 }

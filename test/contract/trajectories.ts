@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseAgentEpisodeId, type AgentEpisodeId } from '../../src/agents/arena/episode-ids.ts';
 import { NOTHING_SPENT } from '../../src/agents/arena/episode-state.ts';
-import { DEFAULT_TERMS } from '../../src/agents/arena/reward.ts';
+import { DEFAULT_TERMS } from '../../src/agents/tasks/arena-rules.ts';
 import { HoldLostError, type Hold, type NewAgentEpisode, type NewStep, type Trajectories } from '../../src/agents/arena/trajectories.ts';
 import { readSteps } from '../../src/agents/arena/shared-steps.ts';
 import { parseTaskDigest, parseTaskId } from '../../src/agents/tasks/task-ids.ts';
@@ -33,6 +33,7 @@ function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgent
     limits: { steps: 5, seconds: 60, bytesWritten: 1000, output: 1000, idleSeconds: 60 },
     actions: ['run', 'submit'],
     terms: DEFAULT_TERMS,
+    gradesAbandoned: false,
     origin: undefined,
     ...changes,
   };
@@ -110,6 +111,29 @@ const cases: Readonly<Record<string, Case>> = {
     expect(await answers(1, 1)).toEqual([2, step(2).answer]);
     expect(await answers(2, 9)).toEqual([3, 'of the fork']);
     expect((await store.trajectories.steps(parent.id, 2, 9)).map(({ answer }) => answer)).toEqual([step(3).answer]);
+  },
+
+  async 'a tree of forks is forgotten once all of it was closed long enough ago'({ open, clock }) {
+    await using store = await open();
+    const { trajectories } = store;
+    const parent = await trajectories.create(episode('a'));
+    const hold = await held(trajectories, parent.id);
+    await trajectories.append(hold, step(1));
+    const fork = await trajectories.create(episode('fork', { origin: { lineage: [{ episode: parent.id, through: 1 }], spent: SPENT } }));
+    await trajectories.create(episode('open'));
+    await trajectories.close(hold, 'submit', ENDING);
+    await clock.advance(1000);
+    expect(await trajectories.closedTrees(1, 10)).toEqual([]);
+    await trajectories.forgetTree(parent.id, 1);
+    expect(await trajectories.find(parent.id)).toBeDefined();
+    await trajectories.close(await held(trajectories, fork.id), 'submit', ENDING);
+    expect(await trajectories.closedTrees(1, 10)).toEqual([]);
+    await clock.advance(1);
+    expect(await trajectories.closedTrees(1, 10)).toEqual([parent.id]);
+    await trajectories.forgetTree(parent.id, 1);
+    expect(await Promise.all([parent.id, fork.id].map((id) => trajectories.find(id)))).toEqual([undefined, undefined]);
+    expect(await trajectories.steps(parent.id, 0, 10)).toEqual([]);
+    expect((await trajectories.list({}, { limit: 10 })).items.map(({ id }) => id)).toEqual(['ep-open']);
   },
 
   async 'a step that is not the next, or comes behind the end, is not stored'({ open }) {

@@ -21,8 +21,8 @@ export interface ActionTerms {
 
 export const SHOWN_TO_AGENTS: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
-/** bash where there is one: tasks are written for it, and some images have none. */
-const SHELL = 'if [ -x /bin/bash ]; then exec /bin/bash -c "$1"; else exec /bin/sh -c "$1"; fi';
+/** The first one that there is: tasks are written for bash, and some images have none. */
+const SHELLS = ['/bin/bash', '/bin/sh'] as const;
 
 /** What an action has done to files: what it has changed itself, or anything, where programs have run. */
 export type Effect = { readonly kind: 'none' } | { readonly kind: 'changed'; readonly delta: WorkspaceDelta } | { readonly kind: 'any' };
@@ -45,6 +45,7 @@ export class ActionExecutor {
   readonly #session: WorkspaceSession;
   readonly #files: WorkspaceFiles;
   readonly #terms: ActionTerms;
+  #shell: (typeof SHELLS)[number] = SHELLS[0];
 
   constructor(session: WorkspaceSession, terms: ActionTerms) {
     this.#session = session;
@@ -184,11 +185,11 @@ export class ActionExecutor {
 
   async #run({ command, stdin }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<ObservationData> {
     const { workdir, environment, output } = this.#terms;
-    const argv = ['/bin/sh', '-c', SHELL, 'sh', command];
-    const { end, stdout, stderr } = await this.#session.run(
-      { argv, directory: workdir, environment, seconds: Math.max(0.001, seconds), output, input: Buffer.from(stdin) },
-      signal,
-    );
+    const rest = { directory: workdir, environment, seconds: Math.max(0.001, seconds), output, input: Buffer.from(stdin) };
+    const ran = await this.#session.run({ argv: [this.#shell, '-c', command], ...rest }, signal);
+    const isMissing = ran.end.kind === 'unstartable' && this.#shell === SHELLS[0];
+    if (isMissing) [, this.#shell] = SHELLS;
+    const { end, stdout, stderr } = isMissing ? await this.#session.run({ argv: [this.#shell, '-c', command], ...rest }, signal) : ran;
     return { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
   }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { observationSchema } from '../actions/observation.ts';
 import { END_CAUSES, OUTCOMES } from './episode-state.ts';
-import { rewardComponentsSchema, rewardTermsSchema } from './reward.ts';
+import { rewardTermsSchema } from '../tasks/arena-rules.ts';
+import { rewardComponentsSchema } from './reward.ts';
 
 /** What an agent is answered. The texts of it are stored, and are the same bytes whenever they are asked for again. */
 

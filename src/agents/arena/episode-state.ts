@@ -70,11 +70,11 @@ export type EpisodeEvent =
   /** Of the workspace or the Muster that had it. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'submit' }
-  /** The caller gives it up. */
-  | { readonly kind: 'cancel' }
+  /** The caller gives it up. @param isGraded whether it is graded as it lies. */
+  | { readonly kind: 'cancel'; readonly isGraded: boolean }
   /** Its workspace cannot be made again. */
   | { readonly kind: 'unrestorable' }
-  | { readonly kind: 'time-passed' }
+  | { readonly kind: 'time-passed'; readonly isGraded: boolean }
   | { readonly kind: 'grade' }
   | { readonly kind: 'graded'; readonly outcome: 'rewarded' | 'void' };
 

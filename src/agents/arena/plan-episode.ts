@@ -34,11 +34,12 @@ export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: Ep
     case 'submit':
       return isOpen(state) ? submitted(state, 'submit') : go(state);
     case 'cancel':
+      if (event.isGraded && isOpen(state)) return submitted(state, 'abandoned');
       return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'abandoned');
     case 'unrestorable':
       return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'lost');
     case 'time-passed':
-      return planTime(state, limits, now);
+      return planTime(state, event.isGraded, limits, now);
     case 'grade':
       return planGrading(state, event);
     case 'graded':
@@ -105,10 +106,9 @@ function planLoss(state: EpisodeState): Planned {
   }
 }
 
-function planTime(state: EpisodeState, limits: EpisodeLimits, now: number): Planned {
-  const { phase, touchedAt } = state;
-  const isIdle = phase.kind === 'ready' || phase.kind === 'created';
-  return isIdle && now - touchedAt >= limits.idleSeconds * 1000 ? closed(state, 'failed', 'expired') : go(state);
+function planTime(state: EpisodeState, isGraded: boolean, limits: EpisodeLimits, now: number): Planned {
+  if (!isOpen(state) || now - state.touchedAt < limits.idleSeconds * 1000) return go(state);
+  return isGraded ? submitted(state, 'expired') : closed(state, 'failed', 'expired');
 }
 
 function planGrading(state: EpisodeState, event: EpisodeEvent): Planned {

@@ -1,17 +1,8 @@
 import { z } from 'zod';
+import type { RewardTerms } from '../tasks/arena-rules.ts';
 
 /** What a reward is made of, stored beside it: the same components under other weights give another reward. */
 const share = z.number().min(0).max(1);
-
-export const rewardTermsSchema = z
-  .strictObject({
-    base: z.number().positive().describe('the reward of a submission that passes everything'),
-    style: share.describe('of the base, at most'),
-    time: share.describe('of the base, at most'),
-    errors: share.describe('of the base, at most'),
-    shaping: z.enum(['full', 'none']).describe('none: the core alone'),
-  })
-  .describe('weights');
 
 export const rewardComponentsSchema = z
   .strictObject({
@@ -24,10 +15,7 @@ export const rewardComponentsSchema = z
   })
   .describe('components');
 
-export type RewardTerms = z.infer<typeof rewardTermsSchema>;
 export type RewardComponents = z.infer<typeof rewardComponentsSchema>;
-
-export const DEFAULT_TERMS: RewardTerms = { base: 1, style: 0.05, time: 0.05, errors: 0.05, shaping: 'full' };
 
 /** Three kinds of shaping together stay below half of the smallest step of the core. */
 const SHARE_OF_STEP = 1 / 7;

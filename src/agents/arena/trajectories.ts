@@ -2,10 +2,10 @@ import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
 import type { ActionName } from '../actions/action.ts';
+import type { RewardTerms } from '../tasks/arena-rules.ts';
 import type { TaskDigest, TaskId } from '../tasks/task-ids.ts';
 import type { AgentEpisodeId } from './episode-ids.ts';
 import type { EndCause, EpisodeLimits, EpisodeOutcome, Spent } from './episode-state.ts';
-import type { RewardTerms } from './reward.ts';
 import type { StepDelta } from './step-files.ts';
 
 /** What an episode is, from its beginning on. */
@@ -23,6 +23,8 @@ export interface NewAgentEpisode {
   readonly limits: EpisodeLimits;
   readonly actions: readonly ActionName[];
   readonly terms: RewardTerms;
+  /** Whether it is graded as it lies when it is given up, or nothing is asked of it for too long. */
+  readonly gradesAbandoned: boolean;
   /** Undefined for an episode that begins with the files of its task. */
   readonly origin: EpisodeOrigin | undefined;
 }
@@ -136,6 +138,12 @@ export interface Trajectories {
 
   /** Once; closing it again changes nothing. @throws HoldLostError */
   close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
+
+  /** Trees of forks of which every episode was closed so many milliseconds ago or longer, by the episodes with which they begin. */
+  closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]>;
+
+  /** Removes every episode of such a tree, and its steps; nothing when one of them was not closed that long ago. */
+  forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void>;
 
   /** Its own steps with higher numbers, in order: see `shared-steps.ts` for those that a fork shares with others. */
   steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { arenaRulesSchema } from './arena-rules.ts';
 import { relativePath } from './relative-path.ts';
 
 /**
@@ -177,6 +178,7 @@ export const musterTaskSchema = z
     compare: compareSchema.default({ mode: 'bytes' }),
     constraints: z.array(constraintSchema).max(100).default([]),
     score: scoreSchema.prefault({}),
+    arena: arenaRulesSchema.prefault({}),
   })
   .describe('muster.toml: stages, golden model, constraints and weights of a task');
 

@@ -36,6 +36,7 @@ export function readTask(directory: TaskDirectory): Task {
     workspace,
     limits: readLimits(where, harbor.environment),
     steps: [first, ...others],
+    arena: muster.arena,
     strategy: harbor.multi_step_reward_strategy,
     ...findKnownSubmissions(directory.files, harbor.solution.env),
   };

@@ -7,7 +7,7 @@ import type { Task, TaskFile, TaskStep } from './task.ts';
  * The name of a task's canonical form: what was read of it, defaults filled in, and every file by its digest. The order of keys and tables,
  * comments and white space of the TOML files do not matter to the first part and do to the second, so that any change of a file is another task.
  */
-export function digestTask(task: Omit<Task, 'digest' | 'notices'>): TaskDigest {
+export function digestTask(task: Omit<Task, 'digest' | 'notices' | 'arena'>): TaskDigest {
   const { id, description, keywords, files, workspace, limits, steps, strategy, oracle, cheats, twins } = task;
   const canonical = { id, description, keywords, workspace, limits, steps: steps.map(canonicalStep), strategy, oracle, cheats, twins };
   return parseTaskDigest(digestBytes(formatCanonicalJson({ ...canonical, files: files.map(namedFile) })));

@@ -1,4 +1,5 @@
 import type { Digest } from '../../kernel/ids.ts';
+import type { ArenaRules } from './arena-rules.ts';
 import type { CasesStage, CompareMode, CompileStage, Constraint, GoldenModel, ScoreTerms, SuiteStage } from './muster-schema.ts';
 import type { TaskDigest, TaskId } from './task-ids.ts';
 
@@ -17,6 +18,7 @@ export interface Task {
   readonly limits: Limits;
   /** In order; a task that Harbor would call single has one, whose directory is the task's own. */
   readonly steps: readonly [TaskStep, ...TaskStep[]];
+  readonly arena: ArenaRules;
   /** How the reward comes from those of the steps. */
   readonly strategy: 'mean' | 'final';
   /** The task's own solution; undefined where it has none, and then it cannot be checked. */

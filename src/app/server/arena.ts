@@ -12,6 +12,7 @@ import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { GradingPools } from '../grading/grading-pools.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
+import { isShared } from '../stores.ts';
 import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, readableTasks } from '../tasks/task-finder.ts';
 
@@ -29,7 +30,8 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
   const service = new EpisodeService({
     trajectories: store.trajectories,
     live: live.episodes,
-    contents: new FileContentsDirectory(join(config.stateDir, 'episode-files')),
+    contents: isShared(config.store) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
+    retentionDays: () => runtime.config.server.retentionDays,
     sandboxesOf: (open) => workspaces.of(open),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
     listTasks: () => readableTasks(runtime.config.arena.tasks),

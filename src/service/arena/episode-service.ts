@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { ACTION_NAMES } from '../../agents/actions/action.ts';
 import { isAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
-import { DEFAULT_TERMS } from '../../agents/arena/reward.ts';
 import { readSteps } from '../../agents/arena/shared-steps.ts';
 import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
@@ -18,6 +17,7 @@ import { Chore } from '../upkeep/chore.ts';
 import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
 import { BroughtFiles } from './brought-files.ts';
 import { EpisodeHistory } from './episode-history.ts';
+import { EpisodeUpkeep } from './episode-upkeep.ts';
 import { EpisodeListeners } from './episode-listeners.ts';
 import type { PlayableTask } from './playable-task.ts';
 import { findForkOrigin } from './fork-origin.ts';
@@ -31,6 +31,8 @@ export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' 
   /** Episodes that a principal may have open at a time; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
   readonly newId: () => AgentEpisodeId;
+  /** For which episodes are kept after their end. */
+  readonly retentionDays: () => number;
   /** Those that can be read, by id. */
   readonly listTasks: () => Promise<readonly Task[]>;
 }
@@ -76,8 +78,6 @@ export type EpisodeCalls = Pick<
 >;
 
 const SWEEP_MS = 15_000;
-/** Episodes looked at in one sweep. */
-const SWEPT = 1000;
 const STEPS_AT_A_TIME = 100;
 /** Changes by other processes are not announced: a wait looks again by itself. */
 const LOOK_AGAIN_MS = 2000;
@@ -98,7 +98,8 @@ export class EpisodeService {
     this.#brought = new BroughtFiles(options.sandboxesOf);
     const broughtFiles = (episode: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> => this.#broughtFiles(episode);
     this.#history = new EpisodeHistory({ ...options, broughtFiles });
-    this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAtAll(closing));
+    const upkeep = new EpisodeUpkeep({ ...options, finish: (id) => this.#finish(id), endIdle: (id) => this.#endIdle(id) });
+    this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => upkeep.sweep(closing));
   }
 
   /** Begins to look after episodes: those that another process has left are graded, those that are idle end. */
@@ -135,7 +136,7 @@ export class EpisodeService {
     const { trajectories, audit } = this.#options;
     await this.#assertRoom(principal, 1);
     const task = await this.task(name);
-    const { id: taskId, digest, steps } = task.task;
+    const { id: taskId, digest, steps, arena } = task.task;
     const defaults = this.#options.limits();
     const limits = { ...defaults, seconds: steps[0].agent.timeoutSeconds ?? defaults.seconds };
     const id = this.#options.newId();
@@ -148,8 +149,9 @@ export class EpisodeService {
       seed,
       gradingSeed: newGradingSeed(),
       limits,
-      actions: ACTION_NAMES,
-      terms: DEFAULT_TERMS,
+      actions: ACTION_NAMES.filter((each) => each === 'submit' || (arena.actions?.includes(each) ?? true)),
+      terms: arena.reward,
+      gradesAbandoned: arena.abandoned === 'graded',
       origin: undefined,
     });
     await audit.record({ principal, action: 'episode.start', target: id, details: { task: taskId, agent } });
@@ -168,8 +170,8 @@ export class EpisodeService {
     const parent = await this.find(id, caller);
     await this.#assertRoom(principal, n);
     const origin = await findForkOrigin(trajectories, parent, at);
-    const { task, taskDigest, seed, limits, actions, terms } = parent;
-    const rest = { principal, task, taskDigest, agent: agent ?? parent.agent, seed, limits, actions, terms, origin };
+    const { task, taskDigest, seed, limits, actions, terms, gradesAbandoned } = parent;
+    const rest = { principal, task, taskDigest, agent: agent ?? parent.agent, seed, limits, actions, terms, gradesAbandoned, origin };
     const forks = Array.from({ length: n }, () => ({ ...rest, id: newId(), gradingSeed: newGradingSeed() }));
     const made = await Promise.all(forks.map((each) => trajectories.create(each)));
     const details = { step: origin.lineage.at(-1)?.through ?? 0, episodes: made.map((each) => each.id) };
@@ -241,14 +243,13 @@ export class EpisodeService {
     }
   }
 
-  /** Gives it up: it is closed as void, unless it was closed before. */
+  /** Gives it up: it is closed as void, unless it was closed before, or its task has it graded as it lies. */
   async cancel(id: string, caller: Caller): Promise<StoredAgentEpisode> {
     const { id: known, closed } = await this.find(id, caller);
     if (closed !== undefined) return await this.find(id, caller);
     await this.#options.audit.record({ principal: caller.principal, action: 'episode.cancel', target: known, details: {} });
     await this.#episode(known).cancel();
-    this.#open.delete(known);
-    return await this.find(id, caller);
+    return await this.#afterEnd(known);
   }
 
   /** Steps behind `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
@@ -326,23 +327,18 @@ export class EpisodeService {
     this.#finishing.set(id, finishing);
   }
 
-  /** Never rejects. */
-  async #lookAtAll(closing: AbortSignal): Promise<void> {
-    try {
-      const { trajectories, clock } = this.#options;
-      for (const { id, endedBy, touchedAt, limits } of await trajectories.unclosed(SWEPT)) {
-        if (closing.aborted) return;
-        if (endedBy !== undefined) this.#finish(id);
-        else if (clock.date().getTime() - touchedAt.getTime() >= limits.idleSeconds * 1000) await this.#endIdle(id);
-      }
-    } catch (error) {
-      this.#options.log.warn({ error: getMessage(error) }, 'episodes could not be looked after');
-    }
-  }
-
   async #endIdle(id: AgentEpisodeId): Promise<void> {
     await this.#episode(id).lookAtTime();
-    this.#open.delete(id);
+    await this.#afterEnd(id);
+  }
+
+  /** Grades an episode that has ended without a reward so far, and lets go of one that is closed. */
+  async #afterEnd(id: AgentEpisodeId): Promise<StoredAgentEpisode> {
+    const episode = await this.#options.trajectories.find(id);
+    if (episode === undefined) throw createUnknownEpisodeError(id);
+    if (episode.closed !== undefined) this.#open.delete(id);
+    else if (episode.endedBy !== undefined) this.#finish(id);
+    return episode;
   }
 }
 

@@ -84,12 +84,12 @@ export class OpenEpisode {
     });
   }
 
-  /** Gives it up. */
+  /** Gives it up; it is to be graded all the same where its task says so. */
   async cancel(): Promise<void> {
     await this.#inTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }
 
-  /** Gives it up when nothing was asked of it for too long. */
+  /** The same when nothing was asked of it for too long. */
   async lookAtTime(): Promise<void> {
     await this.#inTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
   }
@@ -214,7 +214,13 @@ export class OpenEpisode {
   }
 
   async #closeBy(held: HeldEpisode, kind: 'cancel' | 'time-passed' | 'unrestorable', problem: string): Promise<void> {
-    const { state, action } = this.#plan(held, { kind });
+    const isGraded = held.episode.gradesAbandoned;
+    const { state, action } = this.#plan(held, kind === 'unrestorable' ? { kind } : { kind, isGraded });
+    if (state.phase.kind === 'submitted' && held.state.phase.kind !== 'submitted') {
+      await this.#parts.trajectories.end(held.hold, state.phase.cause);
+      held.state = state;
+      return this.#parts.onChange(this.id);
+    }
     if (action.kind !== 'close') return;
     const { outcome, cause } = action;
     const ending = endUngraded(held.episode, outcome === 'failed' ? 'failed' : 'void', cause, problem);

@@ -67,6 +67,19 @@ describe('the state of an episode', () => {
     expect(() => planEpisode(ready, { kind: 'opened' }, LIMITS, 0)).toThrow('opened cannot happen');
     expect(() => planEpisode(ready, { kind: 'graded', outcome: 'void' }, LIMITS, 0)).toThrow('graded cannot happen');
   });
+
+  it('is graded as it lies when it is given up or left alone, where its task says so', () => {
+    const ready = planEpisode(createEpisodeState(0), { kind: 'opened' }, LIMITS, 0).state;
+    for (const [event, cause] of [
+      [{ kind: 'cancel', isGraded: true }, 'abandoned'],
+      [{ kind: 'time-passed', isGraded: true }, 'expired'],
+    ] as const)
+      expect(planEpisode(ready, event, LIMITS, 61_000)).toMatchObject({
+        state: { phase: { kind: 'submitted', cause } },
+        action: { kind: 'grade' },
+      });
+    expect(planEpisode(ready, { kind: 'time-passed', isGraded: true }, LIMITS, 59_000).action).toEqual({ kind: 'none' });
+  });
 });
 
 interface Compared {
@@ -108,7 +121,7 @@ function happen(each: Happening, model: Model, plan: (event: EpisodeEvent, now?:
       model.isOver = true;
       return NOTHING;
     case 'cancel':
-      plan({ kind: 'cancel' });
+      plan({ kind: 'cancel', isGraded: false });
       model.carriedOut = undefined;
       model.isOver = true;
       model.isClosed = true;
@@ -122,7 +135,7 @@ function happen(each: Happening, model: Model, plan: (event: EpisodeEvent, now?:
     }
     case 'idle': {
       const isIdle = !model.isOver && model.carriedOut === undefined;
-      const { action } = plan({ kind: 'time-passed' }, 1_000_000);
+      const { action } = plan({ kind: 'time-passed', isGraded: false }, 1_000_000);
       model.isOver ||= isIdle;
       model.isClosed ||= isIdle;
       return { actual: action.kind, expected: isIdle ? 'close' : 'none' };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TERMS, shapeReward, type RewardComponents, type RewardTerms } from '../../../src/agents/arena/reward.ts';
+import { shapeReward, type RewardComponents } from '../../../src/agents/arena/reward.ts';
+import { DEFAULT_TERMS, type RewardTerms } from '../../../src/agents/tasks/arena-rules.ts';
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const terms: fc.Arbitrary<RewardTerms> = fc.record({

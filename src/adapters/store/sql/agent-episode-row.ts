@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ACTION_NAMES } from '../../../agents/actions/action.ts';
 import { isAgentEpisodeId, parseAgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import { END_CAUSES, OUTCOMES } from '../../../agents/arena/episode-state.ts';
-import { rewardTermsSchema } from '../../../agents/arena/reward.ts';
+import { rewardTermsSchema } from '../../../agents/tasks/arena-rules.ts';
 import { stepDeltaSchema } from '../../../agents/arena/step-files.ts';
 import type { ClosedEpisode, NewAgentEpisode, StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
 import { parseTaskDigest, parseTaskId } from '../../../agents/tasks/task-ids.ts';
@@ -24,13 +24,14 @@ const termsSchema = z.object({
   limits: z.object({ steps: measure, seconds: measure, bytesWritten: measure, output: measure, idleSeconds: measure }),
   actions: z.array(z.enum(ACTION_NAMES)),
   terms: rewardTermsSchema,
+  gradesAbandoned: z.boolean(),
   // Left out by an episode that is no fork.
   origin: originSchema.optional(),
 });
 
 /** What is fixed from the beginning on, as one document. */
-export function formatTerms({ gradingSeed, limits, actions, terms, origin }: NewAgentEpisode): string {
-  return JSON.stringify({ gradingSeed, limits, actions, terms, origin });
+export function formatTerms({ gradingSeed, limits, actions, terms, gradesAbandoned, origin }: NewAgentEpisode): string {
+  return JSON.stringify({ gradingSeed, limits, actions, terms, gradesAbandoned, origin });
 }
 
 export function readAgentEpisode(row: Row): StoredAgentEpisode {

@@ -1,3 +1,4 @@
+import type { FileContents } from '../../../agents/arena/step-files.ts';
 import type { Trajectories } from '../../../agents/arena/trajectories.ts';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -9,6 +10,7 @@ import { SqlCatalogue } from './sql-catalogue.ts';
 import { SqlCheckpointRights } from './sql-checkpoint-rights.ts';
 import { SqlCourse } from './sql-course.ts';
 import { SqlEpisodes } from './sql-episodes.ts';
+import { SqlFileContents } from './sql-file-contents.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
 import { SqlTokens } from './sql-tokens.ts';
@@ -19,6 +21,8 @@ import { SqlWebhooks } from './sql-webhooks.ts';
 /** All that one database keeps. */
 export interface SqlStore extends EvaluationStore {
   readonly trajectories: Trajectories;
+  /** Files of the steps of agents, for servers that share the database. */
+  readonly contents: FileContents;
 }
 
 /** A store on a database whose structure is up to date; both are closed together. */
@@ -39,6 +43,7 @@ export async function openSqlEvaluationStore(database: Database, clock: Clock): 
     tokens: new SqlTokens(database, clock),
     usage: new SqlUsage(database),
     trajectories: new SqlTrajectories(database, clock),
+    contents: new SqlFileContents(database),
     rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };

@@ -1,4 +1,4 @@
-import type { AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
+import { parseAgentEpisodeId, type AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import type { EndCause } from '../../../agents/arena/episode-state.ts';
 import {
   HoldLostError,
@@ -12,12 +12,12 @@ import {
   type Trajectories,
 } from '../../../agents/arena/trajectories.ts';
 import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
-import { countSharedSteps } from '../../../agents/arena/shared-steps.ts';
+import { countSharedSteps, getTree } from '../../../agents/arena/shared-steps.ts';
 import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { readAgentEpisode, readAgentStep, formatTerms } from './agent-episode-row.ts';
-import { readNumber } from './schema/columns.ts';
+import { readNumber, readText } from './schema/columns.ts';
 import { guard, toStep, type Database } from './schema/database.ts';
 import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
@@ -37,8 +37,9 @@ export class SqlTrajectories implements Trajectories {
     const at = this.#clock.date();
     const now = at.getTime();
     const created = sql`
-      INSERT INTO agent_episodes (id, principal, task, task_digest, agent, seed, terms, created_at, touched_at, steps, spent, fence, held_until)
-      VALUES (${id}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, ${steps},
+      INSERT INTO agent_episodes (
+        id, tree, principal, task, task_digest, agent, seed, terms, created_at, touched_at, steps, spent, fence, held_until)
+      VALUES (${id}, ${getTree(episode)}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, ${steps},
         ${JSON.stringify(spent)}, 0, 0)`;
     await this.#database.transact([toStep(created)]);
     return { ...episode, createdAt: at, touchedAt: at, steps, spent, endedBy: undefined, closed: undefined };
@@ -113,6 +114,19 @@ export class SqlTrajectories implements Trajectories {
     if ((await this.find(episode))?.closed === undefined) throw new HoldLostError(episode);
   }
 
+  async closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
+    const moment = this.#now() - milliseconds;
+    const rows = await this.#database.query(
+      sql`SELECT DISTINCT tree FROM agent_episodes e WHERE closed_at <= ${moment} AND ${isOver(moment)} LIMIT ${limit}`,
+    );
+    return rows.map((row) => parseAgentEpisodeId(readText(row, 'tree')));
+  }
+
+  async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
+    const removed = sql`DELETE FROM agent_episodes AS e WHERE tree = ${tree} AND ${isOver(this.#now() - milliseconds)}`;
+    await this.#database.transact([toStep(removed)]);
+  }
+
   async steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]> {
     const rows = await this.#database.query(
       sql`SELECT number, digest, action, answer, delta, at FROM agent_steps WHERE episode = (SELECT key FROM agent_episodes WHERE id = ${id})
@@ -124,6 +138,12 @@ export class SqlTrajectories implements Trajectories {
   #now(): number {
     return this.#clock.date().getTime();
   }
+}
+
+/** Of the tree of the episode `e`. */
+function isOver(moment: number): Sql {
+  return sql`NOT EXISTS (
+    SELECT 1 FROM agent_episodes o WHERE o.tree = e.tree AND (o.closed_at IS NULL OR o.closed_at > ${moment}))`;
 }
 
 function conditionsOf({ principal, task, agent, state }: EpisodeFilter): readonly Sql[] {

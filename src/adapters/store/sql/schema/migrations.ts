@@ -120,6 +120,18 @@ export const MIGRATIONS: readonly Migration[] = [
          answer text NOT NULL, delta text, at bigint NOT NULL, PRIMARY KEY (episode, number))`,
     ],
   },
+  {
+    name: 'trees of episodes of agents, and files of their steps',
+    statements: ({ id, clustered }) => [
+      'ALTER TABLE agent_episodes ADD COLUMN tree text',
+      'UPDATE agent_episodes SET tree = id',
+      'CREATE INDEX agent_episodes_by_tree ON agent_episodes (tree, closed_at)',
+      'CREATE INDEX agent_episodes_closed ON agent_episodes (closed_at) WHERE closed_at IS NOT NULL',
+      // A large content is several rows: no database has to move all of it at once.
+      `CREATE TABLE agent_contents (
+         tree ${id} NOT NULL, digest text NOT NULL, part bigint NOT NULL, data text NOT NULL, PRIMARY KEY (tree, digest, part))${clustered}`,
+    ],
+  },
 ];
 
 /**

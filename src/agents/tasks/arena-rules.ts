@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { ACTION_NAMES } from '../actions/action.ts';
+
+const share = z.number().min(0).max(1);
+
+/** Weights of a reward: what is shaped, beside what the tests decide. */
+export const rewardTermsSchema = z
+  .strictObject({
+    base: z.number().positive().describe('the reward of a submission that passes everything'),
+    style: share.describe('of the base, at most'),
+    time: share.describe('of the base, at most'),
+    errors: share.describe('of the base, at most'),
+    shaping: z.enum(['full', 'none']).describe('none: the core alone'),
+  })
+  .describe('weights');
+
+export type RewardTerms = z.infer<typeof rewardTermsSchema>;
+
+export const DEFAULT_TERMS: RewardTerms = { base: 1, style: 0.05, time: 0.05, errors: 0.05, shaping: 'full' };
+
+const { base, style, time, errors, shaping } = rewardTermsSchema.shape;
+
+/** The same where some may be left out: they are the usual ones then. */
+export const weightsSchema = z
+  .strictObject({
+    base: base.default(DEFAULT_TERMS.base),
+    style: style.default(DEFAULT_TERMS.style),
+    time: time.default(DEFAULT_TERMS.time),
+    errors: errors.default(DEFAULT_TERMS.errors),
+    shaping: shaping.default(DEFAULT_TERMS.shaping),
+  })
+  .describe('weights of a reward');
+
+/** How a task is played in the arena. */
+export const arenaRulesSchema = z
+  .strictObject({
+    actions: z
+      .array(z.enum(ACTION_NAMES))
+      .min(1)
+      .optional()
+      .describe('what an agent may do; everything when it is left out. An agent may always submit'),
+    abandoned: z
+      .enum(['ungraded', 'graded'])
+      .default('ungraded')
+      .describe('graded: an episode that is given up, or from which nothing comes for too long, is graded as it lies'),
+    reward: weightsSchema.prefault({}),
+  })
+  .describe('how agents play the task in the arena');
+
+export type ArenaRules = z.infer<typeof arenaRulesSchema>;
