@@ -5,6 +5,7 @@ import resource
 import signal
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from dataclasses import dataclass
 
 from muster_workspace.channel import Channel, ProtocolError
@@ -57,7 +58,9 @@ def _parse(arguments: list[str]) -> Settings:
 def _begin(settings: Settings) -> None:
     # The first process of a namespace gets no signal from within that it has no handler for.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.write(_STARTED_DESCRIPTOR, b"started\n")
+    # The daemon that starts a container tells of the start by itself, and there is no such descriptor.
+    with suppress(OSError):
+        os.write(_STARTED_DESCRIPTOR, b"started\n")
     os.closerange(_STARTED_DESCRIPTOR, _HIGHEST_DESCRIPTOR)
     if settings.user is not None:
         become(settings.user)

@@ -26,14 +26,15 @@ export class GradingFixture implements AsyncDisposable {
   readonly grader: TaskGrader;
   #made = 0;
 
-  private constructor(directory: string) {
+  private constructor(directory: string, environment: Readonly<Record<string, string>>) {
     this.directory = directory;
-    this.config = { ...loadConfig({ environment: { HOME: directory } }), stateDir: path.join(directory, 'state') };
+    this.config = { ...loadConfig({ environment: { HOME: directory, ...environment } }), stateDir: path.join(directory, 'state') };
     this.grader = new TaskGrader(this.config);
   }
 
-  static async open(): Promise<GradingFixture> {
-    return new GradingFixture(await mkdtemp(path.join(tmpdir(), 'muster-tasks-')));
+  /** @param environment variables that set something of the configuration. */
+  static async open(environment: Readonly<Record<string, string>> = {}): Promise<GradingFixture> {
+    return new GradingFixture(await mkdtemp(path.join(tmpdir(), 'muster-tasks-')), environment);
   }
 
   /** @returns its path. */

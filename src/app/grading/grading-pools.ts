@@ -5,6 +5,7 @@ import type { Grading } from '../../agents/grading/grading-context.ts';
 import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import type { Config } from '../../config/config.ts';
+import type { TemplateConfig } from '../../config/schema.ts';
 import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
@@ -128,7 +129,7 @@ export class GradingPools implements AsyncDisposable {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
-      const remedy = 'set templates.local.provider to bubblewrap';
+      const remedy = 'set templates.local.provider to bubblewrap or docker';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
     const signal = this.#closing.signal;
@@ -143,8 +144,8 @@ export class GradingPools implements AsyncDisposable {
     };
     const mounts = [...settings.mounts, ...(await Promise.all(tools.map(findToolMount)))];
     const place = { root: directory, writable, limits: own, demands: settings.demands, mounts };
-    const template = await plugin.workspace('grading', place, context);
-    this.#provider ??= this.#openProvider(plugin);
+    const template = await plugin.workspace('grading', place, settings, context);
+    this.#provider ??= this.#openProvider(plugin, settings);
     const pool = createPool({
       provider: await this.#provider,
       template,
@@ -163,10 +164,10 @@ export class GradingPools implements AsyncDisposable {
     }
   }
 
-  #openProvider(plugin: ReturnType<typeof getPlugin>): Promise<SandboxProvider> {
+  #openProvider(plugin: ReturnType<typeof getPlugin>, settings: TemplateConfig): Promise<SandboxProvider> {
     const { stateDir } = this.#config;
     const log = (message: string): void => this.#log.warn({}, message);
-    return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, []);
+    return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, [settings]);
   }
 }
 

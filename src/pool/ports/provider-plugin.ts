@@ -62,7 +62,7 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
    *
    * @throws InputError, InfrastructureError as `template` does.
    */
-  workspace?(name: string, settings: WorkspaceSettings, context: TemplateContext): Promise<SandboxTemplate>;
+  readonly workspace?: (name: string, settings: WorkspaceSettings, own: Settings, context: TemplateContext) => Promise<SandboxTemplate>;
   /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
   refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
   /** What `muster doctor` looks at. @param templates names of those that use the provider. @param own their settings. */
@@ -87,7 +87,7 @@ export interface ProviderPlugin extends ProviderFacts {
   readonly settings: z.ZodType;
   open(host: ProviderHost, templates: readonly ConfiguredTemplate[]): Promise<SandboxProvider>;
   template(name: string, template: ConfiguredTemplate, context: TemplateContext): Promise<SandboxTemplate>;
-  workspace?(name: string, settings: WorkspaceSettings, context: TemplateContext): Promise<SandboxTemplate>;
+  workspace?(name: string, settings: WorkspaceSettings, template: ConfiguredTemplate, context: TemplateContext): Promise<SandboxTemplate>;
   allowance(template: ConfiguredTemplate): Allowance;
   /** Whether sandboxes can fetch files at all. */
   readonly fetches: boolean;
@@ -98,8 +98,13 @@ export interface ProviderPlugin extends ProviderFacts {
 
 export function createProviderPlugin<Settings>(definition: ProviderDefinition<Settings>): ProviderPlugin {
   const own = (template: ConfiguredTemplate): Settings => definition.settings.parse(template[definition.name]);
+  const { workspace, ...rest } = definition;
   return {
-    ...definition,
+    ...rest,
+    ...(workspace && {
+      workspace: (name: string, settings: WorkspaceSettings, template: ConfiguredTemplate, context: TemplateContext) =>
+        workspace(name, settings, own(template), context),
+    }),
     open: (host, templates) => definition.open(host, templates.map(own)),
     template: (name, template, context) => definition.template(name, template, own(template), context),
     allowance: (template) => definition.allowance?.(own(template)) ?? {},

@@ -13,6 +13,6 @@ export const bubblewrap = createProviderPlugin({
   playsApart: true,
   open: async (host) => createBubblewrapProvider(host),
   template: (name, settings, _, { projectDirectory, signal }) => createPythonTemplate(name, settings, projectDirectory, signal),
-  workspace: createWorkspaceTemplate,
+  workspace: (name, settings, _, context) => createWorkspaceTemplate(name, settings, context),
   checks: () => createSandboxChecks(() => probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' })),
 });

@@ -1,5 +1,6 @@
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import { INSIDE_UID } from '../local/host/inside-identity.ts';
 import type { OwnerProcess } from '../local/owner-record.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
@@ -29,8 +30,10 @@ export type ContainerOptions = Readonly<Record<string, unknown>>;
 
 /** What the daemon is asked for: nothing but what the template says, on top of the image. */
 export function buildContainerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
-  const { limits, environment } = template;
-  const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
+  const { limits, environment, workspace } = template;
+  const writable = ['/tmp', ...(workspace?.writable ?? [])];
+  const { tmpBytes, sharedBytes } = divideWritableSpace(limits, writable.length);
+  const places = Object.fromEntries(writable.map((place) => [place, tmpfs(tmpBytes)]));
   const binds = [...template.mounts, { source: inbox, target: INBOX }].map(({ source, target }) => readOnlyBind(source, target));
   return {
     Image: part.image,
@@ -38,7 +41,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
     Entrypoint: [...template.command],
     Cmd: [],
     Env: Object.entries({ HOME: '/tmp', TMPDIR: '/tmp', ...environment }).map(([name, value]) => `${name}=${value}`),
-    User: inside(),
+    User: inside(workspace === undefined ? NOBODY : INSIDE_UID),
     WorkingDir: '/tmp',
     Labels: createLabels(owner, id, template, self),
     OpenStdin: true,
@@ -48,14 +51,14 @@ export function buildContainerOptions({ owner, id, template, part, process: self
     AttachStderr: true,
     Tty: false,
     HostConfig: {
-      // A first process that hands signals on, and tells how the program ended.
-      Init: true,
+      // A first process that hands signals on, and tells how the program ended. That of a workspace does so itself.
+      Init: workspace === undefined,
       NetworkMode: 'none',
       IpcMode: 'none',
       ReadonlyRootfs: true,
       // Whole: by default a program may write what the kernel takes of its own processes there.
       ReadonlyPaths: ['/proc'],
-      Tmpfs: { '/tmp': tmpfs(tmpBytes), '/dev/shm': tmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
+      Tmpfs: { ...places, '/dev/shm': tmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
       Mounts: binds,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
@@ -72,9 +75,10 @@ export function buildContainerOptions({ owner, id, template, part, process: self
   };
 }
 
-function inside(): string {
+/** @param ofRoot the user inside where Muster is root. */
+function inside(ofRoot: number): string {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-  return uid === 0 ? `${NOBODY}:${NOBODY}` : `${uid}:${gid}`;
+  return uid === 0 ? `${ofRoot}:${ofRoot}` : `${uid}:${gid}`;
 }
 
 /** Over the message queues, which could be written to. */

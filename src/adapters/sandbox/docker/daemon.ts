@@ -110,6 +110,12 @@ export class Daemon {
     return this.#followProgress({ method: 'POST', path: '/images/create', query: { fromImage: image } });
   }
 
+  /** @param image with a tag. @param archive tar file of a root file system. */
+  importImage(image: string, archive: Readable): Promise<void> {
+    const [repo = '', tag = ''] = image.split(':');
+    return this.#followProgress({ method: 'POST', path: '/images/create', query: { fromSrc: '-', repo, tag }, archive });
+  }
+
   async #read<Answer>(schema: z.ZodType<Answer>, request: DaemonRequest): Promise<Answer> {
     return schema.parse(tryParseJson(await readAnswerText(await this.#send(request), ANSWER_MAX_BYTES)));
   }

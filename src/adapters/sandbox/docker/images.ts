@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { InputError, getMessage } from '../../../kernel/errors.ts';
 import type { Daemon } from './daemon.ts';
 import type { DockerPart } from './settings.ts';
+import { ensureSkeleton } from './skeleton-image.ts';
 
 /**
  * Has the daemon have the image: from its archive or its registry, when it does not.
@@ -9,6 +10,7 @@ import type { DockerPart } from './settings.ts';
  * @throws InputError `docker.no-image` with what was tried.
  */
 export async function ensureImage(daemon: Daemon, part: DockerPart): Promise<void> {
+  if (part.skeleton !== undefined) return ensureSkeleton(daemon, part.skeleton);
   if (await daemon.hasImage(part.image)) return;
   if (part.archive !== undefined) await load(daemon, part, part.archive);
   else if (part.pull === 'missing') await pull(daemon, part);

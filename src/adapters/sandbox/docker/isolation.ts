@@ -11,7 +11,7 @@ const NONE: LimitEnforcement = { scope: 'none', by: 'none' };
 
 /** @throws InputError `template.invalid` for what no container can be made of. */
 export function checkForDocker(template: SandboxTemplate): void {
-  checkTemplate(template);
+  checkTemplate(template, true);
   const { name, limits, network } = template;
   if (limits.memoryBytes < MEMORY_MIN_BYTES) {
     const problem = `limits.memoryBytes is ${limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES}, which is the least that Docker takes`;

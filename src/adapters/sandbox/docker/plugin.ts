@@ -1,6 +1,7 @@
 import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createProviderCheck } from '../capability-checks.ts';
 import { createDockerTemplate } from './docker-template.ts';
+import { createDockerWorkspace } from './docker-workspace.ts';
 import { dockerSchema, resolveSocketPath, type DockerSettings } from './settings.ts';
 
 export const docker = createProviderPlugin({
@@ -15,6 +16,7 @@ export const docker = createProviderPlugin({
     return createDockerProvider({ ...host, sockets: own.map(socketOf) });
   },
   template: async (name, settings, own, { projectDirectory }) => createDockerTemplate(name, settings, own, projectDirectory),
+  workspace: createDockerWorkspace,
   checks: (templates, own) =>
     templates.length === 0
       ? []

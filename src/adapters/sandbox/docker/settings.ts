@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Skeleton } from './skeleton.ts';
 
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
@@ -37,13 +38,16 @@ export class DockerPart {
   readonly archive: string | undefined;
   readonly pull: 'missing' | 'never';
   readonly runtime: string | undefined;
+  /** What the image is made of where Muster makes it itself. */
+  readonly skeleton: Skeleton | undefined;
 
-  constructor({ socket, archive, pull, runtime }: Omit<DockerSettings, 'image' | 'python'>, image: string) {
+  constructor({ socket, archive, pull, runtime }: Omit<DockerSettings, 'image' | 'python'>, image: string, skeleton?: Skeleton) {
     this.socket = resolveSocketPath(socket, process.env['DOCKER_HOST']);
     this.image = image;
     this.archive = archive;
     this.pull = pull;
     this.runtime = runtime;
+    this.skeleton = skeleton;
   }
 }
 

@@ -1,0 +1,19 @@
+import { digestBytes, formatCanonicalJson } from '../../../kernel/canonical-json.ts';
+
+/**
+ * What stands in a container before anything is mounted there: links and small files, for all else is mounted. Nearly all root file systems have
+ * the same links, and so the same image, of a few kilobytes.
+ */
+export interface Skeleton {
+  /** Targets by their absolute paths. */
+  readonly links: Readonly<Record<string, string>>;
+  /** Texts by their absolute paths. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const REPOSITORY = 'muster-workspace';
+
+/** The image's name, which its content decides. */
+export function nameSkeleton(skeleton: Skeleton): string {
+  return `${REPOSITORY}:${digestBytes(formatCanonicalJson(skeleton)).slice('sha256:'.length, 'sha256:'.length + 32)}`;
+}
