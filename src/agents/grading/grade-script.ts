@@ -35,7 +35,7 @@ export async function gradeScript(
   await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(session, { task, content }, { sandboxes }, either);
+  await layWorkdir(session, { task, content, submission }, { sandboxes }, either);
   const problem = await putSubmission(session, submission.files, either);
   if (problem !== undefined) return { ...UNJUDGED, ending: { kind: 'no-output', detail: shortenEvidence(problem) } };
   for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);

@@ -1,10 +1,11 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
-import type { Task, TaskStep } from '../tasks/task.ts';
+import type { Task } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import { pruneHistory } from '../workspace/prune-history.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
 import { describeGradingPlace, listWorkdirFiles } from './grading-place.ts';
+import { dropRemoved } from './submission.ts';
 
 /** Of what lies in the workdir before anything is done. */
 const LAID_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
@@ -13,15 +14,17 @@ const REPOSITORY = /(^|\/)\.git(\/|$)/;
 /**
  * Lays the task's files into the workdir, as an agent finds them: a git repository among them holds nothing beyond its HEAD.
  *
+ * @param submission whose files come over them; what its agent has removed is not laid.
  * @throws InputError `task.history`; InfrastructureError; the signal's reason.
  */
 export async function layWorkdir(
   session: WorkspaceSession,
-  { task, content }: Pick<Grading, 'task' | 'content'>,
+  { task, content, submission }: Pick<Grading, 'task' | 'content'> & Partial<Pick<Grading, 'submission'>>,
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<void> {
-  await session.put(await listWorkdirFiles(task, content, sandboxes, signal), signal);
+  const files = await listWorkdirFiles(task, content, sandboxes, signal);
+  await session.put(dropRemoved(files, submission), signal);
   const { workdir, root } = task.workspace;
   if (hasRepository(task) || (root.kind !== 'host' && (await isThere(session, `${workdir}/.git`, signal))))
     await pruneHistory(session, workdir, signal);
@@ -29,17 +32,17 @@ export async function layWorkdir(
 
 /** The same as files, for a sandbox whose workdir is made anew before each run. */
 export async function listLaidFiles(
-  { task, step, content }: Pick<Grading, 'task' | 'content'> & { readonly step: TaskStep },
+  { task, step, content, submission }: Pick<Grading, 'task' | 'step' | 'content'> & Partial<Pick<Grading, 'submission'>>,
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
 ): Promise<readonly WorkspaceFile[]> {
   const files = await listWorkdirFiles(task, content, sandboxes, signal);
-  if (!files.some(({ path }) => REPOSITORY.test(path))) return files;
+  if (!files.some(({ path }) => REPOSITORY.test(path))) return dropRemoved(files, submission);
   await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const collected = await sandbox.session.collect([task.workspace.workdir], LAID_BOUNDS, either);
-  if (collected.kind === 'collected') return collected.files;
+  if (collected.kind === 'collected') return dropRemoved(collected.files, submission);
   const { path, detail } = collected.refusal;
   throw new InfrastructureError('task.verifier', `environment/: ${path}: ${detail}`);
 }

@@ -1,3 +1,4 @@
+import { matchesGlob } from 'node:path';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
@@ -6,8 +7,34 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 export interface Submission {
   /** With the paths that they have in the workspace. */
   readonly files: readonly WorkspaceFile[];
+  /** Directories that were taken with all that was in them. None where a submission only holds what is new or changed. */
+  readonly whole?: readonly WholeDirectory[];
   /** Why it cannot be graded: an artifact that is missing, a link, a device, too large. */
   readonly problem: string | undefined;
+}
+
+export interface WholeDirectory {
+  /** Absolute. */
+  readonly source: string;
+  /** Patterns of paths below it that stayed out. */
+  readonly exclude: readonly string[];
+}
+
+const HISTORY = /\/\.git\//;
+
+/**
+ * Of the files that the task lays, those that the agent has not removed. What a repository holds of its history stays: it is cut back by a program
+ * that needs all of it.
+ */
+export function dropRemoved(laid: readonly WorkspaceFile[], submission: Submission | undefined): readonly WorkspaceFile[] {
+  const { files = [], whole = [] } = submission ?? {};
+  if (whole.length === 0) return laid;
+  const left = new Set(files.map(({ path }) => path));
+  return laid.filter(({ path }) => left.has(path) || HISTORY.test(path) || !whole.some((directory) => wasTaken(path, directory)));
+}
+
+function wasTaken(path: string, { source, exclude }: WholeDirectory): boolean {
+  return path.startsWith(`${source}/`) && !exclude.some((pattern) => matchesGlob(path.slice(source.length + 1), pattern));
 }
 
 /** What is taken of one submission. */

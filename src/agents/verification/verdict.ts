@@ -36,7 +36,7 @@ export type VerdictComponent = z.infer<typeof componentSchema>;
 export type StageOutcome = z.infer<typeof stageSchema>;
 
 /** Of the code that judges: a change of what a verdict says of the same evidence is a new one. */
-export const VERIFIER_VERSION = 1;
+export const VERIFIER_VERSION = 2;
 
 /** Keys whose values are measured and differ from run to run. */
 const MEASURED = new Set(['seconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate']);

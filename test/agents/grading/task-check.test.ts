@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkTask } from '../../../src/app/grading/task-check.ts';
-import { GradingFixture, SORT_TASK } from '../../support/grading-fixture.ts';
+import { GradingFixture, SORT_TASK, TASK } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
 beforeAll(async () => {
@@ -28,6 +28,29 @@ describe('the check of a task', () => {
       ['twin', 'script', [1, 1], 'as-expected'],
     ]);
     expect(told).toHaveLength(8);
+  });
+
+  it('knows what the solution has removed to be gone, however the task is judged, but for what is no part of the submission', async () => {
+    const removing = {
+      ...TASK,
+      'task.toml': `artifacts = [{ source = "/app", exclude = ["apart/**"] }]\n${TASK['task.toml']}`,
+      'environment/old/left.txt': 'old',
+      'environment/apart/kept.txt': 'kept',
+      'environment/stays.txt': 'stays',
+      'solution/solve.sh': '#!/bin/bash\nrm -r old apart\n',
+    };
+    const right = 'apart,stays.txt';
+    const byScript = {
+      'tests/test.sh': `#!/bin/bash\n[ "$(ls /app | paste -sd,)" = ${right} ] && r=1 || r=0\necho $r >/logs/verifier/reward.txt\n`,
+    };
+    const cases = (compile: string): string =>
+      `${compile}[execute]\nkind = "cases"\ncommand = ["/bin/ls", "-m", "/app"]\nstored = "cases.jsonl"\n`;
+    const stored = { 'tests/cases.jsonl': `${JSON.stringify({ expected: `${right.replace(',', ', ')}\n` })}\n` };
+    const compile = '[compile]\ncommand = ["/bin/true"]\n';
+    for (const judged of [byScript, { ...stored, 'muster.toml': cases('') }, { ...stored, 'muster.toml': cases(compile) }]) {
+      const open = await fixture.task({ ...removing, ...judged });
+      expect(await checkTask(fixture.grader, open, { times: 1 }, AbortSignal.timeout(120_000))).toMatchObject({ isSound: true });
+    }
   });
 
   it('names what is wrong with one that is not', async () => {

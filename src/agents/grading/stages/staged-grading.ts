@@ -82,7 +82,7 @@ export class StagedGrading {
     const { session } = sandbox;
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;
-    await layWorkdir(session, { task, content }, this.#context, either);
+    await layWorkdir(session, { task, content, submission }, this.#context, either);
     const problem = await putSubmission(session, submission.files, either);
     if (problem !== undefined)
       return { stage: 'compile', ending: { kind: 'no-output', detail: shortenEvidence(problem) }, output: '', seconds: 0 };
