@@ -36,8 +36,16 @@ export class KilledSandboxes implements GradingSandboxes {
     return this.open(...given);
   }
 
+  async openBoth(...given: Parameters<GradingSandboxes['openBoth']>): ReturnType<GradingSandboxes['openBoth']> {
+    const [one, other] = await this.#sandboxes.openBoth(...given);
+    return [await this.#struck(one), await this.#struck(other)];
+  }
+
   async open(...[place, signal]: Parameters<GradingSandboxes['open']>): Promise<GradingSandbox> {
-    const sandbox = await this.#sandboxes.open(place, signal);
+    return this.#struck(await this.#sandboxes.open(place, signal));
+  }
+
+  async #struck(sandbox: GradingSandbox): Promise<GradingSandbox> {
     this.#opened += 1;
     if (this.#random() >= this.#share) return sandbox;
     this.#killed += 1;

@@ -38,6 +38,9 @@ export interface GradingSandboxes {
    */
   open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
 
+  /** Two at once: what held one while it waited for another could wait for ever, as the number of sandboxes is bounded. Throws what `open` does. */
+  openBoth(one: GradingPlace, other: GradingPlace, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
+
   /**
    * A sandbox for the caller alone in which nothing but the task's own code has run, for other verdicts on this task: nothing of any submission
    * may be brought in. Files of before may be there. Throws what `open` does.

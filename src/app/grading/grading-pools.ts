@@ -19,6 +19,7 @@ import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/po
 import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
+import { Permits } from './permits.ts';
 import { findToolMount } from './tool-mount.ts';
 import { TrustedSandboxes } from './trusted-sandboxes.ts';
 
@@ -35,8 +36,8 @@ const ENVIRONMENT = 'environment/';
 const LIFETIME_SECONDS = 86_400;
 
 /**
- * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use. Part of the composition
- * root.
+ * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use, and `pool.max` sandboxes in
+ * all. Part of the composition root.
  */
 export class GradingPools implements AsyncDisposable {
   readonly #config: Config;
@@ -46,6 +47,7 @@ export class GradingPools implements AsyncDisposable {
   readonly #owner = parseOwnerId(`grading-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #pools = new Map<string, Promise<Pool<WorkspaceSession>>>();
   readonly #open = new Set<Pool<WorkspaceSession>>();
+  readonly #permits: Permits;
   readonly #trusted: TrustedSandboxes;
   readonly #closing = new AbortController();
   #provider: Promise<SandboxProvider> | undefined;
@@ -55,16 +57,18 @@ export class GradingPools implements AsyncDisposable {
     this.#config = config;
     this.#roots = new RootFileSystems(join(config.stateDir, 'images'));
     this.#clock = clock;
-    this.#trusted = new TrustedSandboxes(clock);
+    this.#permits = new Permits(config.pool.max);
+    this.#trusted = new TrustedSandboxes(clock, () => this.#permits.isShort);
     this.#log = log;
   }
 
   /** Sandboxes for the grading of one task. */
   of(open: OpenTask): GradingSandboxes {
     return {
-      open: (place, signal) => this.#opened(open, place, signal),
+      open: (place, signal) => this.#openOne(open, place, signal),
+      openBoth: (one, other, signal) => this.#openBoth(open, one, other, signal),
       openTrusted: (place, signal) =>
-        this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#opened(open, place, signal)),
+        this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#openOne(open, place, signal)),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.directory(root, contextOf(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
@@ -72,7 +76,50 @@ export class GradingPools implements AsyncDisposable {
     };
   }
 
-  async #opened(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+  async #openOne(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+    const [permit] = await this.#permitted(1, signal);
+    return await this.#opened(task, place, permit, signal);
+  }
+
+  async #openBoth(
+    task: OpenTask,
+    one: GradingPlace,
+    other: GradingPlace,
+    signal: AbortSignal,
+  ): Promise<readonly [GradingSandbox, GradingSandbox]> {
+    const [first, second] = await this.#permitted(2, signal);
+    const [opened, beside] = await Promise.allSettled([this.#opened(task, one, first, signal), this.#opened(task, other, second, signal)]);
+    if (opened.status === 'fulfilled' && beside.status === 'fulfilled') return [opened.value, beside.value];
+    if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
+    if (beside.status === 'fulfilled') await beside.value[Symbol.asyncDispose]();
+    throw opened.status === 'rejected' ? opened.reason : beside.status === 'rejected' ? beside.reason : new RangeError('both were opened');
+  }
+
+  /** Of all places together. What is kept for later makes room for what is needed now. */
+  async #permitted(count: number, signal: AbortSignal): Promise<readonly Disposable[]> {
+    while (!this.#permits.has(count) && (await this.#trusted.giveUpOne()));
+    return await this.#permits.acquire(count, signal);
+  }
+
+  /** @param permit is given back with the sandbox. */
+  async #opened(task: OpenTask, place: GradingPlace, permit: Disposable | undefined, signal: AbortSignal): Promise<GradingSandbox> {
+    try {
+      const { session, signal: lost, [Symbol.asyncDispose]: dispose } = await this.#leased(task, place, signal);
+      return {
+        session,
+        signal: lost,
+        [Symbol.asyncDispose]: async () => {
+          await dispose();
+          permit?.[Symbol.dispose]();
+        },
+      };
+    } catch (error) {
+      permit?.[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  async #leased(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
     const pool = await this.#pool(task, place);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);

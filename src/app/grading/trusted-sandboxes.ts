@@ -16,11 +16,14 @@ interface Kept {
  */
 export class TrustedSandboxes implements AsyncDisposable {
   readonly #clock: Clock;
+  readonly #isShort: () => boolean;
   readonly #kept = new Set<Kept>();
   #isClosed = false;
 
-  constructor(clock: Clock) {
+  /** @param isShort whether others wait for sandboxes: then none is kept. */
+  constructor(clock: Clock, isShort: () => boolean) {
     this.#clock = clock;
+    this.#isShort = isShort;
   }
 
   /** One that is kept under this name, or one that is made now. Disposing of it keeps it. */
@@ -53,7 +56,7 @@ export class TrustedSandboxes implements AsyncDisposable {
   }
 
   async #giveBack(key: string, sandbox: GradingSandbox): Promise<void> {
-    if (this.#isClosed || sandbox.signal.aborted || !sandbox.session.isAtRest) return sandbox[Symbol.asyncDispose]();
+    if (this.#isClosed || this.#isShort() || sandbox.signal.aborted || !sandbox.session.isAtRest) return sandbox[Symbol.asyncDispose]();
     const kept: Kept = { key, sandbox, leaving: this.#clock.after(IDLE_MS, () => void this.#leave(kept)) };
     this.#kept.add(kept);
   }

@@ -21,8 +21,10 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   const { task, step, seed } = terms.grading;
   const { workdir, environment } = task.workspace;
   const { sandboxes } = terms.context;
-  await using trusted = await sandboxes.open(describeGradingPlace(task, step, [TESTS], listTools(terms, execute)), signal);
-  await using tried = await sandboxes.open(describeGradingPlace(task, step, []), signal);
+  const place = describeGradingPlace(task, step, [TESTS], listTools(terms, execute));
+  const opened = await sandboxes.openBoth(place, describeGradingPlace(task, step, []), signal);
+  await using trusted = opened[0];
+  await using tried = opened[1];
   const either = AbortSignal.any([signal, trusted.signal, tried.signal]);
   await trusted.session.put(await listSuiteFiles(terms, execute), either);
   await trusted.session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), either);
