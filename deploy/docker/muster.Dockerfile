@@ -1,12 +1,9 @@
 # The server, for a cluster whose pods are its sandboxes: it needs no bubblewrap and no Python.
-#   docker build -f deploy/docker/muster.Dockerfile -t muster:0.1.0 .
-FROM node:24-bookworm-slim
+# "npm run images" builds it, of what it has put into the context: the program and the packages that it imports.
+ARG BASE=node:24-bookworm-slim
+FROM ${BASE}
 WORKDIR /opt/muster
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
-COPY config config
-COPY src src
-COPY muster ./
+COPY . .
 ENV NODE_ENV=production MUSTER_STATE_DIR=/var/lib/muster NODE_COMPILE_CACHE=/opt/muster/.compiled
 # The first start compiles what all later ones find.
 RUN install -d -o 1000 -g 1000 /var/lib/muster && node src/cli/muster.ts serve --help > /dev/null

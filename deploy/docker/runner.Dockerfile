@@ -1,8 +1,15 @@
-# What sandboxes are made of on Kubernetes: the runner, Python, what the examples import, and what pods that dial back need (websockets).
-#   docker build -f deploy/docker/runner.Dockerfile -t muster-runner:0.1.0 .
-FROM python:3.12-slim-bookworm
-RUN pip install --no-cache-dir 'gymnasium==1.*' 'numpy==2.*' 'safetensors==0.*' 'onnxruntime==1.*' 'websockets==17.*' 'backports.zstd==1.*; python_version < "3.14"'
-COPY runner /muster/runner
+# What sandboxes are made of on Kubernetes and in Docker: Python, the runner and what it imports, and what pods that dial back need (websockets).
+# "npm run images" builds it, of what it has put into the context: the runner, and the packages as wheels.
+ARG BASE=python:3.12-slim-bookworm
+FROM ${BASE} AS packages
+COPY wheels /wheels
+COPY files/runner/requirements.txt /requirements.txt
+RUN python3 -m venv /muster/python && /muster/python/bin/python -m pip install --no-index --find-links=/wheels -r /requirements.txt
+
+FROM ${BASE}
+COPY --from=packages /muster/python /muster/python
+COPY files/runner /muster/runner
+ENV PATH=/muster/python/bin:$PATH
 # Compiled ahead: the file system is read-only in a pod.
 RUN python3 -m compileall -q /muster/runner
 USER 1000:1000

@@ -4,7 +4,7 @@
  *   node_modules/.bin/node scripts/packages/npm-package.ts
  */
 import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run, type Manifest } from './package-files.ts';
 
 /** Module of the package → its file, without the ending. */
@@ -15,12 +15,20 @@ const target = await emptied(join(DIST, 'package'));
 compile('-p', 'tsconfig.build.json', '--outDir', target);
 compile('-p', 'src/faces/page/browser', '--noEmit', 'false', '--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', target);
 await copyRuntimeFiles(target);
+await copySinks();
 await cp(join(ROOT, 'scripts/packages/muster-bin.mjs'), join(target, COMMAND));
 await chmod(join(target, COMMAND), 0o755);
 await writeFile(join(target, 'README.md'), await readFile(join(ROOT, 'README.md')));
 await writeFile(join(target, 'package.json'), `${JSON.stringify(published(await manifest()), undefined, 2)}\n`);
 const packed = run('npm', ['pack', '--silent', '--pack-destination', DIST, target]).trim();
 process.stdout.write(`dist/${packed}\n`);
+
+/** What `--log` logs by; the whole Python package is in the wheel. */
+async function copySinks(): Promise<void> {
+  const source = 'clients/python/src/muster';
+  for (const part of ['__init__.py', 'sinks'])
+    await cp(join(ROOT, source, part), join(target, source, part), { recursive: true, filter: (path) => basename(path) !== '__pycache__' });
+}
 
 function compile(...args: readonly string[]): void {
   run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...args]);

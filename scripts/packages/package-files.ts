@@ -25,6 +25,10 @@ export async function manifest(): Promise<Manifest> {
 /** Of the runner: what is for its checks, and what an interpreter has compiled, stays here. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['__pycache__', 'pyproject.toml', '.mypy_cache', '.ruff_cache', '.pytest_cache']);
 
+/** What the tests of tasks run with (app/grading/tool-mount.ts). Its commands name the Python of this machine, which nobody else has. */
+const PYTEST = '.tools/pytest';
+const OF_INSTALLATION: ReadonlySet<string> = new Set(['__pycache__', 'bin', '.setup-stamp']);
+
 export async function emptied(directory: string): Promise<string> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
@@ -35,8 +39,13 @@ export async function emptied(directory: string): Promise<string> {
 export async function copyRuntimeFiles(target: string): Promise<void> {
   await cp(join(ROOT, 'config'), join(target, 'config'), { recursive: true });
   await cp(join(ROOT, 'docs/schemas'), join(target, 'schemas'), { recursive: true });
-  await cp(join(ROOT, 'runner'), join(target, 'runner'), { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
+  await copyRunner(join(target, 'runner'));
+  await cp(join(ROOT, PYTEST), join(target, PYTEST), { recursive: true, filter: (path) => !OF_INSTALLATION.has(basename(path)) });
   await cp(join(ROOT, 'LICENSE'), join(target, 'LICENSE'));
+}
+
+export async function copyRunner(target: string): Promise<void> {
+  await cp(join(ROOT, 'runner'), target, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
 }
 
 /** @returns what it printed. @throws when it does not end with 0. */

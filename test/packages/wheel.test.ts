@@ -92,6 +92,15 @@ describe('the wheel, installed where nothing of the repository is', () => {
     expect((await place.succeed(place.path('venv/bin/muster-eval'), ['--version'])).trim()).toBe('0.1.0');
   });
 
+  it('grades a task by a test suite, with the pytest that it brings, and logs what it evaluates', async () => {
+    await place.bring('examples/code/roman-numerals', 'roman-numerals');
+    const command = place.path('venv/bin/muster');
+    const verified = await place.run(command, ['verify', 'roman-numerals', '--submission', 'roman-numerals/solution', '--json']);
+    expect(JSON.parse(verified.stdout)).toMatchObject({ verdict: { reward: 1 } });
+    await place.succeed(command, [...EVALUATION, '--log', 'csv:logs']);
+    expect(await readFile(place.path('logs/muster.csv'), 'utf8')).toMatch(/^step,.*\r?\n1,,500/);
+  });
+
   it('evaluates in a program that strict mypy accepts, with a server that nothing is left of', async () => {
     const program = await place.write('program.py', PROGRAM);
     const checked = await place.run(OWN_PYTHON, ['-m', 'mypy', '--strict', '--python-executable', python, program]);

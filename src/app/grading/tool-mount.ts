@@ -13,7 +13,11 @@ export async function findToolMount(tool: GradingTool): Promise<Mount> {
       try {
         await stat(source);
       } catch (cause) {
-        throw new InfrastructureError('tool.missing', `pytest is not installed in ${source}; run npm run setup`, { cause });
+        throw new InfrastructureError(
+          'tool.missing',
+          `pytest is not installed in ${source}; run npm run setup in a checkout, or install the package anew`,
+          { cause },
+        );
       }
       return { source, target: PYTEST_INSIDE };
     }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { TemplateContext, WorkspaceSettings } from '../../../../pool/ports/provider-plugin.ts';
 import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { type CarriedInterpreter, findCarriedInterpreter } from './carried-interpreter.ts';
+import { findOwnPython } from './own-python.ts';
 
 /** Where sandboxes have what Muster runs in them. */
 const RUNNER_INSIDE = '/muster/runner';
@@ -20,7 +21,7 @@ export async function createWorkspaceTemplate(
   { projectDirectory, signal }: TemplateContext,
 ): Promise<SandboxTemplate> {
   const runner = join(projectDirectory, 'runner');
-  const interpreter = await findCarriedInterpreter(join(projectDirectory, '.venv', 'bin', 'python'), runner, signal);
+  const interpreter = await findCarriedInterpreter(findOwnPython(projectDirectory).path, runner, signal);
   const places = ['/tmp', '/dev/shm', ...writable];
   return {
     name,
