@@ -13,6 +13,7 @@ import { Deadline } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { LoadedSuite, Muster } from './main.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
+import type { Summary } from '../orchestrator/results/summary.ts';
 import type { StopOverride } from '../orchestrator/suite/suite-definition.ts';
 import { toCheckpointUri, EVERYWHERE, isUri, createSourceForOwner } from './checkpoints/own-checkpoints.ts';
 import { createSignedHeaders } from '../service/upkeep/webhook-deliverer.ts';
@@ -42,6 +43,8 @@ export interface RunWatchRequest {
 export interface RunWatchHooks {
   readonly signal: AbortSignal;
   onEvent(event: WatchEvent): void;
+  /** After `onEvent` of the same checkpoint. @param count of checkpoints that this watch has evaluated, this one included. */
+  onEvaluated(event: Extract<WatchEvent, { event: 'evaluated' }>, summary: Summary, count: number): Promise<void>;
   /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
   during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
   /** A webhook could not be delivered. */
@@ -56,6 +59,14 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
   const post = request.webhook === undefined ? undefined : webhookTo(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
+  /** Summaries of the checkpoints that were evaluated and not yet told of. */
+  const answered = new Map<string, Summary>();
+  let evaluated = 0;
+  const logged = async (event: WatchEvent): Promise<void> => {
+    const summary = answered.get(event.name);
+    answered.delete(event.name);
+    if (event.event === 'evaluated' && summary) await hooks.onEvaluated(event, summary, (evaluated += 1));
+  };
   const watch = (): Promise<WatchRecord> =>
     RunWatch.run(
       { uri, marker, stale, everyMs: everySeconds * 1000, once },
@@ -68,10 +79,13 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
           const played = hooks.during(name, (onProgress) =>
             muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress, ...(after && { after }) }),
           );
-          return scoreOf(name, await played);
+          const summary = await played;
+          answered.set(name, summary);
+          return scoreOf(name, summary);
         },
         tell: async (event, signal) => {
           hooks.onEvent(event);
+          await attemptHook(hooks, () => logged(event));
           await attemptHook(hooks, async () => post?.(event, signal));
         },
         pointTo: (score, signal) =>

@@ -25,6 +25,7 @@ import { createReplayCommand } from './commands/replay-command.ts';
 import { reportCommand } from './commands/report-command.ts';
 import { createClient, readSuiteToSend } from '../app/client/server-client.ts';
 import { cancelCommand, listCommand, createPoolCommand } from './commands/server-commands.ts';
+import { openResultLog } from '../app/result-log.ts';
 import { setUpPython } from '../app/python-setup.ts';
 import { serveCommand, type ServeFlags } from './commands/serve-command.ts';
 import { createSetupCommand } from './commands/setup-command.ts';
@@ -55,7 +56,7 @@ export function createMusterProgram(): Command {
 
 function commands(): readonly Command[] {
   return [
-    createEvalCommand(async (request) => openEvaluator(await openMuster(request), request)),
+    createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog),
     compareCommand(openMuster),
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
@@ -66,11 +67,15 @@ function commands(): readonly Command[] {
     createTuneCommand(openMuster),
     serveCommand(openServer),
     submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch }),
-    watchCommand(createClient, async (request, hooks) => {
-      const config = configuration(request.config, request.sandboxes);
-      await using muster = await Muster.open(config);
-      return await watchRun(muster, config, request, hooks);
-    }),
+    watchCommand(
+      createClient,
+      async (request, hooks) => {
+        const config = configuration(request.config, request.sandboxes);
+        await using muster = await Muster.open(config);
+        return await watchRun(muster, config, request, hooks);
+      },
+      openResultLog,
+    ),
     listCommand(createClient),
     cancelCommand(createClient),
     createPoolCommand(createClient),

@@ -6,7 +6,7 @@ import { nestValue } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
 /** No settings, and nothing that a configuration should have in it: which server clients speak to, what they show it, and which Python started Muster. */
-const NO_SETTINGS: readonly string[] = ['MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
+const NO_SETTINGS: readonly string[] = ['MUSTER_LOG_PYTHON', 'MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
 
 const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL__MAX for example sets pool.max';
 

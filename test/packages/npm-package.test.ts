@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isFullForm } from '../support/full-form.ts';
@@ -84,6 +84,14 @@ describe('the npm package, installed where nothing of the repository is', () => 
     expect(await place.run(process.execPath, [compiler, '-p', '.'])).toEqual({ status: 0, stdout: '', stderr: '' });
     const printed = JSON.parse(await place.succeed('node', ['program.ts'], python));
     expect(printed).toEqual({ mean: expect.any(Number), code: 'checkpoint.missing', client: 'function' });
+  });
+
+  it('logs what it evaluates', async () => {
+    await place.succeed('npx', [...EVALUATION, '--log', 'csv:logs'], {
+      ...python,
+      MUSTER_LOG_PYTHON: path.join(REPOSITORY, '.venv/bin/python'),
+    });
+    expect(await readFile(place.path('logs/muster.csv'), 'utf8')).toMatch(/^step,.*\r?\n1,,500/);
   });
 
   it('holds compiled files alone, and none of the tests', async () => {

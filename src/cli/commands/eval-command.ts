@@ -1,12 +1,14 @@
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
+import type { LogEntry, OpenLog, ResultLog } from '../../app/result-log.ts';
+import { reportPage } from '../../faces/report/page.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { toSummaries } from '../../orchestrator/results/summaries.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
-import { formatNotice } from '../terminal/error-report.ts';
+import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect } from '../flags/flag-values.ts';
@@ -18,11 +20,12 @@ import { createEvaluationView, type ProgressTitle } from '../progress/progress-l
 import { addStopFlags, type StopFlags } from '../flags/stop-override.ts';
 import { formatRanking } from '../lines/ranking-lines.ts';
 import { reportFile } from './report-file.ts';
+import { addLogFlag, toFigures, type LogFlags, readStep } from '../flags/log-flag.ts';
 import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
 import { addSuiteChangeFlags, type SuiteChangeFlags } from '../flags/suite-change-flags.ts';
 import { formatSummary } from '../lines/summary-lines.ts';
 
-interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags {
+interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags, LogFlags {
   readonly checkpoint?: readonly string[];
   readonly agent?: readonly string[];
 }
@@ -32,7 +35,8 @@ interface EvalFlags extends Omit<WrittenFlags, 'checkpoint' | 'agent'> {
   readonly checkpoint: readonly string[];
 }
 
-export function createEvalCommand(evaluateSuite: EvaluateSuite): Command {
+/** @param openLog opens what `--log` names. */
+export function createEvalCommand(evaluateSuite: EvaluateSuite, openLog: OpenLog): Command {
   const command = new Command('eval')
     .alias('evaluate')
     .summary('evaluate checkpoints or agents on a suite')
@@ -48,10 +52,10 @@ export function createEvalCommand(evaluateSuite: EvaluateSuite): Command {
         .argParser(collect)
         .conflicts('checkpoint'),
     );
-  return addRunFlags(addSuiteChangeFlags(addStopFlags(command)))
+  return addLogFlag(addRunFlags(addSuiteChangeFlags(addStopFlags(command))))
     .addHelpText('after', EXIT_CODE_HELP)
     .action(async (suite: string, flags: WrittenFlags) => {
-      process.exitCode = await runEval(evaluateSuite, suite, flags);
+      process.exitCode = await runEval(evaluateSuite, openLog, suite, flags);
     });
 }
 
@@ -79,19 +83,25 @@ interface Verdict {
 }
 
 /** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
-async function runEval(evaluateSuite: EvaluateSuite, suite: string, written: WrittenFlags): Promise<number> {
+async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: string, written: WrittenFlags): Promise<number> {
   using interrupt = watchInterruption(process);
   const page = written.report === undefined ? undefined : await reportFile(written.report);
+  await using log = written.log === undefined ? undefined : await openLog(written.log);
   await using evaluator = await evaluateSuite({ ...written, suite });
   const flags = { ...written, checkpoint: playersOf(written, evaluator) };
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
   let isEnding = false;
+  let isLogged = true;
   for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
     // Errors of checkpoints whose turn did not come do not matter any more.
     if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
-    if (verdict.summary) summaries.push(verdict.summary);
+    if (verdict.summary) {
+      summaries.push(verdict.summary);
+      const entry = createEntry(verdict.summary, readStep(verdict.title.checkpoint, summaries.length));
+      isLogged = (await hasLogged(log, entry)) && isLogged;
+    }
     // Who reads the document by a program would not see what the text says.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
     for (const sentence of unverified) await print(process.stderr, formatNotice(sentence));
@@ -105,7 +115,22 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, written: Wri
   await printAll(flags, summaries);
   const [first] = summaries;
   if (page && first) await page.write(summaries.length === 1 ? { kind: 'evaluation', summary: first } : { kind: 'evaluations', summaries });
-  return exitCode;
+  return exitCode === EXIT_CODES.done && !isLogged ? EXIT_CODES.infrastructure : exitCode;
+}
+
+/** A log that fails is reported, and takes nothing from the answer. */
+async function hasLogged(log: ResultLog | undefined, entry: LogEntry): Promise<boolean> {
+  try {
+    await log?.log(entry);
+    return true;
+  } catch (error) {
+    await print(process.stderr, formatErrorReport(error));
+    return false;
+  }
+}
+
+function createEntry(summary: Summary, step: number): LogEntry {
+  return { step, figures: toFigures(summary.official), page: reportPage({ kind: 'evaluation', summary }) };
 }
 
 /** What is evaluated. @throws InputError `eval.needs-checkpoint` when nothing is named. */

@@ -1,8 +1,10 @@
 import { Command, Option } from 'commander';
 import { basename } from 'node:path';
+import type { OpenLog, ResultLog } from '../../app/result-log.ts';
 import type { RunWatchHooks, RunWatchRequest } from '../../app/run-watching.ts';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
+import { reportPage } from '../../faces/report/page.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
@@ -10,6 +12,7 @@ import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import type { StalePolicy } from '../../service/watching/watch-plan.ts';
 import type { WatchRecord } from '../../service/watching/watch-record.ts';
 import { parseWholeNumber, parsePositiveNumber } from '../flags/flag-values.ts';
+import { addLogFlag, toFigures, type LogFlags, readStep } from '../flags/log-flag.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
@@ -24,7 +27,7 @@ import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
-interface WatchFlags extends ServerFlags, StopFlags {
+interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly suite?: string;
   readonly sandboxes?: number;
   readonly marker?: string;
@@ -37,7 +40,7 @@ interface WatchFlags extends ServerFlags, StopFlags {
 }
 
 /** One verb for both that can be watched: with a suite it is a run's directory, without one an evaluation on a server. */
-export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
+export function watchCommand(connect: Connect, watchARun: WatchARun, openLog: OpenLog): Command {
   const command = new Command('watch')
     .summary('follow an evaluation on a server, or evaluate a run as it trains')
     .description(
@@ -62,13 +65,14 @@ export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
     .option('--webhook <url>', 'post what comes of each checkpoint there')
     .option('--best [file]', 'keep a JSON file that says which checkpoint is the best (default: best.json beside the checkpoints)')
     .option('-n, --sandboxes <count>', 'most sandboxes at a time', parseWholeNumber);
+  addLogFlag(command);
   addStopFlags(command).optionsGroup('Options:');
   return addServerFlags(command)
     .addHelpText('after', HELP)
     .action(async (what: string, flags: WatchFlags) => {
       process.exitCode = await (flags.suite === undefined
         ? watchEvaluation(connect, what, flags)
-        : watchRun(watchARun, what, flags.suite, flags));
+        : watchRun(watchARun, openLog, what, flags.suite, flags));
     });
 }
 
@@ -90,7 +94,7 @@ Example:
 const EVALUATION_ID = /^ev-[a-z0-9-]+$/;
 
 async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags): Promise<number> {
-  const ofRuns = ['sandboxes', 'marker', 'stale', 'every', 'once', 'webhook', 'best', 'rule', 'episodes', 'halfWidth'] as const;
+  const ofRuns = ['sandboxes', 'marker', 'stale', 'every', 'once', 'webhook', 'best', 'log', 'rule', 'episodes', 'halfWidth'] as const;
   const stray = ofRuns.find((name) => flags[name] !== undefined);
   if (stray !== undefined || !EVALUATION_ID.test(id))
     throw new InputError(
@@ -101,7 +105,7 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
   return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
 }
 
-async function watchRun(watchARun: WatchARun, run: string, suite: string, flags: WatchFlags): Promise<number> {
+async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, suite: string, flags: WatchFlags): Promise<number> {
   if (flags.server !== undefined) throw new InputError('flags.server', 'muster watch --suite plays on this machine; leave out --server');
   using interrupt = watchInterruption(process, 'no longer watching; the same command goes on later (again to quit at once)');
   const stop = stopOverride(flags);
@@ -120,7 +124,8 @@ async function watchRun(watchARun: WatchARun, run: string, suite: string, flags:
     ...(config === undefined ? {} : { config }),
     ...(sandboxes === undefined ? {} : { sandboxes }),
   };
-  return await watchAndPrintRun(watchARun, request, flags.json === true, interrupt.signal);
+  await using log = flags.log === undefined ? undefined : await openLog(flags.log);
+  return await watchAndPrintRun(watchARun, request, flags.json === true, interrupt.signal, log);
 }
 
 /** @returns the exit code that says how it ended. */
@@ -172,6 +177,7 @@ async function watchAndPrintRun(
   request: RunWatchRequest & WatchRunSettings,
   json: boolean,
   signal: AbortSignal,
+  log: ResultLog | undefined,
 ): Promise<number> {
   const printed: Promise<void>[] = [];
   const hooks: RunWatchHooks = {
@@ -180,6 +186,11 @@ async function watchAndPrintRun(
       const isNews = event.event !== 'troubled';
       const text = json && isNews ? JSON.stringify(event) : watchEventLine(event);
       printed.push(print(isNews ? process.stdout : process.stderr, `${text}\n`));
+    },
+    onEvaluated: async ({ name, score, standing }, summary, count) => {
+      const flags = { better: Number(standing === 'first' || standing === 'better'), regress: Number(standing === 'worse') };
+      const page = reportPage({ kind: 'evaluation', summary });
+      await log?.log({ step: readStep(name, count), figures: { ...toFigures(score), ...flags }, page });
     },
     onUntold: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
     async during(name, evaluation) {

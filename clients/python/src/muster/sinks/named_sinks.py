@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from muster.sinks.sink import Sink
-from muster_client.errors import InvalidArgument
 
 logger = logging.getLogger("muster")
 
@@ -17,6 +16,9 @@ Log = SinkName | Sink | Sequence[SinkName | Sink] | None
 
 def assert_log(log: Log) -> None:
     """@raises InvalidArgument naming what is neither a sink nor the name of one."""
+    # The command logs by these modules without the libraries that the client needs.
+    from muster_client.errors import InvalidArgument
+
     for one in _each(log):
         if not isinstance(one, Sink) and one not in get_args(SinkName):
             raise InvalidArgument(f"log: expected {', '.join(get_args(SinkName))} or a muster.sinks.sink.Sink, got {one!r}")
@@ -30,7 +32,7 @@ def open_sinks(log: Log, directory: Path) -> "Sinks":
             opened.append(one)
             continue
         try:
-            opened.append(_opener(one, directory)())
+            opened.append(named_sink(one, directory))
         except ImportError as error:
             logger.warning("nothing is logged to %s: %s is missing; pip install %s", one, error.name or error, one)
         except Exception as error:
@@ -71,26 +73,27 @@ def _each(log: Log) -> "Sequence[SinkName | Sink]":
     return (log,) if isinstance(log, str | Sink) else tuple(log)
 
 
-def _opener(name: SinkName, directory: Path) -> Callable[[], Sink]:
+def named_sink(name: SinkName, directory: Path) -> Sink:
+    """@param directory: of event files, CSV files and offline runs. @raises ImportError, and whatever the service's library raises."""
     # Each library is imported only where it is asked for.
     match name:
         case "tensorboard":
             from muster.sinks.tensorboard_events import TensorBoardEvents
 
-            return lambda: TensorBoardEvents(directory)
+            return TensorBoardEvents(directory)
         case "wandb":
             from muster.sinks.wandb_run import WandbRun
 
-            return lambda: WandbRun(directory)
+            return WandbRun(directory)
         case "mlflow":
             from muster.sinks.mlflow_run import MlflowRun
 
-            return MlflowRun
+            return MlflowRun()
         case "aim":
             from muster.sinks.aim_run import AimRun
 
-            return AimRun
+            return AimRun()
         case "csv":
             from muster.sinks.csv_file import CsvFile
 
-            return lambda: CsvFile(directory)
+            return CsvFile(directory)

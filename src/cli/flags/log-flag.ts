@@ -1,0 +1,57 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { collect } from './flag-values.ts';
+
+/** Flags of the commands whose results can be logged. */
+export interface LogFlags {
+  /** Each a sink's name, or `name:directory`. */
+  readonly log?: readonly string[];
+}
+
+const SINKS = ['tensorboard', 'wandb', 'mlflow', 'aim', 'csv'];
+/** Of the Python package; others keep theirs elsewhere. */
+const WITH_DIRECTORY = new Set(['tensorboard', 'wandb', 'csv']);
+
+export function addLogFlag(command: Command): Command {
+  return command.addOption(
+    new Option(
+      '--log <sink>',
+      'log mean, interval and episodes: tensorboard, wandb, mlflow, aim or csv; tensorboard:DIR, wandb:DIR or csv:DIR say where (default: muster-runs); again for further ones',
+    ).argParser((value: string, before: readonly string[] | undefined) => collect(parseSink(value), before)),
+  );
+}
+
+function parseSink(value: string): string {
+  const [name = '', directory] = value.split(/:(.*)/s);
+  if (!SINKS.includes(name)) throw new InvalidArgumentError(`expected one of ${SINKS.join(', ')}.`);
+  if (directory === '') throw new InvalidArgumentError(`expected a directory after "${name}:".`);
+  if (directory !== undefined && !WITH_DIRECTORY.has(name))
+    throw new InvalidArgumentError(`${name} takes no directory; its own settings say where it keeps runs.`);
+  return value;
+}
+
+/**
+ * The step of a training that a checkpoint is of: the last whole number in its name, as in `step-4096.safetensors`.
+ *
+ * @param place that stands for it where the name has no number.
+ */
+export function readStep(name: string, place: number): number {
+  const base = name
+    .replace(/\/+$/, '')
+    .replace(/^.*\//, '')
+    .replace(/\.\w+$/, '');
+  const last = base.match(/\d+/g)?.at(-1);
+  const step = Number(last ?? Number.NaN);
+  return Number.isSafeInteger(step) ? step : place;
+}
+
+/** What is logged of a result; what is not known is left out. */
+export function toFigures({ mean, interval, episodes }: LoggedResult): Record<string, number> {
+  return {
+    ...(mean === null ? {} : { mean }),
+    ...(interval === null ? {} : { low: interval.low, high: interval.high, half_width: (interval.high - interval.low) / 2 }),
+    episodes,
+  };
+}
+
+type LoggedResult = Pick<Summary['official'], 'mean' | 'interval' | 'episodes'>;
