@@ -4,6 +4,7 @@ import { openCheckpoints } from '../app/checkpoints/checkpoint-access.ts';
 import { inspectWritten } from '../app/checkpoints/checkpoint-inspection.ts';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 import { createDoctorChecks } from '../app/doctor/doctor-checks.ts';
+import { readKeptTrajectories } from '../app/rollouts/kept-rollouts.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
@@ -33,6 +34,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { openEvaluator } from './commands/suite-evaluator.ts';
 import { createTuneCommand } from './commands/tune-command.ts';
+import { createRolloutsCommand } from './commands/rollouts/rollouts-command.ts';
 import { createEpisodeCommand } from './commands/tasks/episode-command.ts';
 import type { CheckTasks } from './commands/tasks/task-check-command.ts';
 import { createTaskCommand } from './commands/tasks/task-command.ts';
@@ -88,6 +90,7 @@ function commands(): readonly Command[] {
     createTokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
     grantCommand(createClient),
     createEpisodeCommand(createClient),
+    createRolloutsCommand(readKeptTrajectories),
     createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));

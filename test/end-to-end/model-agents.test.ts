@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,6 +7,7 @@ import { getCompletion, getPrompt } from '../../src/agents/rollouts/record/sampl
 import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts';
 import { AgentSuiteFixture, ANSWER_TASK, SHARE_TASK } from '../support/agent-suite-fixture.ts';
 import { logprobOf, ScriptedModelServer, textOfIds, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+import { MusterCommand } from './muster-command.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -68,6 +70,7 @@ describe('an agent that is a model', () => {
     expect(kept.map(({ rep }) => rep).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(kept.reduce((sum, { reward }) => sum + (reward ?? 0), 0) / 6).toBeCloseTo(official.mean ?? Number.NaN, 12);
     for (const trajectory of kept) expectExact(trajectory);
+    await expectExports(out, kept);
     const [first] = kept;
     expect(first?.turns.map(({ observations }) => observations.map(({ text }) => text.slice(0, 25)))).toMatchObject([
       [expect.anything()],
@@ -120,6 +123,27 @@ describe('an agent that is a model', () => {
     await expect(muster.evaluate({ suite, checkpoint: unknown })).rejects.toThrow('there is no "qwen" in models.endpoints');
   });
 });
+
+/** By the command line, as a person would. */
+async function expectExports(out: string, kept: readonly Trajectory[]): Promise<void> {
+  const printed = async (...words: readonly string[]): Promise<string> => {
+    await using command = new MusterCommand(['./muster', 'rollouts', ...words], {});
+    const { exitCode, stdout } = await command.ended;
+    expect(exitCode).toBe(0);
+    return stdout;
+  };
+  const id = kept[0]?.trajectory ?? '';
+  expect(await printed('list', out)).toContain(id);
+  expect(await printed('show', out, id)).toContain('calls fly:');
+  const solved = await printed('export', out, '--format', 'messages', '--min-reward', '1');
+  expect(solved.split('\n').length - 1).toBe(kept.filter(({ reward }) => reward === 1).length);
+  const file = path.join(out, 'verl.jsonl');
+  await printed('export', out, '--format', 'verl', '--out', file);
+  const samples = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  expect(samples).toHaveLength(kept.reduce((sum, { segments }) => sum + segments.length, 0));
+  await using again = new MusterCommand(['./muster', 'rollouts', 'export', out, '--out', file], {});
+  expect((await again.ended).exitCode).toBe(2);
+}
 
 /** Its tokens are characters, so they say whether they are what the model saw and said, and the template drops earlier reasoning. */
 function expectExact({ turns, segments }: Trajectory): void {

@@ -1,0 +1,60 @@
+import type { ToolCall, Trajectory } from '../record/trajectory.ts';
+
+/** A conversation as TRL and the chat templates of transformers take it: the arguments of a call are an object, not a text. */
+export interface ChatLine {
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  readonly task: string;
+  readonly trajectory: string;
+  readonly reward: number | null;
+}
+
+/** For supervised fine-tuning: what was said and answered, without tokens. */
+export function formatMessages({ prompt, turns, tools, task, trajectory, reward }: Trajectory): ChatLine {
+  return { messages: [...prompt, ...turns.flatMap(describeTurn)], tools: describeTools(tools), task, trajectory, reward };
+}
+
+export function describeTools(tools: Trajectory['tools']): readonly Readonly<Record<string, unknown>>[] {
+  return tools.map((tool) => ({ type: 'function', function: tool }));
+}
+
+/** The messages of one turn: the model's, and those that answer it. */
+export function describeTurn({
+  message,
+  toolCalls,
+  observations,
+}: Trajectory['turns'][number]): readonly Readonly<Record<string, unknown>>[] {
+  const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
+  const said = {
+    role: 'assistant',
+    content: message.content,
+    ...(message.reasoning === null ? {} : { reasoning_content: message.reasoning }),
+    ...(toolCalls.length === 0
+      ? {}
+      : {
+          tool_calls: toolCalls.map((call) => ({
+            id: call.id,
+            type: 'function',
+            function: { name: call.name, arguments: readArguments(call) },
+          })),
+        }),
+  };
+  const answers = observations.map(({ toolCall, text }) =>
+    toolCall === null
+      ? { role: 'user', content: text }
+      : { role: 'tool', tool_call_id: toolCall, name: names.get(toolCall) ?? '', content: text },
+  );
+  return [said, ...answers];
+}
+
+/** What is no JSON object stands in one, under `unreadable`. */
+export function readArguments({ arguments: text }: Pick<ToolCall, 'arguments'>): object {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Said below.
+  }
+  return { unreadable: text };
+}

@@ -1,0 +1,56 @@
+import type { Trajectory } from '../record/trajectory.ts';
+import { formatAtif } from './atif.ts';
+import { formatMessages } from './chat-messages.ts';
+import { formatSkyrl, formatVerl, SlimeFormat } from './samples.ts';
+import { formatVerifiers } from './verifiers-trace.ts';
+
+/** What a trajectory can be written as, each an object a line. */
+export const ROLLOUT_FORMATS = ['muster', 'atif', 'messages', 'verl', 'slime', 'skyrl', 'verifiers'] as const;
+
+export type RolloutFormat = (typeof ROLLOUT_FORMATS)[number];
+
+/** Formats of tokens: without them there is nothing to write. */
+const OF_TOKENS: ReadonlySet<RolloutFormat> = new Set(['verl', 'slime', 'skyrl', 'verifiers']);
+
+/** Writes trajectories in one format, one after the other. */
+export interface RolloutFormatter {
+  /** Its lines. Undefined when the format is one of tokens, and the trajectory has none with log-probabilities or no reward. */
+  format(trajectory: Trajectory): readonly object[] | undefined;
+}
+
+export function createFormatter(format: RolloutFormat): RolloutFormatter {
+  const lines = createLines(format);
+  if (!OF_TOKENS.has(format)) return { format: lines };
+  return { format: (trajectory) => (canTrain(trajectory) ? lines(trajectory) : undefined) };
+}
+
+function createLines(format: RolloutFormat): (trajectory: Trajectory) => readonly object[] {
+  switch (format) {
+    case 'muster':
+      return (trajectory) => [trajectory];
+    case 'atif':
+      return (trajectory) => [formatAtif(trajectory)];
+    case 'messages':
+      return (trajectory) => [formatMessages(trajectory)];
+    case 'verl':
+      return formatVerl;
+    case 'skyrl':
+      return formatSkyrl;
+    case 'verifiers':
+      return (trajectory) => [formatVerifiers(trajectory)];
+    case 'slime': {
+      const slime = new SlimeFormat();
+      return (trajectory) => slime.format(trajectory);
+    }
+  }
+}
+
+/** Whether a trainer can learn from it: it has a reward, and every turn its exact tokens with log-probabilities. */
+export function canTrain({ reward, turns, segments }: Pick<Trajectory, 'reward' | 'turns' | 'segments'>): boolean {
+  return (
+    reward !== null &&
+    turns.length > 0 &&
+    turns.every(({ tokens }) => tokens !== null) &&
+    segments.every(({ logprobs }) => logprobs !== null)
+  );
+}
