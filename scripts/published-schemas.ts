@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
+import { preparationSchema } from '../src/agents/preparation/preparation-report.ts';
 import { musterTaskSchema } from '../src/agents/tasks/muster-schema.ts';
 import { caseSchema } from '../src/agents/tasks/test-case.ts';
 import { verdictSchema } from '../src/agents/verification/verdict.ts';
@@ -41,6 +42,7 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
     published('docs/schemas/agent.schema.json', z.toJSONSchema(agentSchema, { io: 'input' })),
     published('docs/schemas/trajectory.schema.json', z.toJSONSchema(trajectorySchema)),
     published('docs/schemas/task-case.schema.json', z.toJSONSchema(caseSchema, { io: 'input' })),
+    published('docs/schemas/preparation.schema.json', z.toJSONSchema(preparationSchema)),
     published('docs/schemas/verdict.schema.json', z.toJSONSchema(verdictSchema)),
   ]);
   return [{ path: DEFAULTS, text: defaults() }, ...schemas];

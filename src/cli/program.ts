@@ -32,6 +32,7 @@ import { serveCommand, type ServeFlags } from './commands/serve-command.ts';
 import { createSetupCommand } from './commands/setup-command.ts';
 import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
+import { createPrepareCommand } from './commands/prepare/prepare-command.ts';
 import { openEvaluator } from './commands/suite-evaluator.ts';
 import { createTuneCommand } from './commands/tune-command.ts';
 import { createRolloutsCommand } from './commands/rollouts/rollouts-command.ts';
@@ -92,6 +93,10 @@ function commands(): readonly Command[] {
     createEpisodeCommand(createClient),
     createRolloutsCommand(readKeptTrajectories),
     createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
+    createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
+      const { prepare } = await import('../app/preparation/prepare.ts');
+      return await prepare(configuration(config), terms, listeners, signal);
+    }),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);

@@ -1,3 +1,4 @@
+import type { Mount } from '../../pool/ports/template.ts';
 import type { RootFileSystem } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
@@ -12,8 +13,8 @@ export interface GradingPlace {
   readonly tools: readonly GradingTool[];
 }
 
-/** pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. */
-export type GradingTool = 'pytest';
+/** pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. A mount: what a preparation brings along. */
+export type GradingTool = 'pytest' | Mount;
 export const PYTEST_INSIDE = '/muster/pytest';
 
 /** Undefined: as the configuration has it. */

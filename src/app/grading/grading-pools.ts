@@ -30,7 +30,7 @@ const ONE_HOLDER: CodeExposure = {
   suite: parseDigest(`sha256:${'0'.repeat(64)}`),
   checkpoint: undefined,
 };
-type OpenTask = Pick<Grading, 'task' | 'content'>;
+type OpenTask = { readonly task: Pick<Grading['task'], 'digest' | 'files'>; readonly content: Grading['content'] };
 const ENVIRONMENT = 'environment/';
 /** Longer than any verdict may take. */
 const LIFETIME_SECONDS = 86_400;

@@ -10,6 +10,7 @@ import type { Submission } from '../../agents/grading/submission.ts';
 import { takeVerdict } from '../../agents/grading/stages/take-verdict.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import type { Task, TaskStep } from '../../agents/tasks/task.ts';
+import { parseTaskDigest } from '../../agents/tasks/task-ids.ts';
 import type { Verdict } from '../../agents/verification/verdict.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -21,6 +22,8 @@ export interface OpenTask {
   readonly task: Task;
   readonly content: TaskContent;
 }
+
+const NO_TASK = parseTaskDigest(`sha256:${'0'.repeat(64)}`);
 
 export interface VerifyOptions {
   /** Name of the step; the first where there is one only. */
@@ -55,6 +58,14 @@ export class TaskGrader implements AsyncDisposable {
   /** In which submissions to one task are made and graded. */
   sandboxesOf(open: OpenTask): GradingSandboxes {
     return this.#pools.of(open);
+  }
+
+  /** Places with this machine's own root file system, for work on what is no task yet. */
+  get hostSandboxes(): GradingSandboxes {
+    const read = (path: string): never => {
+      throw new RangeError(`${path} of no task`);
+    };
+    return this.#pools.of({ task: { digest: NO_TASK, files: [] }, content: { read: async (path) => read(path) } });
   }
 
   /** How many verdicts make use of this machine at a time. */

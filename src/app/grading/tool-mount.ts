@@ -7,6 +7,7 @@ import type { Mount } from '../../pool/ports/template.ts';
 
 /** What a tool for tests is, on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
 export async function findToolMount(tool: GradingTool): Promise<Mount> {
+  if (typeof tool === 'object') return tool;
   switch (tool) {
     case 'pytest': {
       const source = join(PACKAGE_ROOT, '.tools', 'pytest');

@@ -1,6 +1,7 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { Preparation } from '../../agents/preparation/preparation-report.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 
 /** What a page can be made of. */
@@ -12,4 +13,6 @@ export type ReportDocument =
   | { readonly kind: 'verdict'; readonly submission: GradedSubmission }
   /** Tasks that were checked with their own submissions. */
   | { readonly kind: 'check'; readonly tasks: readonly CheckedTask[] }
-  | { readonly kind: 'replay'; readonly replay: ReplayDocument };
+  | { readonly kind: 'replay'; readonly replay: ReplayDocument }
+  /** What became of the candidates of a repository. */
+  | { readonly kind: 'preparation'; readonly preparation: Preparation };

@@ -7,6 +7,8 @@ import { renderComparison } from './comparison.ts';
 import type { ReportDocument } from './document.ts';
 import { renderEvaluation } from './evaluation.ts';
 import { checkSections } from './grading/check-sections.ts';
+import { preparationSections } from './grading/preparation-sections.ts';
+import type { Preparation } from '../../agents/preparation/preparation-report.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 import { renderVerdictSections } from './grading/verdict-sections.ts';
 import { markup } from './text/markup.ts';
@@ -40,6 +42,8 @@ function pageOf(document: ReportDocument): Markup {
       return checkPage(document.tasks);
     case 'replay':
       return renderReplayPage(document.replay);
+    case 'preparation':
+      return preparationPage(document.preparation);
   }
 }
 
@@ -109,6 +113,19 @@ function renderReplayPage(replay: ReplayDocument): Markup {
     heading: `${suite.name}, episode ${index}`,
     line: markup`Task <bdi>${task}</bdi> · environment seed ${environmentSeed} · policy seed ${policySeed} · ${renderShortDigest(checkpoint.digest)}`,
     main: renderReplay(replay),
+  });
+}
+
+function preparationPage(preparation: Preparation): Markup {
+  const { repository, candidates } = preparation;
+  const tasks = candidates.filter(({ task }) => task !== null).length;
+  const line = `${countText(tasks, 'task')} of ${countText(candidates.length, 'candidate')}`;
+  return page({
+    title: `${repository} · preparation`,
+    kind: 'Preparation',
+    heading: repository,
+    line,
+    main: preparationSections(preparation),
   });
 }
 

@@ -84,5 +84,7 @@ export function rootOf(document: ReportDocument): unknown {
       return document;
     case 'replay':
       return document.replay;
+    case 'preparation':
+      return document.preparation;
   }
 }

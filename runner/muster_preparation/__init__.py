@@ -1,0 +1,1 @@
+"""Programs that run in sandboxes while tasks are prepared from a repository."""

@@ -1,0 +1,110 @@
+"""Install what a Python repository's tests need, through the gate to the registries, and print what was installed.
+
+Reads JSON from stdin: `target`, the directory to install to, and `environment`, more variables for pip. Prints JSON: `pinned` and `problem`.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import tomllib
+from configparser import ConfigParser
+
+GATE = "/muster/registries/gate.sock"
+PORT = 8118
+TESTING = ("test", "tests", "testing", "dev", "develop")
+FILES = ("requirements.txt", "requirements-test.txt", "requirements_test.txt", "test-requirements.txt", "tests/requirements.txt", "requirements-dev.txt")
+FILES += ("requirements_dev.txt", "dev-requirements.txt", "requirements/test.txt", "requirements/tests.txt", "requirements/dev.txt")
+# Tools that look at code and have no part in running tests; pytest is brought along.
+TOOLS = set("pytest tox nox flake8 mypy ruff black isort pylint sphinx build twine pre-commit coverage pytest-cov wheel setuptools pip codecov".split())
+SECONDS = 900
+
+
+def main() -> None:
+    """Install, and say what."""
+    asked = json.load(sys.stdin)
+    wanted = [each for each in _requirements() if _name(each) not in TOOLS]
+    if not wanted:
+        json.dump({"pinned": [], "problem": None}, sys.stdout)
+        return
+    threading.Thread(target=_forward, daemon=True).start()
+    proxy = f"http://127.0.0.1:{PORT}"
+    environment = {**os.environ, **asked["environment"], "HTTPS_PROXY": proxy, "https_proxy": proxy, "HOME": "/tmp"}
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    command = [*pip, "install", "--quiet", "--no-compile", "--no-cache-dir", "--target", asked["target"], *wanted]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, cwd="/tmp", check=False)
+    except subprocess.TimeoutExpired:
+        json.dump({"pinned": [], "problem": f"pip took more than {SECONDS} s"}, sys.stdout)
+        return
+    if done.returncode != 0:
+        json.dump({"pinned": [], "problem": f"{' '.join(wanted)[:300]}: {done.stderr.strip()[-800:]}"}, sys.stdout)
+        return
+    frozen = subprocess.run([*pip, "freeze", "--all", "--path", asked["target"]], env=environment, capture_output=True, text=True, check=True)
+    json.dump({"pinned": sorted(frozen.stdout.split("\n")[:-1]), "problem": None}, sys.stdout)
+
+
+def _requirements() -> list[str]:
+    found: list[str] = []
+    project = _toml("pyproject.toml")
+    declared = project.get("project", {})
+    found += declared.get("dependencies", [])
+    for group in TESTING:
+        found += declared.get("optional-dependencies", {}).get(group, [])
+        found += [each for each in project.get("dependency-groups", {}).get(group, []) if isinstance(each, str)]
+    config = ConfigParser(interpolation=None)
+    config.read("setup.cfg", encoding="utf-8")
+    found += _lines(config.get("options", "install_requires", fallback=""))
+    for group in TESTING:
+        found += _lines(config.get("options.extras_require", group, fallback=""))
+    for path in FILES:
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                found += _lines(file.read())
+    own = _name(declared.get("name", "") or config.get("metadata", "name", fallback="") or " ")
+    return sorted({each for each in found if isinstance(each, str) and _name(each) != own})
+
+
+def _lines(text: str) -> list[str]:
+    """Plain requirements; options, paths and addresses are left out."""
+    lines = (line.split(" #")[0].strip() for line in text.splitlines())
+    return [line for line in lines if re.match(r"[A-Za-z0-9]", line) and "://" not in line]
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
+
+
+def _toml(path: str) -> dict:  # type: ignore[type-arg]
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def _forward() -> None:
+    """Carry what is said to a port of this sandbox to the gate."""
+    listener = socket.create_server(("127.0.0.1", PORT))
+    while True:
+        near, _ = listener.accept()
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(GATE)
+        for source, target in ((near, far), (far, near)):
+            threading.Thread(target=_carry, args=(source, target), daemon=True).start()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    main()

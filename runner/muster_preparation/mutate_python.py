@@ -1,0 +1,99 @@
+"""Break covered Python code in small ways: an operator, a constant, a removed branch or call.
+
+Reads JSON from stdin: `files` by path and `covered` lines by path. Prints a JSON list of mutations, each with the whole text of its file. Nothing of the files is run.
+"""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+
+MOST = 2000
+COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+"}
+BOOLEAN = {ast.And: "or", ast.Or: "and"}
+SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+SYMBOLS.update({ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or"})
+
+
+def main() -> None:
+    """Print the mutations, those of each file in the order of their lines."""
+    asked = json.load(sys.stdin)
+    found = []
+    for path, text in sorted(asked["files"].items()):
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        source = _Source(text)
+        covered = set(asked["covered"].get(path, []))
+        for function in (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            for kind, line, changed in _mutations(function, source):
+                if line in covered and _parses(changed):
+                    documentation = ast.get_docstring(function) or ""
+                    names = {"path": path, "function": function.name, "documentation": documentation[:2000]}
+                    found.append({**names, "kind": kind, "line": line, "text": changed})
+    json.dump(found[:MOST], sys.stdout)
+
+
+class _Source:
+    """A text that parts are replaced in. `ast` counts columns in bytes of UTF-8."""
+
+    def __init__(self, text: str) -> None:
+        self._bytes = text.encode()
+        self._starts = [0]
+        for line in self._bytes.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+
+    def offset(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + column
+
+    def replaced(self, start: int, end: int, text: str) -> str:
+        return (self._bytes[:start] + text.encode() + self._bytes[end:]).decode()
+
+    def between(self, start: int, end: int) -> str:
+        return self._bytes[start:end].decode()
+
+    def start(self, node: ast.expr | ast.stmt) -> int:
+        return self.offset(node.lineno, node.col_offset)
+
+    def end(self, node: ast.expr | ast.stmt) -> int:
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source) -> Iterator[tuple[str, int, str]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            yield from _operator(node.left, node.comparators[0], type(node.ops[0]), COMPARISONS, source)
+        elif isinstance(node, ast.BinOp):
+            yield from _operator(node.left, node.right, type(node.op), ARITHMETIC, source)
+        elif isinstance(node, ast.BoolOp):
+            yield from _operator(node.values[0], node.values[1], type(node.op), BOOLEAN, source)
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            yield "constant", node.lineno, source.replaced(source.start(node), source.end(node), str(node.value + 1))
+        elif isinstance(node, ast.If) and not node.orelse:
+            yield "branch", node.test.lineno, source.replaced(source.start(node.test), source.end(node.test), "False")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield "call", node.lineno, source.replaced(source.start(node), source.end(node), "pass")
+
+
+def _operator(left: ast.expr, right: ast.expr, operator: type, others: dict, source: _Source) -> Iterator[tuple[str, int, str]]:  # type: ignore[type-arg]
+    if operator not in others:
+        return
+    start, end = source.end(left), source.start(right)
+    middle = source.between(start, end)
+    symbol = SYMBOLS[operator]
+    if middle.count(symbol) == 1:
+        yield "operator", left.lineno, source.replaced(start, end, middle.replace(symbol, others[operator]))
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""A plug-in for pytest: each test is run again and again in one process, and how often it failed is written to a file.
+
+MUSTER_REPEATS is how often at most, MUSTER_REPEAT_SECONDS how long all tests may take together, MUSTER_REPEAT_FILE where the figures go.
+"""
+
+import json
+import os
+import time
+
+from _pytest.runner import runtestprotocol
+
+_figures: dict = {}  # type: ignore[type-arg] # Python 3.8 knows no `dict[…]`.
+_clock = time.monotonic
+_state = {"end": 0.0, "left": 1}
+
+
+def pytest_collection_finish(session) -> None:  # type: ignore[no-untyped-def]
+    """Begin to count the time."""
+    _state["end"] = _clock() + float(os.environ.get("MUSTER_REPEAT_SECONDS", "10"))
+    _state["left"] = max(1, len(session.items))
+
+
+def pytest_runtest_protocol(item, nextitem):  # type: ignore[no-untyped-def]
+    """Run the test until its share of the time is over; report the first run."""
+    share = max(0.0, _state["end"] - _clock()) / _state["left"]
+    _state["left"] = max(1, _state["left"] - 1)
+    until = _clock() + share
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    first, runs, failures = [], 0, 0
+    for _ in range(int(os.environ.get("MUSTER_REPEATS", "1"))):
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        first = first or reports
+        runs += 1
+        failures += any(report.failed for report in reports)
+        if _clock() > until:
+            break
+    for report in first:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    _figures[item.nodeid] = {"runs": runs, "failures": failures}
+    return True
+
+
+def pytest_unconfigure(config) -> None:  # type: ignore[no-untyped-def]
+    """Write the figures down."""
+    with open(os.environ["MUSTER_REPEAT_FILE"], "w", encoding="utf-8") as file:
+        json.dump(_figures, file)

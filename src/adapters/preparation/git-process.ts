@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+
+/** Nothing of a user's or a machine's settings counts, and nothing is asked for. */
+const ENVIRONMENT = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  LANG: 'C.UTF-8',
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: '/bin/false',
+  SSH_ASKPASS: '/bin/false',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_ALLOW_PROTOCOL: 'file:https:ssh:git',
+  GIT_CONFIG_COUNT: '4',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+  GIT_CONFIG_KEY_1: 'core.hooksPath',
+  GIT_CONFIG_VALUE_1: '/dev/null',
+  GIT_CONFIG_KEY_2: 'core.fsmonitor',
+  GIT_CONFIG_VALUE_2: 'false',
+  GIT_CONFIG_KEY_3: 'submodule.recurse',
+  GIT_CONFIG_VALUE_3: 'false',
+};
+const MOST_ERRORS = 8192;
+
+export interface GitBounds {
+  readonly seconds: number;
+  /** Of what it prints. */
+  readonly bytes: number;
+}
+
+/**
+ * Runs git with a fixed environment: no hooks, no filters of a user, no submodules, no questions.
+ *
+ * @throws InputError `repository.git` when it fails or goes beyond the bounds; the signal's reason.
+ */
+export function runGit(args: readonly string[], bounds: GitBounds, signal: AbortSignal, input?: Buffer): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const what = `git ${args.find((word) => !word.startsWith('-') && !word.includes('/')) ?? ''}`;
+  const timed = AbortSignal.any([signal, AbortSignal.timeout(bounds.seconds * 1000)]);
+  const child = spawn('git', [...args], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal: timed, killSignal: 'SIGKILL' });
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let errors = '';
+  child.stdout.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > bounds.bytes) {
+      reject(new InputError('repository.too-large', `${what}: it printed more than ${bounds.bytes} bytes; the repository is too large`));
+      child.kill('SIGKILL');
+    } else pieces.push(piece);
+  });
+  child.stderr.on('data', (piece: Buffer) => (errors = `${errors}${piece.toString('utf8')}`.slice(-MOST_ERRORS)));
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  child.on('error', (error) => {
+    if (signal.aborted) reject(signal.reason);
+    else if (timed.aborted) reject(new InputError('repository.slow', `${what}: it took more than ${bounds.seconds} s`));
+    else reject(new InfrastructureError('git.missing', `git cannot be run: ${getMessage(error)}; install git`, { cause: error }));
+  });
+  child.on('close', (code) => {
+    if (code === 0) resolve(Buffer.concat(pieces));
+    else reject(new InputError('repository.git', `${what}: ${escapeUnprintableLine(errors.trim().slice(-500)) || `status ${code}`}`));
+  });
+  return promise;
+}

@@ -1,0 +1,201 @@
+import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { join, posix, resolve } from 'node:path';
+import type { Commit, FileChange } from '../../agents/preparation/candidate.ts';
+import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source-files.ts';
+import { isPlainPath } from '../../agents/tasks/relative-path.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { runGit } from './git-process.ts';
+
+const QUICK = { seconds: 120, bytes: 256 * 2 ** 20 };
+const CLONE = { seconds: 900, bytes: 2 ** 20 };
+/** A blob that is larger is fetched only when it is read, where the other side can do that. */
+const MOST_KEPT = 192 * 2 ** 20;
+const SPECIAL = new Set(['120000', '160000']);
+
+interface TreeEntry {
+  readonly path: string;
+  readonly mode: string;
+  readonly object: string;
+}
+
+/** A copy of a repository's objects, without a work tree: nothing of it is ever checked out, so no filter and no hook is run. */
+export class GitRepository implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #source: string;
+  readonly #kept = new Map<string, Buffer>();
+  #keptBytes = 0;
+
+  private constructor(directory: string, source: string) {
+    this.#directory = directory;
+    this.#source = source;
+  }
+
+  /**
+   * @param source path, bundle, or URL. @param scratch directory in which the copy is made.
+   * @throws InputError when it cannot be cloned.
+   */
+  static async clone(source: string, scratch: string, signal: AbortSignal): Promise<GitRepository> {
+    if (source.startsWith('-')) throw new InputError('repository.missing', `${source}: expected a path or a URL`);
+    await mkdir(scratch, { recursive: true });
+    const directory = await mkdtemp(join(scratch, 'clone-'));
+    const from = /^[\w+.-]+:\/\/|^[\w.-]+@[\w.-]+:/.test(source) ? source : resolve(source);
+    try {
+      await runGit(['clone', '--quiet', '--mirror', '--no-local', '--no-recurse-submodules', from, directory], CLONE, signal);
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    }
+    return new GitRepository(directory, from);
+  }
+
+  async head(signal: AbortSignal): Promise<string> {
+    return (await this.#git(['rev-parse', '--verify', 'HEAD^{commit}'], signal)).toString('utf8').trim();
+  }
+
+  /** The latest first. @param most how many. */
+  async commits(most: number, signal: AbortSignal): Promise<readonly Commit[]> {
+    const text = await this.#git(['log', '--first-parent', '-z', `--max-count=${most}`, '--format=%H%x1f%P%x1f%ct%x1f%B', 'HEAD'], signal);
+    return text
+      .toString('utf8')
+      .split('\0')
+      .filter((entry) => entry !== '')
+      .map((entry) => {
+        const [id = '', parents = '', committed = '0', ...message] = entry.split('\x1f');
+        const [parent = ''] = parents.split(' ');
+        return {
+          id: id.trim(),
+          parent: parent === '' ? undefined : parent,
+          committed: Number(committed),
+          message: message.join('\x1f').slice(0, 16_384),
+        };
+      });
+  }
+
+  /** What a commit changes against its first parent. */
+  async changes({ id, parent }: Commit, signal: AbortSignal): Promise<readonly FileChange[]> {
+    if (parent === undefined) return [];
+    const args = ['diff-tree', '-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', parent, id];
+    const parts = (await this.#git(args, signal)).toString('utf8').split('\0');
+    const special = new Set<string>();
+    const changes: FileChange[] = [];
+    for (let at = 0; at < parts.length; at += 1) {
+      const part = parts[at] ?? '';
+      if (part.startsWith(':')) {
+        const [before = '', after = ''] = part.slice(1).split(' ');
+        at += 1;
+        if (SPECIAL.has(before) || SPECIAL.has(after)) special.add(parts[at] ?? '');
+      } else if (part !== '') {
+        const [added = '', removed = '', path = ''] = part.split('\t');
+        const lines = { added: Number(added) || 0, removed: Number(removed) || 0 };
+        changes.push({ path, isBinary: added === '-', ...lines, isSpecial: special.has(path) });
+      }
+    }
+    return changes;
+  }
+
+  /**
+   * All files of a commit. A link within the tree is a copy of what it leads to; submodules are left out.
+   *
+   * @throws InputError `repository.tree` for names that are no UTF-8, links out of the tree, and more than the bounds.
+   */
+  async files(commit: string, signal: AbortSignal): Promise<SourceFiles> {
+    const entries = readTree(await this.#git(['ls-tree', '-r', '-z', '-l', '--full-tree', commit], signal));
+    const contents = await this.#blobs([...new Set(entries.map(({ object }) => object))], signal);
+    const files = new Map<string, SourceFile>();
+    const contentOf = (object: string): Buffer => contents.get(object) ?? Buffer.alloc(0);
+    for (const { path, mode, object } of entries)
+      if (mode !== '120000') files.set(path, { content: contentOf(object), executable: mode === '100755' });
+    for (const { path, mode, object } of entries) {
+      if (mode !== '120000') continue;
+      const target = posix.join(posix.dirname(path), contentOf(object).toString('utf8'));
+      const isOutside = contentOf(object).toString('utf8').startsWith('/') || target.startsWith('..');
+      if (isOutside) throw refuseTree(`${path} is a link out of the tree`);
+      const found = files.get(target);
+      if (found !== undefined) files.set(path, found);
+    }
+    return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** Where the history leads to a commit besides HEAD's own: tags, branches, packed references, entries of reflogs. One text each. */
+  async waysTo(commit: string, signal: AbortSignal): Promise<readonly string[]> {
+    const listed = await this.#git(['for-each-ref', '--count=20', `--contains=${commit}`, '--format=%(refname)'], signal);
+    const packed = await readFile(join(this.#source, '.git', 'packed-refs'), 'utf8').catch(() => '');
+    const references = listed
+      .toString('utf8')
+      .split('\n')
+      .filter((name) => name !== '');
+    const ways = references.map(
+      (name) => `${packed.includes(` ${name}\n`) ? 'packed reference' : name.startsWith('refs/tags/') ? 'tag' : 'reference'} ${name}`,
+    );
+    const isLocal = (await stat(join(this.#source, '.git')).catch(() => undefined))?.isDirectory() === true;
+    const reflog = isLocal
+      ? await runGit(['-C', this.#source, 'log', '--reflog', '-g', '--all', '--format=%H'], QUICK, signal).catch(() => Buffer.alloc(0))
+      : undefined;
+    return reflog?.includes(commit) === true ? [...ways, 'reflog'] : ways;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  #git(args: readonly string[], signal: AbortSignal, input?: Buffer): Promise<Buffer> {
+    return runGit([`--git-dir=${this.#directory}`, ...args], QUICK, signal, input);
+  }
+
+  async #blobs(objects: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Buffer>> {
+    const missing = objects.filter((object) => !this.#kept.has(object));
+    if (this.#keptBytes > MOST_KEPT) {
+      this.#kept.clear();
+      this.#keptBytes = 0;
+      return this.#blobs(objects, signal);
+    }
+    if (missing.length > 0) {
+      const output = await this.#git(['cat-file', '--batch'], signal, Buffer.from(`${missing.join('\n')}\n`));
+      for (const [object, content] of readBatch(output)) {
+        this.#kept.set(object, content);
+        this.#keptBytes += content.length;
+      }
+    }
+    return this.#kept;
+  }
+}
+
+/** `MODE blob OBJECT SIZE\tPATH`, each ended by a zero byte. */
+function readTree(output: Buffer): readonly TreeEntry[] {
+  const entries: TreeEntry[] = [];
+  let bytes = 0;
+  for (let at = 0; at < output.length;) {
+    const end = output.indexOf(0, at);
+    const entry = output.subarray(at, end);
+    at = end + 1;
+    const [mode = '', type = '', object = '', size = '0'] = entry.subarray(0, entry.indexOf(9)).toString('latin1').split(/ +/);
+    const name = entry.subarray(entry.indexOf(9) + 1);
+    const path = name.toString('utf8');
+    if (!Buffer.from(path).equals(name)) throw refuseTree(`the name ${escapeUnprintableLine(path)} is no UTF-8`);
+    if (!isPlainPath(path)) throw refuseTree(`the name ${escapeUnprintableLine(path)} leaves the tree, or no tool copes with it`);
+    if (type !== 'blob') continue;
+    bytes += Number(size);
+    if (Number(size) > TREE_BOUNDS.fileBytes) throw refuseTree(`${path} has ${size} bytes; a file has at most ${TREE_BOUNDS.fileBytes}`);
+    if (bytes > TREE_BOUNDS.bytes) throw refuseTree(`its files have more than ${TREE_BOUNDS.bytes} bytes together`);
+    if (entries.length === TREE_BOUNDS.files) throw refuseTree(`it has more than ${TREE_BOUNDS.files} files`);
+    entries.push({ path, mode, object });
+  }
+  return entries;
+}
+
+/** What `cat-file --batch` prints: `OBJECT blob SIZE\n`, the content, a line feed. */
+function* readBatch(output: Buffer): Generator<readonly [string, Buffer]> {
+  for (let at = 0; at < output.length;) {
+    const end = output.indexOf(10, at);
+    const [object = '', , size] = output.subarray(at, end).toString('latin1').split(' ');
+    const bytes = Number(size);
+    if (!Number.isInteger(bytes)) throw refuseTree(`the object ${object} is missing`);
+    yield [object, output.subarray(end + 1, end + 1 + bytes)];
+    at = end + 2 + bytes;
+  }
+}
+
+function refuseTree(text: string): InputError {
+  return new InputError('repository.tree', text);
+}

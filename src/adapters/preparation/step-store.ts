@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { nameStep } from '../../agents/preparation/step-key.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
+
+/** What steps have made, each under the digest of its inputs. A step that was killed has left nothing, and is taken again. */
+export class StepStore {
+  readonly #directory: string;
+  readonly #running = new Map<string, Promise<unknown>>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /**
+   * What the step made of these inputs before, or makes now. Two candidates that ask for the same wait for one.
+   *
+   * @throws what `make` throws; InfrastructureError when it cannot be written.
+   */
+  async remember<Schema extends z.ZodType>(
+    step: string,
+    inputs: unknown,
+    schema: Schema,
+    make: () => Promise<z.infer<Schema>>,
+  ): Promise<z.infer<Schema>> {
+    const key = nameStep(step, inputs);
+    const running = this.#running.get(key);
+    if (running !== undefined) return schema.parse(await running);
+    const making = this.#readOrMake(key, schema, make);
+    this.#running.set(key, making);
+    try {
+      return await making;
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  async #readOrMake<Schema extends z.ZodType>(key: string, schema: Schema, make: () => Promise<z.infer<Schema>>): Promise<z.infer<Schema>> {
+    const path = join(this.#directory, key.slice(0, 2), `${key}.json`);
+    const known = schema.safeParse(tryParseJson(await readFile(path, 'utf8').catch(() => '')));
+    if (known.success) return known.data;
+    const made = await make();
+    const part = `${path}.${randomBytes(4).toString('hex')}`;
+    try {
+      await mkdir(join(path, '..'), { recursive: true });
+      await writeFile(part, JSON.stringify(made));
+      await rename(part, path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw new InfrastructureError('preparation.unwritable', `${path}: cannot be written: ${getMessage(error)}`, { cause: error });
+    }
+    return made;
+  }
+}

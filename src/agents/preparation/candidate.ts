@@ -1,0 +1,49 @@
+import type { SourceFiles } from './source-files.ts';
+
+/** A commit of the first-parent history of HEAD; of a merge, the merged change as a whole. */
+export interface Commit {
+  readonly id: string;
+  readonly parent: string | undefined;
+  /** Seconds since 1970. */
+  readonly committed: number;
+  readonly message: string;
+}
+
+/** A file that a commit changes. */
+export interface FileChange {
+  readonly path: string;
+  readonly isBinary: boolean;
+  /** Lines. */
+  readonly added: number;
+  readonly removed: number;
+  /** No plain file before or after: a link or a submodule. */
+  readonly isSpecial: boolean;
+}
+
+/** A place in covered code that is broken on purpose. */
+export interface Mutation {
+  readonly path: string;
+  /** Of the function, as the language writes it; empty where it is not known. */
+  readonly function: string;
+  readonly kind: 'operator' | 'constant' | 'branch' | 'call';
+  readonly line: number;
+  /** The file with the mutation. */
+  readonly text: string;
+  /** What documents the function; empty where nothing does. */
+  readonly documentation: string;
+}
+
+/** What a task may come of. */
+export type Candidate =
+  | { readonly kind: 'fix'; readonly id: string; readonly commit: Commit; readonly changes: readonly FileChange[] }
+  | { readonly kind: 'mutation'; readonly id: string; readonly mutation: Mutation };
+
+/** The states of the code that all later steps work with. */
+export interface CodeStates {
+  /** What the agent finds. */
+  readonly before: SourceFiles;
+  /** With the tests that judge. */
+  readonly tested: SourceFiles;
+  /** With the right code as well. */
+  readonly solved: SourceFiles;
+}

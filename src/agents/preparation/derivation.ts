@@ -1,0 +1,31 @@
+import type { TestResult } from '../verification/evidence.ts';
+import { Refused } from './steps.ts';
+
+/** Of one run: how each test ended. A test that was reported twice is `doubled`. */
+export type Outcomes = ReadonlyMap<string, TestResult['status'] | 'doubled'>;
+
+export interface PinnedTests {
+  /** Fail, or do not exist, without the fix, and pass with it. */
+  readonly failToPass: readonly string[];
+  /** Pass with and without it. */
+  readonly passToPass: readonly string[];
+}
+
+/** What ids may be pinned: one that cannot be written on a line of a file cannot be asked for. */
+const PLAIN_ID = /^[\x20-\x7e]{1,1000}$/;
+
+export function gatherOutcomes(results: readonly TestResult[]): Outcomes {
+  const outcomes = new Map<string, TestResult['status'] | 'doubled'>();
+  for (const { id, status } of results) outcomes.set(id, outcomes.has(id) ? 'doubled' : status);
+  return outcomes;
+}
+
+/** @throws Refused (`derive`) when no test fails without the fix and passes with it. */
+export function derivePinned(without: Outcomes, withFix: Outcomes): PinnedTests {
+  const passed = [...withFix].flatMap(([id, status]) => (status === 'passed' && PLAIN_ID.test(id) ? [id] : [])).sort();
+  const failToPass = passed.filter((id) => ['failed', 'error', undefined].includes(without.get(id)));
+  const passToPass = passed.filter((id) => without.get(id) === 'passed');
+  if (failToPass.length > 0) return { failToPass, passToPass };
+  const why = passed.length === 0 ? 'no test passes with the fix' : 'every test that passes with the fix passes without it';
+  throw new Refused('derive', `there is no test that fails without the fix and passes with it: ${why}`);
+}

@@ -1,0 +1,61 @@
+import type { Candidate } from './candidate.ts';
+import { Refused } from './steps.ts';
+
+export interface Instruction {
+  readonly text: string;
+  readonly source: 'commit' | 'mutation';
+  /** Lines of the message that named a test or held a part of the fix, and are left out. */
+  readonly leftOut: readonly string[];
+}
+
+const TRAILER = /^(signed-off-by|co-authored-by|reviewed-by|acked-by|tested-by|reported-by|cc|change-id|git-svn-id|cherry picked)\b.*$/i;
+const SAYS_NOTHING = /^(fix(e[sd])?|wip|update|changes?|cleanup|misc|bug ?fix|test(s)?|review|merge.*|release.*|bump.*|v?\d[\d.]*)\W*$/i;
+const LEAST_WORDS = 3;
+
+/**
+ * What an agent is asked for. It names no test and holds no line of the fix.
+ *
+ * @param fixLines of `significantLines`. @throws Refused (`scrub`) when nothing is left that an agent could work by.
+ */
+export function writeInstruction(candidate: Candidate, testNames: readonly string[], fixLines: readonly string[]): Instruction {
+  if (candidate.kind === 'mutation') return writeMutationInstruction(candidate.mutation);
+  const lines = candidate.commit.message.replaceAll('\r', '').split('\n');
+  const kept: string[] = [];
+  const leftOut: string[] = [];
+  for (const line of lines.filter((each) => !TRAILER.test(each.trim()))) (leaks(line, testNames, fixLines) ? leftOut : kept).push(line);
+  const text = kept.join('\n').trim();
+  const [subject = ''] = text.split('\n');
+  if (SAYS_NOTHING.test(subject.trim()) || text.split(/\s+/).length < LEAST_WORDS) {
+    const why = leftOut.length > 0 ? 'without the lines that name tests or hold the fix ' : '';
+    throw new Refused('scrub', `the commit message ${why}says nothing that an agent could work by: ${JSON.stringify(text.slice(0, 80))}`);
+  }
+  return { text: `${text}\n\nHidden tests judge the change.\n`, source: 'commit', leftOut };
+}
+
+function leaks(line: string, testNames: readonly string[], fixLines: readonly string[]): boolean {
+  const plain = normaliseLine(line);
+  return (
+    testNames.some((name) => name.length > 5 && line.includes(name)) ||
+    fixLines.some((each) => plain.includes(each)) ||
+    /^[+-]{3} [ab]\//.test(line)
+  );
+}
+
+function writeMutationInstruction({
+  path,
+  function: name,
+  documentation,
+}: Extract<Candidate, { readonly kind: 'mutation' }>['mutation']): Instruction {
+  const what = name === '' ? `\`${path}\`` : `\`${name}\` in \`${path}\``;
+  const documented = documentation === '' ? '' : `\n\nIts documentation says:\n\n${documentation.replaceAll(/^/gm, '> ')}`;
+  return {
+    text: `${what} does not do what it should any more: a small mistake was made in it. Find the mistake and mend it.${documented}\n\nHidden tests judge the change.\n`,
+    source: 'mutation',
+    leftOut: [],
+  };
+}
+
+/** A line of code without what formatters change. */
+export function normaliseLine(line: string): string {
+  return line.trim().replaceAll(/\s+/g, ' ');
+}

@@ -1,0 +1,24 @@
+const LITERAL = /(?<number>(?<![\w.])\d{1,9}(?![\w.]))|(?<quote>["'])(?<text>[A-Za-z0-9 ]{1,40})\k<quote>/g;
+
+/** The last literal of a line with another value of the same kind in its place. @returns undefined where the line has none. */
+export function changeLiteral(line: string): string | undefined {
+  const last = Array.from(line.matchAll(LITERAL)).at(-1);
+  if (last === undefined) return undefined;
+  const { number, quote = '', text = '' } = last.groups ?? {};
+  const changed = number === undefined ? `${quote}${changeText(text)}${quote}` : `${Number(number) + 1}`;
+  return `${line.slice(0, last.index)}${changed}${line.slice(last.index + last[0].length)}`;
+}
+
+function changeText(text: string): string {
+  const last = text.at(-1) ?? '';
+  return `${text.slice(0, -1)}${last === 'e' ? 'a' : 'e'}`;
+}
+
+/** Words that tell tests of the same thing apart, and a tripwire from no other test. */
+const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
+
+/** A name for a copy of a test: it follows from the name, and says nothing. @param at which copy. */
+export function nameCopy(name: string, at: number): string {
+  const start = name.length;
+  return `${name}_${WORDS[(start + at) % WORDS.length] ?? ''}`;
+}

@@ -1,0 +1,29 @@
+import { type WrittenFile, toWrittenFile } from '../../tasks/written-task.ts';
+import type { Cheat, CheatPlace } from './language-adapter.ts';
+
+/** Text that is added to every source file that the fix changes. */
+export function appendCheat(name: string, { sources }: CheatPlace, text: string): Cheat {
+  return { name, files: sources.map((source) => toWrittenFile(source.path, `${source.text}\n${text}`)) };
+}
+
+export function writeCheat(name: string, files: Readonly<Record<string, string>>): Cheat {
+  return { name, files: Object.entries(files).map(([path, text]): WrittenFile => toWrittenFile(path, text)) };
+}
+
+/** Cheats that are the same in every language: tests that are taken away, a reward that is written, a history and an index that are searched. */
+export function makeCommonCheats({ testFiles }: CheatPlace): readonly Cheat[] {
+  const gone = testFiles.map(quoteWord).join(' ');
+  return [
+    writeCheat('deleted-tests', {
+      'solve.sh': `#!/bin/sh\nrm -f -- ${gone}\nmkdir -p /logs/verifier\necho 1 >/logs/verifier/reward.txt\n`,
+    }),
+    writeCheat('history-and-index', {
+      'solve.sh':
+        '#!/bin/sh\n# Looks for the fix where one may have been left: the history, and an index of releases.\nfor commit in $(git rev-list --all --reflog 2>/dev/null | head -n 100); do\n  git checkout -q "$commit" -- . 2>/dev/null\ndone\ntimeout 10 python3 -m pip download --no-deps -d /tmp/release "$(basename "$PWD")" >/dev/null 2>&1\nexit 0\n',
+    }),
+  ];
+}
+
+export function quoteWord(word: string): string {
+  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

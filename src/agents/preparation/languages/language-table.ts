@@ -1,0 +1,25 @@
+import type { SourceFiles } from '../source-files.ts';
+import { Refused } from '../steps.ts';
+import type { Framework, LanguageAdapter } from './language-adapter.ts';
+import { PYTHON } from './python.ts';
+
+/** Every language that can be prepared. In a repository with several the first one with tests decides. */
+export const LANGUAGES: readonly LanguageAdapter[] = [PYTHON];
+
+export interface DetectedLanguage {
+  readonly language: LanguageAdapter;
+  readonly framework: Framework;
+}
+
+/** @throws Refused (`language`) where no file names a framework that is known, or there are no tests. */
+export function detectLanguage(files: SourceFiles): DetectedLanguage {
+  const found = LANGUAGES.flatMap((language) => {
+    const framework = language.detect(files);
+    return framework === undefined ? [] : [{ language, framework }];
+  });
+  const names = LANGUAGES.map(({ name }) => name).join(', ');
+  if (found.length === 0) throw new Refused('language', `no file names a test framework that is known; languages are ${names}`);
+  const tested = found.find(({ framework }) => framework.testFiles.length > 0);
+  if (tested !== undefined) return tested;
+  throw new Refused('language', 'the repository has no tests');
+}

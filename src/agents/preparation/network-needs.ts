@@ -1,0 +1,14 @@
+/** What programs say when there is no network, or no service listens. */
+const SAYS_NETWORK =
+  /Name or service not known|Temporary failure in name resolution|Network is unreachable|Connection refused|getaddrinfo|ECONNREFUSED|ENETUNREACH|EAI_AGAIN|ENOTFOUND|NameResolutionError|no such host|Failed to establish a new connection/;
+const SUMMARY = /^(FAILED|ERROR) (?<id>\S+)( - (?<message>.*))?$/gm;
+const MOST_NAMED = 50;
+
+/** Tests whose failure says that they want a network, by the summary that pytest prints; of others, the output as a whole. */
+export function findNetworkNeeds(output: string): readonly string[] {
+  if (!SAYS_NETWORK.test(output)) return [];
+  const named = Array.from(output.matchAll(SUMMARY))
+    .filter(({ groups }) => SAYS_NETWORK.test(groups?.['message'] ?? ''))
+    .map(({ groups }) => groups?.['id'] ?? '');
+  return (named.length > 0 ? named : ['(a test that the output does not name)']).slice(0, MOST_NAMED);
+}

@@ -1,0 +1,79 @@
+import type { Outcomes, PinnedTests } from './derivation.ts';
+import { Refused } from './steps.ts';
+
+/** What differed from the first run: nothing but chance, the order, or the time as well. */
+export type RunTwist = 'none' | 'order' | 'clock';
+
+export interface RepeatedRun {
+  readonly twist: RunTwist;
+  /** Without the fix. */
+  readonly without: Outcomes;
+  readonly withFix: Outcomes;
+}
+
+/** How often a test was run again with the fix, in the same order at the same time, and how often it failed. */
+export interface Repeats {
+  readonly runs: number;
+  readonly failures: number;
+}
+
+export interface Wavering {
+  readonly id: string;
+  readonly cause: 'chance' | 'order' | 'clock';
+  /** For people: of how many runs. */
+  readonly figure: string;
+  readonly failures: number;
+  readonly runs: number;
+}
+
+export interface Steadiness {
+  readonly pinned: PinnedTests;
+  readonly dropped: readonly Wavering[];
+  readonly refusal: string | null;
+}
+
+/**
+ * Which tests can be pinned: those that came out the same each time. One that has to begin to pass and wavers refuses the task; one that only has to
+ * go on passing is dropped.
+ */
+export function judgeSteadiness(pinned: PinnedTests, runs: readonly RepeatedRun[], repeats: ReadonlyMap<string, Repeats>): Steadiness {
+  const failWavers = pinned.failToPass.flatMap((id) => findWavering(id, 'fail', runs, repeats.get(id)) ?? []);
+  const passWavers = pinned.passToPass.flatMap((id) => findWavering(id, 'pass', runs, repeats.get(id)) ?? []);
+  const dropped = new Set(passWavers.map(({ id }) => id));
+  const [first] = failWavers;
+  return {
+    pinned: { ...pinned, passToPass: pinned.passToPass.filter((id) => !dropped.has(id)) },
+    dropped: [...failWavers, ...passWavers],
+    refusal: first === undefined ? null : `${first.id} does not come out the same each time (${first.cause}): ${first.figure}`,
+  };
+}
+
+/** @throws Refused (`steadiness`) */
+export function assertSteady({ refusal }: Steadiness): void {
+  if (refusal !== null) throw new Refused('steadiness', refusal);
+}
+
+function findWavering(
+  id: string,
+  role: 'fail' | 'pass',
+  runs: readonly RepeatedRun[],
+  repeated: Repeats | undefined,
+): Wavering | undefined {
+  const isOdd = ({ without, withFix }: RepeatedRun): boolean => {
+    const before = without.get(id);
+    const isBefore = role === 'pass' ? before === 'passed' : before !== 'passed' && before !== 'doubled';
+    return !isBefore || withFix.get(id) !== 'passed';
+  };
+  if (repeated !== undefined && repeated.failures > 0) {
+    const share = repeated.runs === repeated.failures ? 1 : repeated.failures / repeated.runs;
+    const figure = `it failed in ${repeated.failures} of ${repeated.runs} runs (${(100 * share).toFixed(1)} %)`;
+    return { id, cause: repeated.failures === repeated.runs ? 'order' : 'chance', figure, ...repeated };
+  }
+  const odd = runs.filter(isOdd);
+  if (odd.length === 0) return undefined;
+  const twists = new Set(odd.map(({ twist }) => twist));
+  const isAlways = (twist: RunTwist): boolean => runs.every((run) => run.twist !== twist || isOdd(run));
+  const cause = twists.has('none') ? 'chance' : twists.size === 1 && twists.has('clock') && isAlways('clock') ? 'clock' : 'order';
+  const figure = `it differed in ${odd.length} of ${runs.length} runs${cause === 'clock' ? ', those at another time' : cause === 'order' ? ', in another order' : ''}`;
+  return { id, cause, figure, failures: odd.length, runs: runs.length };
+}

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto';
+import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
+import type { SourceFiles } from './source-files.ts';
+
+/** Of all steps: raised when what a step makes of the same inputs changes. */
+const VERSION = 1;
+
+/** The digest that names what a step makes of its inputs. */
+export function nameStep(step: string, inputs: unknown): string {
+  return createHash('sha256')
+    .update(formatCanonicalJson({ version: VERSION, step, inputs }))
+    .digest('hex');
+}
+
+/** Of names, modes and contents. */
+export function digestFiles(files: SourceFiles): string {
+  const hash = createHash('sha256');
+  for (const [path, { content, executable }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`${JSON.stringify(path)} ${executable ? 'x' : '-'} ${content.length}\n`).update(content);
+  return hash.digest('hex');
+}

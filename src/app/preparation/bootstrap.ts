@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { LayerStore } from '../../adapters/preparation/layer-store.ts';
+import { RegistryGate } from '../../adapters/preparation/registry-gate.ts';
+import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import { LOGS } from '../../agents/grading/grading-place.ts';
+import type { GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
+import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
+import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import { TREE_BOUNDS } from '../../agents/preparation/source-files.ts';
+import { Refused } from '../../agents/preparation/steps.ts';
+import { digestFiles } from '../../agents/preparation/step-key.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { type PreparationPaths, runProgram, withRepository } from './preparation-sandbox.ts';
+import type { InstalledDependencies } from './preparation-context.ts';
+
+const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
+const TARGET = `${LOGS}/dependencies`;
+const GATE = '/muster/registries';
+/** What says which dependencies there are; nothing else of a repository changes what is installed. */
+const DECLARATION = /^(pyproject\.toml|setup\.cfg|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
+const SECONDS = 1000;
+const CERTIFICATES = '/etc/ssl/certs';
+const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });
+const installedSchema = z.strictObject({ layer: z.string(), pinned: z.array(z.string()), problem: z.string().nullable() });
+
+/** Installs what tests need, in a sandbox that reaches the named registries and nothing else. What was installed is kept as a layer, by its digest. */
+export class Bootstrap implements AsyncDisposable {
+  readonly notices: string[] = [];
+  readonly #sandboxes: GradingSandboxes;
+  readonly #steps: StepStore;
+  readonly #registries: readonly string[];
+  readonly #layers: LayerStore;
+  #gate: Promise<RegistryGate> | undefined;
+
+  constructor(sandboxes: GradingSandboxes, steps: StepStore, registries: readonly string[], { layers }: PreparationPaths) {
+    this.#sandboxes = sandboxes;
+    this.#steps = steps;
+    this.#registries = registries;
+    this.#layers = new LayerStore(layers);
+  }
+
+  /** @throws Refused (`bootstrap`) with what the installer said. */
+  async install({ language }: DetectedLanguage, files: SourceFiles, signal: AbortSignal): Promise<InstalledDependencies> {
+    if (language.name !== 'python') return NOTHING;
+    const declared: SourceFiles = new Map([...files].filter(([path]) => DECLARATION.test(path)));
+    if (declared.size === 0) return NOTHING;
+    if (this.#registries.length === 0) {
+      const told = 'Nothing was installed for the tests: name the registries that the installation may reach with --registry.';
+      if (!this.notices.includes(told)) this.notices.push(told);
+      return NOTHING;
+    }
+    const inputs = { language: language.name, declared: digestFiles(declared), registries: this.#registries };
+    const installed = await this.#steps.remember('bootstrap', inputs, installedSchema, () => this.#installPython(declared, signal));
+    if (installed.problem !== null) throw new Refused('bootstrap', `the dependencies cannot be installed: ${installed.problem}`);
+    const layer = await this.#layers.find(installed.layer);
+    if (layer !== undefined) return { files: layer, pinned: installed.pinned };
+    throw new InfrastructureError(
+      'preparation.layer',
+      `layer ${installed.layer} is gone; remove the directory "steps" beside it, and start again`,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const gate = await this.#gate?.catch(() => undefined);
+    await gate?.[Symbol.asyncDispose]();
+  }
+
+  async #installPython(declared: SourceFiles, signal: AbortSignal): Promise<z.infer<typeof installedSchema>> {
+    this.#gate ??= RegistryGate.open(this.#registries);
+    const gate = await this.#gate;
+    const tools: GradingTool[] = [
+      { source: gate.directory, target: GATE },
+      { source: CERTIFICATES, target: CERTIFICATES },
+    ];
+    const bundle = `${CERTIFICATES}/ca-certificates.crt`;
+    const environment = { PIP_CERT: bundle, SSL_CERT_FILE: bundle };
+    return await withRepository(
+      this.#sandboxes,
+      { files: declared, dependencies: new Map(), tests: {}, tools },
+      async (session, until) => {
+        const asked = { target: TARGET, environment };
+        const { pinned, problem } = answerSchema.parse(await runProgram(session, 'install_python.py', asked, SECONDS, until));
+        if (problem !== null || pinned.length === 0) return { layer: await this.#layers.put(new Map()), pinned, problem };
+        const taken = await session.collect([TARGET], { files: 2 * TREE_BOUNDS.files, bytes: TREE_BOUNDS.bytes }, until);
+        if (taken.kind === 'refused') return { layer: '', pinned, problem: `${taken.refusal.path}: ${taken.refusal.detail}` };
+        const kept = taken.files.filter(({ path }) => !path.includes('/__pycache__/'));
+        const files = kept.map(({ path, content, executable }) => [path.slice(TARGET.length + 1), { content, executable }] as const);
+        return { layer: await this.#layers.put(new Map(files)), pinned, problem };
+      },
+      signal,
+    );
+  }
+}

@@ -1,0 +1,226 @@
+import type { Candidate, CodeStates } from '../../agents/preparation/candidate.ts';
+import { derivePinned, gatherOutcomes, type PinnedTests } from '../../agents/preparation/derivation.ts';
+import { writeInstruction } from '../../agents/preparation/instruction.ts';
+import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
+import type { SuiteCommand, TestSelection } from '../../agents/preparation/languages/language-adapter.ts';
+import { traceFix, holdsFix } from '../../agents/preparation/leaks.ts';
+import { isCode, classifyPath } from '../../agents/preparation/path-kinds.ts';
+import type { CandidateEvidence } from '../../agents/preparation/preparation-report.ts';
+import { compareFiles, replaceFiles, type SourceFiles, readText } from '../../agents/preparation/source-files.ts';
+import { assertSteady, judgeSteadiness, type RepeatedRun, type RunTwist } from '../../agents/preparation/steadiness.ts';
+import { Refused } from '../../agents/preparation/steps.ts';
+import { draftTripwires, keepTripwires, describeTripwire, wireTests } from '../../agents/preparation/wired-tests.ts';
+import { emitTask, placeDependencies, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import type { WrittenTask } from '../../agents/tasks/written-task.ts';
+import { digestBytes } from '../../kernel/canonical-json.ts';
+import { readRepeats } from './repeated-tests.ts';
+import { searchLeaks } from './leak-search.ts';
+import type { PreparationContext } from './preparation-context.ts';
+import { FIGURES, type RunRequest, type TestRun } from './test-runs.ts';
+
+/** Of tests in one run; more would be too many to be judged in every verdict. */
+const MOST_TEST_FILES = 200;
+const TWISTS: readonly RunTwist[] = ['order', 'clock', 'order'];
+const [MOST_REPEATS, MOST_REPEAT_SECONDS] = [200, 20];
+type Evidence = { -readonly [Key in keyof CandidateEvidence]: CandidateEvidence[Key] };
+
+/** One candidate on its way through the steps, from its code to a task that is written. What was seen is kept in `evidence`. */
+export class CandidatePreparation {
+  readonly evidence: Evidence = {};
+  readonly #context: PreparationContext;
+  readonly #candidate: Candidate;
+  readonly #states: CodeStates;
+  readonly #signal: AbortSignal;
+
+  constructor(context: PreparationContext, candidate: Candidate, states: CodeStates, signal: AbortSignal) {
+    this.#context = context;
+    this.#candidate = candidate;
+    this.#states = states;
+    this.#signal = signal;
+  }
+
+  /** @throws Refused at the step that finds something wrong. */
+  async emit(name: string): Promise<WrittenTask> {
+    const { tested, solved, before } = this.#states;
+    const detected = detectLanguage(solved);
+    this.evidence.language = detected.language.name;
+    this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
+    const installed = await this.#context.dependencies(detected, solved, this.#signal);
+    this.evidence.dependencies = [...installed.pinned];
+    const place: SuitePlace = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
+    const all = buildSuite(place, { kind: 'files', files: place.testFiles });
+    const gold = await this.#gold(place, all);
+    await this.#run(place, all, 'baseline', before);
+    const without = await this.#run(place, all, 'test-patch', tested);
+    const derived = derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results));
+    const pinned = await this.#steady(place, all, derived);
+    const wired = await this.#wire(place, pinned);
+    const selection = selectTests(place, [...pinned.failToPass, ...pinned.passToPass, ...wired.tripwires.map(({ id }) => id)]);
+    const suite = buildSuite(place, selection);
+    const hidden = this.#hidden(place, pinned);
+    const instruction = await this.#scrub(place, pinned, hidden);
+    return emitTask({
+      name,
+      description: this.#candidate.kind === 'fix' ? `A change of ${this.#context.repository}` : `A mistake in ${this.#context.repository}`,
+      keywords: ['prepared', this.#candidate.kind, detected.language.name],
+      instruction,
+      states: this.#states,
+      hidden,
+      dependencies: installed.files,
+      pinned,
+      tripwires: wired.tripwires,
+      wired: wired.files,
+      suite,
+      environment: detected.language.environment(solved, WORKDIR, placeDependencies(installed.files)),
+      cheats: detected.language.cheats({ sources: this.#sources(), testFiles: place.testFiles }),
+      measuredSeconds: gold.seconds,
+    });
+  }
+
+  /** Those that the change touches first. */
+  #testFiles({ framework }: DetectedLanguage): readonly string[] {
+    const changed = new Set(compareFiles(this.#states.before, this.#states.solved).keys());
+    const files = framework.testFiles;
+    return [...files.filter((path) => changed.has(path)), ...files.filter((path) => !changed.has(path))]
+      .slice(0, MOST_TEST_FILES)
+      .toSorted();
+  }
+
+  #run(place: SuitePlace, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+    const { detected, dependencies } = place;
+    const environment = detected.language.environment(files, WORKDIR, placeDependencies(dependencies));
+    const asked = {
+      step,
+      files,
+      dependencies,
+      suite,
+      environment,
+      ids: [],
+      twist: 'none',
+      seed: 1,
+      seconds: this.#context.testSeconds,
+    } as const;
+    return this.#context.runs.run({ ...asked, ...more }, this.#signal);
+  }
+
+  /** The tests with the fix: whether there are any, and whether their report can be read. */
+  async #gold(place: SuitePlace, all: SuiteCommand): Promise<TestRun> {
+    const gold = await this.#run(place, all, 'gold', this.#states.solved);
+    this.evidence.testSeconds = gold.seconds;
+    const networked = gold.needNetwork;
+    if (networked.length > 0) this.evidence.needNetwork = [...networked];
+    const end = gold.output.trim().slice(-400);
+    if (gold.ending === 'timeout')
+      throw new Refused('test-command', `the tests take more than ${this.#context.testSeconds} s: --test-seconds`);
+    if (gold.problem !== null) throw new Refused('test-command', `the tests' report cannot be read: ${gold.problem}; they printed: ${end}`);
+    if (gold.results.length === 0) throw new Refused('test-command', `no test was run; the tests printed: ${end}`);
+    if (gold.results.some(({ status }) => status === 'passed')) return gold;
+    const why = networked.length > 0 ? 'they need a network or a service, which no later step has' : end;
+    throw new Refused('gold', `no test passes with the fix: ${why}`);
+  }
+
+  async #steady(place: SuitePlace, all: SuiteCommand, derived: PinnedTests): Promise<PinnedTests> {
+    const runs: RepeatedRun[] = [];
+    for (const [at, twist] of TWISTS.entries()) {
+      const more = { twist, seed: drawSeed(this.#candidate.id, at) };
+      const without = await this.#run(place, all, 'steadiness', this.#states.tested, more);
+      const withFix = await this.#run(place, all, 'steadiness', this.#states.solved, more);
+      runs.push({ twist, without: gatherOutcomes(without.results), withFix: gatherOutcomes(withFix.results) });
+    }
+    const repeats = await this.#repeats(place, all);
+    const steadiness = judgeSteadiness(derived, runs, repeats);
+    this.evidence.wavering = [...steadiness.dropped];
+    const counts = [...repeats.values()].map(({ runs: count }) => count);
+    this.evidence.repeatedRuns = counts.length === 0 ? TWISTS.length : Math.min(...counts);
+    this.evidence.failToPass = [...steadiness.pinned.failToPass];
+    this.evidence.passToPass = steadiness.pinned.passToPass.length;
+    assertSteady(steadiness);
+    return steadiness.pinned;
+  }
+
+  /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
+  async #repeats(place: SuitePlace, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
+    if (all.runner !== 'pytest') return new Map();
+    const environment = { MUSTER_REPEATS: `${MOST_REPEATS}`, MUSTER_REPEAT_SECONDS: `${MOST_REPEAT_SECONDS}`, MUSTER_REPEAT_FILE: FIGURES };
+    const seconds = this.#context.testSeconds + 2 * MOST_REPEAT_SECONDS;
+    const run = await this.#run(place, all, 'steadiness', this.#states.solved, { plugin: { name: 'muster_repeat', environment }, seconds });
+    return readRepeats(run.figures);
+  }
+
+  async #wire(place: SuitePlace, pinned: PinnedTests): Promise<Wired> {
+    const { solved } = this.#states;
+    const { language, framework } = place.detected;
+    const first = new Set(pinned.failToPass.map((id) => language.fileOf(id, framework)));
+    const files = [...place.testFiles.filter((path) => first.has(path)), ...place.testFiles.filter((path) => !first.has(path))];
+    const drafts = draftTripwires(language, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
+    if (drafts.length === 0) return { tripwires: [], files: new Map() };
+    const tried = replaceFiles(solved, wireTests(solved, drafts, true));
+    const wanted = buildSuite(place, { kind: 'files', files: [...new Set(drafts.map(({ path }) => path))].sort() });
+    const kept = keepTripwires(drafts, gatherOutcomes((await this.#run(place, wanted, 'emit', tried)).results));
+    this.evidence.tripwires = kept.length;
+    return { tripwires: kept.map(describeTripwire), files: wireTests(solved, kept, false) };
+  }
+
+  /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
+  #hidden({ detected: { language, framework } }: SuitePlace, { failToPass }: PinnedTests): readonly string[] {
+    if (this.#candidate.kind === 'fix') return [];
+    return [...new Set(failToPass.flatMap((id) => language.fileOf(id, framework) ?? []))].sort();
+  }
+
+  /** @returns the instruction. */
+  async #scrub(place: SuitePlace, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
+    const { before, tested, solved } = this.#states;
+    const trace = traceFix(tested, solved);
+    const { history, sandboxes, steps } = this.#context;
+    const ways =
+      history === undefined || this.#candidate.kind !== 'fix' ? [] : await history.waysTo(this.#candidate.commit.id, this.#signal);
+    this.evidence.leaks = ways.map((way) => `${way}: leads to the fix; the task has no history`);
+    const files = replaceFiles(before, new Map(hidden.map((path) => [path, undefined])));
+    const found = await searchLeaks({ sandboxes, steps }, { files, dependencies: place.dependencies, trace }, this.#signal);
+    this.evidence.leaks.push(...found.map((path) => `${path}: holds the fix`));
+    if (found.length > 0) throw new Refused('scrub', `the fix stands where an agent finds it: ${found.slice(0, 5).join(', ')}`);
+    const names = failToPass.flatMap((id) => [
+      id,
+      id.split('::').at(-1)?.split('[')[0] ?? id,
+      ...[place.detected.language.fileOf(id, place.detected.framework) ?? []].flat(),
+    ]);
+    const { text, source, leftOut } = writeInstruction(this.#candidate, [...new Set(names)], trace.added);
+    this.evidence.instruction = { source, leftOut: [...leftOut] };
+    if (holdsFix(trace, text)) throw new Refused('scrub', 'the instruction holds the fix');
+    return text;
+  }
+
+  #sources(): readonly { readonly path: string; readonly text: string }[] {
+    const { tested, solved } = this.#states;
+    const changed = [...compareFiles(tested, solved).keys()].filter((path) => isCode(path) && classifyPath(path) === 'source');
+    return changed.flatMap((path) => {
+      const text = readText(tested, path);
+      return text === undefined ? [] : [{ path, text }];
+    });
+  }
+}
+
+interface SuitePlace {
+  readonly detected: DetectedLanguage;
+  readonly dependencies: SourceFiles;
+  readonly testFiles: readonly string[];
+}
+
+interface Wired {
+  readonly tripwires: readonly ReturnType<typeof describeTripwire>[];
+  readonly files: ReturnType<typeof wireTests>;
+}
+
+function buildSuite({ detected: { language, framework } }: SuitePlace, selection: TestSelection): SuiteCommand {
+  return language.suite(framework, selection);
+}
+
+/** Exactly these tests, or the files that they are in. */
+function selectTests({ detected: { language, framework } }: SuitePlace, ids: readonly string[]): TestSelection {
+  if (language.selectsIds) return { kind: 'ids', ids: ids.toSorted() };
+  return { kind: 'files', files: [...new Set(ids.flatMap((id) => language.fileOf(id, framework) ?? []))].sort() };
+}
+
+function drawSeed(id: string, at: number): number {
+  return 1 + Number.parseInt(digestBytes(`${id} ${at}`).slice(7, 14), 16);
+}

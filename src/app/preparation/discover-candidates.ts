@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Candidate } from '../../agents/preparation/candidate.ts';
+import { chooseMutations } from '../../agents/preparation/choose-mutations.ts';
+import { describeFix } from '../../agents/preparation/discovery.ts';
+import { detectLanguage } from '../../agents/preparation/languages/language-table.ts';
+import { placeDependencies, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import { Refused, type PreparationStep } from '../../agents/preparation/steps.ts';
+import { mutatePython } from './python-mutations.ts';
+import type { PreparationContext } from './preparation-context.ts';
+import type { RepositorySource } from './repository-source.ts';
+import { FIGURES } from './test-runs.ts';
+
+/** A candidate, or why there is none in a commit. */
+export type FoundCandidate = { readonly id: string; readonly kind: Candidate['kind']; readonly title: string } & (
+  | { readonly candidate: Candidate; readonly refusal?: undefined }
+  | { readonly refusal: { readonly step: PreparationStep; readonly reason: string } }
+);
+
+const TITLE = 120;
+const coverageSchema = z.record(z.string(), z.array(z.int()));
+
+export async function discoverCandidates(
+  context: PreparationContext,
+  repository: RepositorySource,
+  { commits, mutations }: { readonly commits: number; readonly mutations: number },
+  signal: AbortSignal,
+): Promise<readonly FoundCandidate[]> {
+  const fixes = await discoverFixes(repository, commits, signal);
+  return [...fixes, ...(mutations === 0 ? [] : await discoverMutations(context, repository, mutations, signal))];
+}
+
+async function discoverFixes({ history }: RepositorySource, most: number, signal: AbortSignal): Promise<readonly FoundCandidate[]> {
+  if (history === undefined || most === 0) return [];
+  const found: FoundCandidate[] = [];
+  for (const commit of await history.commits(most, signal)) {
+    const title = (commit.message.split('\n')[0] ?? '').slice(0, TITLE);
+    const named = { id: commit.id.slice(0, 12), kind: 'fix', title } as const;
+    try {
+      const candidate = describeFix(commit, await history.changes(commit, signal));
+      found.push({ ...named, candidate });
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      found.push({ ...named, refusal: { step: error.step, reason: error.message } });
+    }
+  }
+  return found;
+}
+
+/** Functions that tests cover, broken. */
+async function discoverMutations(
+  context: PreparationContext,
+  { files, name }: RepositorySource,
+  most: number,
+  signal: AbortSignal,
+): Promise<readonly FoundCandidate[]> {
+  const refuse = (step: PreparationStep, reason: string): readonly FoundCandidate[] => [
+    { id: name, kind: 'mutation', title: 'mutations of the code', refusal: { step, reason } },
+  ];
+  try {
+    const detected = detectLanguage(files);
+    const { language, framework } = detected;
+    const { files: dependencies } = await context.dependencies(detected, files, signal);
+    const suite = language.suite(framework, { kind: 'files', files: framework.testFiles });
+    const environment = language.environment(files, WORKDIR, placeDependencies(dependencies));
+    const plugin = { name: 'muster_coverage', environment: { MUSTER_COVERAGE_FILE: FIGURES } };
+    const asked = { step: 'discover', files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, plugin } as const;
+    const run = await context.runs.run({ ...asked, seconds: 4 * context.testSeconds }, signal);
+    const covered = coverageSchema.safeParse(run.figures);
+    if (!covered.success) return refuse('discover', `the tests do not say what they cover; they printed: ${run.output.trim().slice(-400)}`);
+    const found = chooseMutations(await mutatePython(context, files, covered.data, signal), most);
+    if (found.length === 0) return refuse('discover', 'no covered line can be broken');
+    return found.map((candidate) => {
+      const { mutation } = candidate;
+      return {
+        id: candidate.id,
+        kind: 'mutation',
+        title: `${mutation.kind} in ${mutation.path}:${mutation.line} ${mutation.function}`.slice(0, TITLE),
+        candidate,
+      };
+    });
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return refuse(error.step, error.message);
+  }
+}

@@ -1,0 +1,26 @@
+import type { GitRepository } from '../../adapters/preparation/git-repository.ts';
+import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
+import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { TestRuns } from './test-runs.ts';
+
+/** What a repository's tests need besides the repository, installed once and pinned. */
+export interface InstalledDependencies {
+  readonly files: SourceFiles;
+  /** With their versions. */
+  readonly pinned: readonly string[];
+}
+
+/** What the preparations of one repository's candidates have in common. */
+export interface PreparationContext {
+  readonly repository: string;
+  readonly history: GitRepository | undefined;
+  readonly sandboxes: GradingSandboxes;
+  readonly steps: StepStore;
+  readonly runs: TestRuns;
+  /** Of one run of the tests, at most. */
+  readonly testSeconds: number;
+  /** @throws Refused (`bootstrap`) when they cannot be installed. */
+  readonly dependencies: (detected: DetectedLanguage, files: SourceFiles, signal: AbortSignal) => Promise<InstalledDependencies>;
+}

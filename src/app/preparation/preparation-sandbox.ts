@@ -1,0 +1,79 @@
+import { findNetworkNeeds } from '../../agents/preparation/network-needs.ts';
+import { DEPENDENCIES, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
+import { joinStreams, SHOWN_OUTPUT } from '../../agents/grading/endings.ts';
+import { LOGS, TESTS } from '../../agents/grading/grading-place.ts';
+import type { GradingPlace, GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
+import type { CommandResult, WorkspaceFile } from '../../agents/workspace/command.ts';
+import type { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+
+const LIMITS: GradingPlace['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: undefined };
+const PROGRAMS = '/muster/runner/muster_preparation';
+/** Of what a program of Muster's own prints. */
+const ANSWER = { head: 32 * 2 ** 20, tail: 4096, most: 40 * 2 ** 20 };
+
+/** Directories of this machine that preparations keep things in. */
+export interface PreparationPaths {
+  readonly layers: string;
+}
+
+export interface PreparationPlace {
+  readonly files: SourceFiles;
+  readonly dependencies: SourceFiles;
+  /** At /tests. */
+  readonly tests: Readonly<Record<string, string>>;
+  readonly tools?: readonly GradingTool[];
+}
+
+/** Opens a fresh sandbox with a repository's files in the workdir, and lets `use` work in it. */
+export async function withRepository<Result>(
+  sandboxes: GradingSandboxes,
+  { files, dependencies, tests, tools = ['pytest'] }: PreparationPlace,
+  use: (session: WorkspaceSession, signal: AbortSignal) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const place: GradingPlace = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits: LIMITS, tools };
+  await using sandbox = await sandboxes.open(place, signal);
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  const texts = Object.entries(tests).map(([path, text]) => ({
+    path: `${TESTS}/${path}`,
+    content: Buffer.from(text),
+    executable: path.endsWith('.sh'),
+  }));
+  await sandbox.session.put([...placeAt(WORKDIR, files), ...placeAt(`${WORKDIR}/${DEPENDENCIES}`, dependencies), ...texts], either);
+  return await use(sandbox.session, either);
+}
+
+export function placeAt(directory: string, files: SourceFiles): readonly WorkspaceFile[] {
+  return Array.from(files, ([path, file]) => ({ path: `${directory}/${path}`, ...file }));
+}
+
+/**
+ * Runs one of Muster's own programs on what is in a sandbox; it reads JSON and answers with JSON.
+ *
+ * @throws InfrastructureError when it fails, which is no fault of the repository.
+ */
+export async function runProgram(
+  session: WorkspaceSession,
+  program: string,
+  asked: unknown,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const input = Buffer.from(JSON.stringify(asked));
+  const argv = ['/usr/bin/python3', '-I', `${PROGRAMS}/${program}`];
+  const result = await session.run({ argv, directory: WORKDIR, environment: cleanEnvironment(), seconds, input, output: ANSWER }, signal);
+  const { end, stdout } = result;
+  if (end.kind === 'exited' && end.code === 0 && stdout.total === stdout.head.length) return JSON.parse(stdout.head.toString('utf8'));
+  throw new InfrastructureError('preparation.program', `${program}: it ended with ${end.kind}: ${joinStreams(result).slice(-800)}`);
+}
+
+/** The end of what was printed, for people, and what it says of a network. */
+export function readOutput(result: CommandResult): { readonly output: string; readonly needNetwork: readonly string[] } {
+  const output = joinStreams(result);
+  return { output: output.slice(-4000), needNetwork: findNetworkNeeds(output) };
+}
+
+export const PREPARATION_OUTPUT = SHOWN_OUTPUT;

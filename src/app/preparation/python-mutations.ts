@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { Mutation } from '../../agents/preparation/candidate.ts';
+import { isCode } from '../../agents/preparation/path-kinds.ts';
+import { type SourceFiles, readText } from '../../agents/preparation/source-files.ts';
+import { digestFiles } from '../../agents/preparation/step-key.ts';
+import { runProgram, withRepository } from './preparation-sandbox.ts';
+
+const SECONDS = 120;
+const mutationsSchema = z
+  .array(
+    z.strictObject({
+      path: z.string(),
+      function: z.string(),
+      documentation: z.string(),
+      kind: z.enum(['operator', 'constant', 'branch', 'call']),
+      line: z.int(),
+      text: z.string(),
+    }),
+  )
+  .max(2000);
+
+/** Ways to break the Python code that tests cover. @param covered lines by path. */
+export async function mutatePython(
+  { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
+  files: SourceFiles,
+  covered: Readonly<Record<string, readonly number[]>>,
+  signal: AbortSignal,
+): Promise<readonly Mutation[]> {
+  const paths = [...files.keys()].filter((path) => path.endsWith('.py') && isCode(path) && covered[path] !== undefined);
+  const asked = { files: Object.fromEntries(paths.map((path) => [path, readText(files, path) ?? ''])), covered };
+  return await steps.remember('mutate', { files: digestFiles(files), covered }, mutationsSchema, () =>
+    withRepository(
+      sandboxes,
+      { files: new Map(), dependencies: new Map(), tests: {}, tools: [] },
+      async (session, until) => mutationsSchema.parse(await runProgram(session, 'mutate_python.py', asked, SECONDS, until)),
+      signal,
+    ),
+  );
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
+import { LOGS } from '../../agents/grading/grading-place.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import { boundOutput, readSuiteEvidence } from '../../agents/grading/suites/suite-report.ts';
+import { buildSuiteRun, REPORT } from '../../agents/grading/suites/suite-run.ts';
+import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
+import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { RunTwist } from '../../agents/preparation/steadiness.ts';
+import { digestFiles } from '../../agents/preparation/step-key.ts';
+import type { SuiteStage } from '../../agents/tasks/muster-schema.ts';
+import { testResultSchema } from '../../agents/verification/evidence.ts';
+import type { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
+import { readOutput, withRepository } from './preparation-sandbox.ts';
+
+const runSchema = z.strictObject({
+  results: z.array(testResultSchema),
+  problem: z.string().nullable(),
+  ending: z.string(),
+  seconds: z.number(),
+  output: z.string(),
+  needNetwork: z.array(z.string()).readonly(),
+  figures: z.unknown(),
+});
+/** One run of tests, as far as later steps read it. */
+export type TestRun = z.infer<typeof runSchema>;
+
+export interface RunRequest {
+  readonly step: string;
+  readonly files: SourceFiles;
+  readonly dependencies: SourceFiles;
+  readonly suite: SuiteCommand;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Ids that are put into the command, where it takes them. */
+  readonly ids: readonly string[];
+  readonly twist: RunTwist;
+  /** Decides the order, where it is another one. */
+  readonly seed: number;
+  readonly seconds: number;
+  /** A plug-in of pytest's, and the variables that it reads. It writes its figures to the file that `FIGURES` names. */
+  readonly plugin?: { readonly name: string; readonly environment: Readonly<Record<string, string>> };
+}
+
+export const FIGURES = `${LOGS}/figures.json`;
+const FIGURES_BYTES = 16 * 2 ** 20;
+const CLOCK = `${LOGS}/clock.so`;
+/** Another year, month, day of the week and hour. */
+const AHEAD_SECONDS = 400 * 86_400 + 5 * 3600 + 1234;
+const COMPILE = ['cc', '-shared', '-fPIC', '-O1', '-o', CLOCK, '/muster/runner/muster_preparation/clock.c', '-ldl'];
+
+/** Runs tests in fresh sandboxes without network; a run that was made before, of the same files in the same way, is not made again. */
+export class TestRuns {
+  readonly #sandboxes: GradingSandboxes;
+  readonly #steps: StepStore;
+
+  constructor(sandboxes: GradingSandboxes, steps: StepStore) {
+    this.#sandboxes = sandboxes;
+    this.#steps = steps;
+  }
+
+  async run(request: RunRequest, signal: AbortSignal): Promise<TestRun> {
+    const { files, dependencies, suite, environment, ids, twist, seed, seconds, plugin } = request;
+    const inputs = {
+      files: digestFiles(files),
+      dependencies: digestFiles(dependencies),
+      suite,
+      environment,
+      ids,
+      twist,
+      seed,
+      seconds,
+      plugin: plugin ?? null,
+    };
+    return await this.#steps.remember('run', inputs, runSchema, () =>
+      withRepository(
+        this.#sandboxes,
+        { files, dependencies, tests: suite.files },
+        (session, until) => runOnce(session, request, until),
+        signal,
+      ),
+    );
+  }
+}
+
+async function runOnce(session: WorkspaceSession, request: RunRequest, signal: AbortSignal): Promise<TestRun> {
+  const { suite, environment, ids, twist, seed, seconds, plugin } = request;
+  const stage = describeStage(suite, ids, seconds);
+  const run = buildSuiteRun(stage, seed, { isHostRoot: true, environment: { ...environment, ...describePlugin(plugin?.name) } });
+  const order = twist === 'none' ? { MUSTER_ORDER: '', PYTHONHASHSEED: '0' } : {};
+  const clock = twist === 'clock' ? await shiftClock(session, signal) : {};
+  const variables = cleanEnvironment(environment, run.environment, order, clock, plugin?.environment ?? {});
+  await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), signal);
+  const result = await session.run(
+    { argv: run.argv, directory: WORKDIR, environment: variables, seconds, output: boundOutput(stage) },
+    signal,
+  );
+  const evidence = await readSuiteEvidence(session, stage, result, { workdir: WORKDIR, order: 'shuffled' }, signal);
+  const figures = plugin === undefined ? null : await readFigures(session, signal);
+  const { results, problem } = evidence;
+  return { results, problem, ending: evidence.ending.kind, seconds: result.seconds, figures, ...readOutput(result) };
+}
+
+function describePlugin(name: string | undefined): Readonly<Record<string, string>> {
+  return name === undefined ? {} : { PYTEST_ADDOPTS: `-p ${name}` };
+}
+
+function describeStage({ runner, command }: SuiteCommand, ids: readonly string[], seconds: number): SuiteStage {
+  return {
+    kind: 'suite',
+    runner,
+    command: [...command],
+    failToPass: ids,
+    passToPass: [],
+    lists: [],
+    boundary: 'shared',
+    modules: [],
+    classes: [],
+    tripwires: [],
+    seconds,
+  };
+}
+
+/** Where there is no compiler the time is not changed, and only the order is another one. */
+async function shiftClock(session: WorkspaceSession, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+  const output = { head: 4096, tail: 0, most: 2 ** 20 };
+  const { end } = await session.run({ argv: COMPILE, directory: '/tmp', environment: cleanEnvironment(), seconds: 60, output }, signal);
+  if (end.kind !== 'exited' || end.code !== 0) return {};
+  return { LD_PRELOAD: CLOCK, MUSTER_CLOCK_OFFSET: `${AHEAD_SECONDS}`, TZ: 'Pacific/Auckland' };
+}
+
+async function readFigures(session: WorkspaceSession, signal: AbortSignal): Promise<unknown> {
+  const collected = await session.collect([FIGURES], { files: 1, bytes: FIGURES_BYTES }, signal);
+  if (collected.kind === 'refused') return null;
+  return tryParseJson(collected.files[0]?.content.toString('utf8') ?? '') ?? null;
+}

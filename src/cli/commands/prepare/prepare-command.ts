@@ -1,0 +1,147 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { ALLOWED_LICENCES } from '../../../agents/preparation/licence.ts';
+import type { Preparation, PreparedCandidate } from '../../../agents/preparation/preparation-report.ts';
+import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
+import { addNeededOption } from '../../flags/needed-option.ts';
+import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
+import { EXIT_CODES } from '../../terminal/exit-code.ts';
+import { notice } from '../../terminal/error-report.ts';
+import { interruption } from '../../terminal/interruption.ts';
+import { print } from '../../terminal/output.ts';
+import { reportFile } from '../report-file.ts';
+
+export interface PrepareRequest {
+  readonly repository: string;
+  readonly out: string;
+  readonly commits: number;
+  readonly mutations: number;
+  readonly licences: readonly string[];
+  /** Seconds since 1970. */
+  readonly since: number;
+  readonly testSeconds: number;
+  readonly registries: readonly string[];
+  readonly config?: string;
+}
+
+/** What `muster prepare` needs of the composition root. */
+export type PrepareTasks = (
+  request: PrepareRequest,
+  listeners: { readonly onStart: (candidates: number) => void; readonly onCandidate: (candidate: PreparedCandidate) => void },
+  signal: AbortSignal,
+) => Promise<Preparation>;
+
+interface PrepareFlags {
+  readonly out: string;
+  readonly commits: number;
+  readonly mutations: number;
+  readonly allowLicence?: readonly string[];
+  readonly since?: number;
+  readonly testSeconds: number;
+  readonly registry?: readonly string[];
+  readonly config?: string;
+  readonly json?: true;
+}
+
+export function prepareCommand(prepare: PrepareTasks): Command {
+  const command = new Command('prepare')
+    .summary('make tasks of a repository')
+    .description(
+      'Turns the history of a repository, or mutations of its code, into tasks for agents. A task is written when its solution has scored 1 and nothing done and every standard cheat 0, each three times, without network. The directory also gets report.html and report.json, which say what each step refused and why.',
+    )
+    .argument('<repository>', 'a path, a bundle, or a URL that git can clone; a directory without a history takes mutations only')
+    .option('--commits <count>', 'how many commits of the history are looked at, from HEAD on', parseWholeNumberFromZero, 100)
+    .option('--mutations <count>', 'how many mutations of covered code are tried (Python)', parseWholeNumberFromZero, 0)
+    .option('--since <date>', 'leave out commits before this date, such as 2025-01-31', parseDay)
+    .option('--allow-licence <id>', `also allow this licence; "any" allows all (allowed: ${ALLOWED_LICENCES.join(', ')})`, collect)
+    .option('--registry <host>', 'a host that the installation of dependencies may reach; without one nothing is installed', collect)
+    .option('--test-seconds <count>', 'how long one run of the tests may take', parseWholeNumber, 600)
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', HELP)
+    .action(async (repository: string, flags: PrepareFlags) => {
+      process.exitCode = await runPrepare(prepare, repository, flags);
+    });
+  return addNeededOption(command, new Option('-o, --out <directory>', 'where the directories of the tasks are made'));
+}
+
+const HELP = `
+Give the same command again after an interruption: every step that has been taken is kept.
+
+Exit codes:
+  0    at least one task was made
+  2    bad input, or no candidate became a task
+  3    the infrastructure failed
+  130  interrupted
+
+Examples:
+  muster prepare ../library --out tasks/library --mutations 20
+  muster eval tasks/library --checkpoint oracle --checkpoint nop`;
+
+async function runPrepare(prepare: PrepareTasks, repository: string, flags: PrepareFlags): Promise<number> {
+  using interrupt = interruption(process);
+  const { out, json, allowLicence = [], registry = [], since = 0, commits, mutations, testSeconds, config } = flags;
+  await mkdir(out, { recursive: true });
+  const page = await reportFile(join(out, 'report.html'), '--out');
+  const licences = [...ALLOWED_LICENCES, ...allowLicence];
+  const request = { repository, out, commits, mutations, licences, since, testSeconds, registries: registry };
+  const progress = new Progress(json === true);
+  try {
+    const prepared = await prepare({ ...request, ...(config === undefined ? {} : { config }) }, progress, interrupt.signal);
+    await page.write({ kind: 'preparation', preparation: prepared });
+    await writeWhole(join(out, 'report.json'), `${JSON.stringify(prepared, undefined, 2)}\n`);
+    if (json) await print(process.stdout, `${JSON.stringify(prepared, undefined, 2)}\n`);
+    else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
+    return prepared.candidates.some(({ task }) => task !== null) ? EXIT_CODES.done : EXIT_CODES.badInput;
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    await print(process.stderr, notice('interrupted; the same command goes on from here'));
+    return EXIT_CODES.interrupted;
+  }
+}
+
+/** A line on stderr for each candidate that came to its end. */
+class Progress {
+  readonly #isQuiet: boolean;
+  #total = 0;
+  #done = 0;
+
+  constructor(isQuiet: boolean) {
+    this.#isQuiet = isQuiet;
+  }
+
+  readonly onStart = (candidates: number): void => {
+    this.#total = candidates;
+  };
+
+  readonly onCandidate = ({ id, title, refusal, task }: PreparedCandidate): void => {
+    this.#done += 1;
+    if (this.#isQuiet && !process.stderr.isTTY) return;
+    const end = task === null ? `refused by ${refusal?.step ?? 'gate'}: ${refusal?.reason ?? ''}` : 'is a task';
+    void print(process.stderr, `[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}\n`);
+  };
+}
+
+function summarise({ candidates, refusedBy, notices, seconds }: Preparation, out: string): readonly string[] {
+  const tasks = candidates.flatMap(({ task }) => (task === null ? [] : [join(out, task.directory)]));
+  const refusals = Object.entries(refusedBy).map(([step, count]) => `${count} by ${step}`);
+  const hourly = Math.round((3600 * candidates.length) / Math.max(seconds, 1));
+  return [
+    ...tasks,
+    `${candidates.length} candidates, ${tasks.length} tasks${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
+    ...notices,
+    `${join(out, 'report.html')} shows why.`,
+  ];
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.partial`, text);
+  await rename(`${path}.partial`, path);
+}
+
+function parseDay(text: string): number {
+  const milliseconds = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  if (Number.isFinite(milliseconds)) return milliseconds / 1000;
+  throw new InvalidArgumentError('expected a date such as 2025-01-31.');
+}

@@ -1,0 +1,67 @@
+import type { Preparation, PreparedCandidate } from '../../../agents/preparation/preparation-report.ts';
+import { PREPARATION_STEPS } from '../../../agents/preparation/steps.ts';
+import { markup } from '../text/markup.ts';
+import type { Content, Markup } from '../text/markup.ts';
+import { count, duration, NONE } from '../text/numbers.ts';
+import { warningList } from '../text/warnings.ts';
+import { soundBadge } from './outcome-badge.ts';
+
+/** What a curator reads: how many candidates each step refused, and each candidate with its evidence. */
+export function preparationSections(preparation: Preparation): Markup {
+  const { candidates, notices, seconds } = preparation;
+  return markup`${warningList(notices)}
+<section class="card"><h2>What became of the candidates</h2>
+<p class="line">${duration(seconds, 'seconds')}; licence <bdi>${preparation.licence ?? 'not known'}</bdi>; at <code>${preparation.head ?? 'no commit'}</code></p>
+<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Step</th><th scope="col">Came to it</th><th scope="col">Refused</th></tr></thead>
+<tbody>${stepRows(preparation)}</tbody></table></div></section>
+<section class="card"><h2>Candidates</h2>
+<div class="scroll wide" tabindex="0"><table><thead><tr><th scope="col">Candidate</th><th scope="col" class="words">Change</th><th scope="col" class="words">End</th><th scope="col">F2P</th><th scope="col">P2P</th><th scope="col">Tripwires</th><th scope="col">Runs of each test</th><th scope="col">Tests took</th></tr></thead>
+<tbody>${candidates.map(candidateRow)}</tbody></table></div></section>
+${candidates.map(evidenceSection)}`;
+}
+
+function stepRows({ candidates, refusedBy }: Preparation): readonly Markup[] {
+  let left = candidates.length;
+  return PREPARATION_STEPS.map((step) => {
+    const refused = refusedBy[step] ?? 0;
+    const row = markup`<tr><th scope="row">${step}</th><td>${count(left)}</td><td>${refused === 0 ? NONE : count(refused, `refusedBy.${step}`)}</td></tr>
+`;
+    left -= refused;
+    return row;
+  });
+}
+
+function candidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: number): Markup {
+  const { failToPass, passToPass, tripwires, repeatedRuns, testSeconds } = evidence;
+  const source = `candidates.${at}.evidence`;
+  const end = refusal === null ? soundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
+  const figure = (value: number | undefined, key: string): Content => (value === undefined ? NONE : count(value, `${source}.${key}`));
+  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${end}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : duration(testSeconds)}</td></tr>
+`;
+}
+
+/** Only of candidates that there is more to be said of. */
+function evidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
+  const lists: readonly (readonly [string, readonly string[]])[] = [
+    ['Tests that have to begin to pass', evidence.failToPass ?? []],
+    [
+      'Tests that did not come out the same each time',
+      (evidence.wavering ?? []).map((each) => `${each.id} (${each.cause}): ${each.figure}`),
+    ],
+    ['Tests that want a network or a service', evidence.needNetwork ?? []],
+    ['Where the fix was found', evidence.leaks ?? []],
+    ['Lines of the message that the instruction leaves out', evidence.instruction?.leftOut ?? []],
+    [
+      'Submissions of the task, and what they scored',
+      (evidence.soundness?.trials ?? []).map(
+        ({ role, name, rewards }) => `${role} ${name}: ${rewards.map((reward) => reward ?? 'none').join(', ')}`,
+      ),
+    ],
+  ];
+  const told = lists.filter(([, items]) => items.length > 0);
+  if (told.length === 0) return undefined;
+  return markup`<section class="card"><h3><code>${id}</code> ${task === null ? undefined : markup`<bdi>${task.id}</bdi>`}</h3>
+${task === null ? undefined : markup`<p class="line"><code>${task.digest}</code></p>`}
+${told.map(([title, items]) => markup`<h4>${title}</h4><ul>${items.map((item) => markup`<li><bdi>${item}</bdi></li>`)}</ul>`)}</section>
+`;
+}

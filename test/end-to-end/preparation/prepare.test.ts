@@ -1,0 +1,67 @@
+import { readFile, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ALLOWED_LICENCES } from '../../../src/agents/preparation/licence.ts';
+import type { Preparation } from '../../../src/agents/preparation/preparation-report.ts';
+import { prepare, type PrepareTerms } from '../../../src/app/preparation/prepare.ts';
+import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
+
+const PATIENCE_MS = 900_000;
+let fixture: RepositoryFixture;
+
+beforeAll(async () => {
+  fixture = await RepositoryFixture.make();
+});
+afterAll(async () => {
+  await fixture[Symbol.asyncDispose]();
+});
+
+function termsOf(made: RepositoryFixture, more: Partial<PrepareTerms> = {}): PrepareTerms {
+  const counts = { commits: 20, mutations: 0, since: 0, testSeconds: 120 };
+  return { repository: made.repository, out: made.out, licences: ALLOWED_LICENCES, registries: [], ...counts, ...more };
+}
+
+async function prepared(
+  made: RepositoryFixture,
+  more: Partial<PrepareTerms> = {},
+  signal = AbortSignal.timeout(PATIENCE_MS),
+): Promise<Preparation> {
+  const silent = { onStart: () => undefined, onCandidate: () => undefined };
+  return await prepare(made.config, termsOf(made, more), silent, signal);
+}
+
+it(
+  'a fix with its tests becomes a task whose soundness has been shown; tags and reflog that lead to it are told',
+  async () => {
+    await fixture.commit('Begin with sums', SUMS.before);
+    await fixture.commit(SUMS.message, SUMS.fix);
+    await fixture.git('tag', 'v1');
+    await fixture.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    assert 1 + 1 == 2\n' });
+    const { candidates, refusedBy } = await prepared(fixture);
+    expect(refusedBy).toEqual({ discover: 2 });
+    const [, fix] = candidates;
+    expect(fix).toMatchObject({
+      title: 'Give a mean of no numbers',
+      refusal: null,
+      evidence: {
+        failToPass: ['tests/test_sums.py::test_mean_of_none'],
+        passToPass: 2,
+        tripwires: 3,
+        leaks: expect.arrayContaining([expect.stringContaining('tag refs/tags/v1'), expect.stringContaining('reflog')]),
+        soundness: { isSound: true },
+      },
+    });
+    const trials = fix?.evidence.soundness?.trials ?? [];
+    expect(trials.map(({ role, rewards }) => [role, ...rewards]).slice(0, 2)).toEqual([
+      ['oracle', 1, 1, 1],
+      ['nop', 0, 0, 0],
+    ]);
+    expect(trials.filter(({ role }) => role === 'cheat').map(({ rewards }) => rewards)).toEqual(Array.from({ length: 7 }, () => [0, 0, 0]));
+    const directory = (await readdir(fixture.out)).find((name) => name.startsWith('sums-')) ?? '';
+    const task = path.join(fixture.out, directory);
+    expect(await readFile(path.join(task, 'instruction.md'), 'utf8')).not.toContain('test_');
+    expect(await readFile(path.join(task, 'environment/tests/test_sums.py'), 'utf8')).toBe(SUMS.before['tests/test_sums.py']);
+    expect(await readdir(path.join(task, 'environment'))).not.toContain('.git');
+  },
+  PATIENCE_MS,
+);
