@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { join, posix, resolve } from 'node:path';
 import type { Commit, FileChange } from '../../agents/preparation/candidate.ts';
-import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source-files.ts';
+import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';

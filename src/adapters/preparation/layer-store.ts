@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 import { readPlainDirectory } from './plain-directory.ts';

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source-files.ts';
+import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';

@@ -1,4 +1,4 @@
-import type { SourceFiles } from './source-files.ts';
+import type { SourceFiles } from './source/source-files.ts';
 
 /** A commit of the first-parent history of HEAD; of a merge, the merged change as a whole. */
 export interface Commit {

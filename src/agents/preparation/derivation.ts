@@ -1,5 +1,5 @@
 import type { TestResult } from '../verification/evidence.ts';
-import { Refused } from './steps.ts';
+import { Refused } from './source/steps.ts';
 
 /** Of one run: how each test ended. A test that was reported twice is `doubled`. */
 export type Outcomes = ReadonlyMap<string, TestResult['status'] | 'doubled'>;

@@ -1,6 +1,6 @@
 import type { Candidate, Commit, FileChange } from './candidate.ts';
-import { isCode, classifyPath } from './path-kinds.ts';
-import { Refused } from './steps.ts';
+import { isCode, classifyPath } from './source/path-kinds.ts';
+import { Refused } from './source/steps.ts';
 
 /** @throws Refused (`discover`) for a commit that is no fix: it does not touch both source and tests. */
 export function describeFix(commit: Commit, changes: readonly FileChange[]): Candidate {

@@ -6,8 +6,8 @@ import type { CodeStates } from './candidate.ts';
 import type { PinnedTests } from './derivation.ts';
 import type { Cheat, PlacedDependencies, SuiteCommand } from './languages/language-adapter.ts';
 import { quoteWord } from './languages/cheats.ts';
-import { classifyPath } from './path-kinds.ts';
-import { compareFiles, type SourceFile, type SourceFiles } from './source-files.ts';
+import { classifyPath } from './source/path-kinds.ts';
+import { compareFiles, type SourceFile, type SourceFiles } from './source/source-files.ts';
 import { limitSuite } from './time-scale.ts';
 
 export const WORKDIR = '/app';

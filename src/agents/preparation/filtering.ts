@@ -1,7 +1,7 @@
 import type { Candidate } from './candidate.ts';
-import { isCode, classifyPath } from './path-kinds.ts';
+import { isCode, classifyPath } from './source/path-kinds.ts';
 import { findSecret } from './secrets.ts';
-import { Refused } from './steps.ts';
+import { Refused } from './source/steps.ts';
 
 export interface FilterTerms {
   readonly licence: string | undefined;

@@ -1,5 +1,5 @@
 import type { Candidate } from './candidate.ts';
-import { Refused } from './steps.ts';
+import { Refused } from './source/steps.ts';
 
 export interface Instruction {
   readonly text: string;

@@ -1,6 +1,6 @@
 import { normaliseLine } from './instruction.ts';
-import { isCode } from './path-kinds.ts';
-import { compareFiles, type SourceFiles, readText } from './source-files.ts';
+import { isCode } from './source/path-kinds.ts';
+import { compareFiles, type SourceFiles, readText } from './source/source-files.ts';
 
 /** Shorter lines stand in any program. */
 const LEAST_LINE = 10;

@@ -1,4 +1,4 @@
-import { type SourceFiles, readText } from './source-files.ts';
+import { type SourceFiles, readText } from './source/source-files.ts';
 
 /** Licences whose terms allow a task to be distributed with its source, by their SPDX identifiers. */
 export const ALLOWED_LICENCES: readonly string[] = [

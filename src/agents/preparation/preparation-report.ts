@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { soundnessSchema } from '../grading/soundness.ts';
-import { PREPARATION_STEPS } from './steps.ts';
+import { PREPARATION_STEPS } from './source/steps.ts';
 
 const seconds = z.number().min(0);
 const ids = z.array(z.string());

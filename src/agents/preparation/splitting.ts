@@ -1,7 +1,7 @@
 import type { CodeStates } from './candidate.ts';
-import { classifyPath } from './path-kinds.ts';
-import { compareFiles, replaceFiles, type SourceFile, type SourceFiles, readText } from './source-files.ts';
-import { Refused } from './steps.ts';
+import { classifyPath } from './source/path-kinds.ts';
+import { compareFiles, replaceFiles, type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
+import { Refused } from './source/steps.ts';
 
 /** Rust has tests in the files that they test; other languages may. */
 const INLINE_TESTS = /^\s*#\[cfg\(test\)\]|^\s*#\[test\]|^if import\.meta\.vitest/m;

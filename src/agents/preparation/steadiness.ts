@@ -1,5 +1,5 @@
 import type { Outcomes, PinnedTests } from './derivation.ts';
-import { Refused } from './steps.ts';
+import { Refused } from './source/steps.ts';
 
 /** What differed from the first run: nothing but chance, the order, or the time as well. */
 export type RunTwist = 'none' | 'order' | 'clock';

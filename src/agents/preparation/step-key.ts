@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
-import type { SourceFiles } from './source-files.ts';
+import type { SourceFiles } from './source/source-files.ts';
 
 /** Of all steps: raised when what a step makes of the same inputs changes. */
 const VERSION = 1;

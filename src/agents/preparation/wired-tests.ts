@@ -1,7 +1,7 @@
 import type { Tripwire } from '../tasks/muster-schema.ts';
 import type { LanguageAdapter, TripwireDraft } from './languages/language-adapter.ts';
 import type { Outcomes } from './derivation.ts';
-import { type SourceFile, type SourceFiles, readText } from './source-files.ts';
+import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
 const PACKAGE = 'package/';

@@ -62,10 +62,10 @@ export class TaskGrader implements AsyncDisposable {
 
   /** Places with this machine's own root file system, for work on what is no task yet. */
   get hostSandboxes(): GradingSandboxes {
-    const read = (path: string): never => {
-      throw new RangeError(`${path} of no task`);
-    };
-    return this.#pools.of({ task: { digest: NO_TASK, files: [] }, content: { read: async (path) => read(path) } });
+    return this.#pools.of({
+      task: { digest: NO_TASK, files: [] },
+      content: { read: (path) => Promise.reject(new RangeError(`${path} of no task`)) },
+    });
   }
 
   /** How many verdicts make use of this machine at a time. */

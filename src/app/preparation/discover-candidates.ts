@@ -4,7 +4,7 @@ import { chooseMutations } from '../../agents/preparation/choose-mutations.ts';
 import { describeFix } from '../../agents/preparation/discovery.ts';
 import { detectLanguage } from '../../agents/preparation/languages/language-table.ts';
 import { placeDependencies, WORKDIR } from '../../agents/preparation/emitted-task.ts';
-import { Refused, type PreparationStep } from '../../agents/preparation/steps.ts';
+import { Refused, type PreparationStep } from '../../agents/preparation/source/steps.ts';
 import { mutatePython } from './python-mutations.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';

@@ -3,7 +3,7 @@ import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { FixTrace } from '../../agents/preparation/leaks.ts';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { runProgram, withRepository } from './preparation-sandbox.ts';
 

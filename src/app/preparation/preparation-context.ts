@@ -2,7 +2,7 @@ import type { GitRepository } from '../../adapters/preparation/git-repository.ts
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import type { TestRuns } from './test-runs.ts';
 
 /** What a repository's tests need besides the repository, installed once and pinned. */

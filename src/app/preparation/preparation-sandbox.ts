@@ -1,6 +1,6 @@
 import { findNetworkNeeds } from '../../agents/preparation/network-needs.ts';
 import { DEPENDENCIES, WORKDIR } from '../../agents/preparation/emitted-task.ts';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { joinStreams, SHOWN_OUTPUT } from '../../agents/grading/endings.ts';
 import { LOGS, TESTS } from '../../agents/grading/grading-place.ts';

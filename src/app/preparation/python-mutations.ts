@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Mutation } from '../../agents/preparation/candidate.ts';
-import { isCode } from '../../agents/preparation/path-kinds.ts';
-import { type SourceFiles, readText } from '../../agents/preparation/source-files.ts';
+import { isCode } from '../../agents/preparation/source/path-kinds.ts';
+import { type SourceFiles, readText } from '../../agents/preparation/source/source-files.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { runProgram, withRepository } from './preparation-sandbox.ts';
 

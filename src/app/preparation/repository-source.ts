@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { GitRepository } from '../../adapters/preparation/git-repository.ts';
 import { readPlainDirectory } from '../../adapters/preparation/plain-directory.ts';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { toDirectoryName } from '../../agents/tasks/importing/imported-row.ts';
 
 /** A repository as preparation reads it. */

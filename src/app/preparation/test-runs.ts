@@ -7,7 +7,7 @@ import { boundOutput, readSuiteEvidence } from '../../agents/grading/suites/suit
 import { buildSuiteRun, REPORT } from '../../agents/grading/suites/suite-run.ts';
 import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
-import type { SourceFiles } from '../../agents/preparation/source-files.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import type { RunTwist } from '../../agents/preparation/steadiness.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import type { SuiteStage } from '../../agents/tasks/muster-schema.ts';

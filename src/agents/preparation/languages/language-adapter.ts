@@ -1,7 +1,7 @@
 import type { RunnerKind } from '../../tasks/muster-schema.ts';
 import type { Tripwire } from '../../tasks/muster-schema.ts';
 import type { WrittenFile } from '../../tasks/written-task.ts';
-import type { SourceFiles } from '../source-files.ts';
+import type { SourceFiles } from '../source/source-files.ts';
 
 /** What tests are asked for: whole files, to learn what is in them, or exactly these tests. */
 export type TestSelection =

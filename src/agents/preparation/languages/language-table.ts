@@ -1,5 +1,5 @@
-import type { SourceFiles } from '../source-files.ts';
-import { Refused } from '../steps.ts';
+import type { SourceFiles } from '../source/source-files.ts';
+import { Refused } from '../source/steps.ts';
 import type { Framework, LanguageAdapter } from './language-adapter.ts';
 import { PYTHON } from './python.ts';
 

@@ -1,4 +1,4 @@
-import { type SourceFiles, readText } from '../source-files.ts';
+import { type SourceFiles, readText } from '../source/source-files.ts';
 import { changeLiteral, nameCopy } from './changed-literal.ts';
 import { appendCheat, makeCommonCheats, writeCheat } from './cheats.ts';
 import type { Cheat, CheatPlace, Framework, LanguageAdapter, TestSelection, SuiteCommand, TripwireDraft } from './language-adapter.ts';
@@ -67,21 +67,20 @@ function buildPytestSuite(_: Framework, selection: TestSelection): SuiteCommand 
   return {
     runner: 'pytest',
     command: [
-      ...[
-        'python3',
-        '-m',
-        'pytest',
-        '-q',
-        '-rfE',
-        '--tb=line',
-        '--rootdir=.',
-        '--continue-on-collection-errors',
-        '-o',
-        'addopts=',
-        '-o',
-        'junit_family=xunit1',
-      ],
-      ...['--junitxml={report}', '@/tests/selected.txt'],
+      'python3',
+      '-m',
+      'pytest',
+      '-q',
+      '-rfE',
+      '--tb=line',
+      '--rootdir=.',
+      '--continue-on-collection-errors',
+      '-o',
+      'addopts=',
+      '-o',
+      'junit_family=xunit1',
+      '--junitxml={report}',
+      '@/tests/selected.txt',
     ],
     files: { 'selected.txt': `${wanted.join('\n')}\n` },
   };

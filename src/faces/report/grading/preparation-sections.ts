@@ -1,5 +1,5 @@
 import type { Preparation, PreparedCandidate } from '../../../agents/preparation/preparation-report.ts';
-import { PREPARATION_STEPS } from '../../../agents/preparation/steps.ts';
+import { PREPARATION_STEPS } from '../../../agents/preparation/source/steps.ts';
 import { markup } from '../text/markup.ts';
 import type { Content, Markup } from '../text/markup.ts';
 import { count, duration, NONE } from '../text/numbers.ts';
