@@ -1,6 +1,7 @@
 """Look for files that hold a fix: vendored copies, installed releases, packages, compiled files.
 
-Reads JSON from stdin: `added` and `windows` as leaks.ts makes them, `places` to look in, `except` paths that may hold it. Prints a JSON list of paths.
+Reads JSON from stdin: `added` and `windows` as leaks.ts makes them, `places` to look in, `except` paths that may hold it.
+Prints a JSON list of paths.
 """
 
 import io

@@ -1,6 +1,7 @@
 """Install what a Python repository's tests need, through the gate to the registries, and print what was installed.
 
-Reads JSON from stdin: `target`, the directory to install to, and `environment`, more variables for pip. Prints JSON: `pinned` and `problem`.
+Reads JSON from stdin: `target`, the directory to install to, and `environment`, more variables for pip.
+Prints JSON: `pinned` and `problem`.
 """
 
 import json
@@ -12,20 +13,36 @@ import sys
 import threading
 import tomllib
 from configparser import ConfigParser
+from importlib import metadata
+from pathlib import Path
 
 GATE = "/muster/registries/gate.sock"
 PORT = 8118
 TESTING = ("test", "tests", "testing", "dev", "develop")
-FILES = ("requirements.txt", "requirements-test.txt", "requirements_test.txt", "test-requirements.txt", "tests/requirements.txt", "requirements-dev.txt")
-FILES += ("requirements_dev.txt", "dev-requirements.txt", "requirements/test.txt", "requirements/tests.txt", "requirements/dev.txt")
+FILES = (
+    "requirements.txt",
+    "requirements-test.txt",
+    "requirements_test.txt",
+    "test-requirements.txt",
+    "tests/requirements.txt",
+    "requirements-dev.txt",
+    "requirements_dev.txt",
+    "dev-requirements.txt",
+    "requirements/test.txt",
+    "requirements/tests.txt",
+    "requirements/dev.txt",
+)
 # Tools that look at code and have no part in running tests; pytest is brought along.
-TOOLS = set("pytest tox nox flake8 mypy ruff black isort pylint sphinx build twine pre-commit coverage pytest-cov wheel setuptools pip codecov".split())
+LINTERS = {"flake8", "mypy", "ruff", "black", "isort", "pylint", "pre-commit", "codecov"}
+TOOLS = LINTERS | {"pytest", "tox", "nox", "sphinx", "build", "twine", "coverage", "pytest-cov", "wheel", "setuptools", "pip"}
 SECONDS = 900
 
 
 def main() -> None:
     """Install, and say what."""
     asked = json.load(sys.stdin)
+    os.makedirs(asked["target"], exist_ok=True)
+    _describe_own(asked["target"])
     wanted = [each for each in _requirements() if _name(each) not in TOOLS]
     if not wanted:
         json.dump({"pinned": [], "problem": None}, sys.stdout)
@@ -43,7 +60,9 @@ def main() -> None:
     if done.returncode != 0:
         json.dump({"pinned": [], "problem": f"{' '.join(wanted)[:300]}: {done.stderr.strip()[-800:]}"}, sys.stdout)
         return
-    frozen = subprocess.run([*pip, "freeze", "--all", "--path", asked["target"]], env=environment, capture_output=True, text=True, check=True)
+    _remove_own(asked["target"])
+    listing = [*pip, "freeze", "--all", "--path", asked["target"]]
+    frozen = subprocess.run(listing, env=environment, capture_output=True, text=True, check=True)
     json.dump({"pinned": sorted(frozen.stdout.split("\n")[:-1]), "problem": None}, sys.stdout)
 
 
@@ -64,8 +83,39 @@ def _requirements() -> list[str]:
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
                 found += _lines(file.read())
-    own = _name(declared.get("name", "") or config.get("metadata", "name", fallback="") or " ")
-    return sorted({each for each in found if isinstance(each, str) and _name(each) != own})
+    return sorted({each for each in found if isinstance(each, str) and _name(each) != _own()})
+
+
+def _own() -> str:
+    """The repository's own package; empty where nothing names it."""
+    config = ConfigParser(interpolation=None)
+    config.read("setup.cfg", encoding="utf-8")
+    return _name(_toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback=""))
+
+
+def _describe_own(target: str) -> None:
+    """Write the metadata of the repository's package, whose code is not installed: some packages look their own version up."""
+    if not _own():
+        return
+    release = ""
+    if os.path.isfile("PKG-INFO"):
+        with open("PKG-INFO", encoding="utf-8", errors="replace") as file:
+            release = next((line[9:].strip() for line in file if line.startswith("Version: ")), "")
+    version = _toml("pyproject.toml").get("project", {}).get("version", "") or release or "0.0.0"
+    place = os.path.join(target, f"{_own().replace('-', '_')}-{version}.dist-info")
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "METADATA"), "w", encoding="utf-8") as file:
+        file.write(f"Metadata-Version: 2.1\nName: {_own()}\nVersion: {version}\n")
+
+
+def _remove_own(target: str) -> None:
+    """Take a release of the repository's own package away, which a dependency has brought: it may hold the fix."""
+    for distribution in metadata.distributions(path=[target]):
+        if _name(distribution.metadata["Name"]) == _own():
+            for file in distribution.files or []:
+                place = Path(str(file.locate()))
+                if place.is_relative_to(target) and ".dist-info/" not in str(file):
+                    place.unlink(missing_ok=True)
 
 
 def _lines(text: str) -> list[str]:

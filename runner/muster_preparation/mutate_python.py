@@ -1,19 +1,23 @@
 """Break covered Python code in small ways: an operator, a constant, a removed branch or call.
 
-Reads JSON from stdin: `files` by path and `covered` lines by path. Prints a JSON list of mutations, each with the whole text of its file. Nothing of the files is run.
+Reads JSON from stdin: `files` by path and `covered` lines by path. Prints a JSON list of mutations, each with the bytes that it
+replaces. Nothing of the files is run.
 """
 
 import ast
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 MOST = 2000
-COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
-ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+"}
-BOOLEAN = {ast.And: "or", ast.Or: "and"}
-SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-SYMBOLS.update({ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or"})
+# First and last byte of what is replaced, and what takes its place.
+Change = tuple[int, int, str]
+COMPARISONS: dict[type[ast.AST], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+"}
+BOOLEAN: dict[type[ast.AST], str] = {ast.And: "or", ast.Or: "and"}
+Others = Mapping[type[ast.AST], str]
+SYMBOLS: dict[type[ast.AST], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Add: "+"}
+SYMBOLS.update({ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.And: "and", ast.Or: "or"})
 
 
 def main() -> None:
@@ -28,11 +32,11 @@ def main() -> None:
         source = _Source(text)
         covered = set(asked["covered"].get(path, []))
         for function in (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
-            for kind, line, changed in _mutations(function, source):
-                if line in covered and _parses(changed):
-                    documentation = ast.get_docstring(function) or ""
-                    names = {"path": path, "function": function.name, "documentation": documentation[:2000]}
-                    found.append({**names, "kind": kind, "line": line, "text": changed})
+            documentation = (ast.get_docstring(function) or "")[:2000]
+            names = {"path": path, "function": function.name, "documentation": documentation}
+            for kind, line, (start, end, text) in _mutations(function, source):
+                if line in covered and _parses(source.replaced(start, end, text)):
+                    found.append({**names, "kind": kind, "line": line, "start": start, "end": end, "text": text})
     json.dump(found[:MOST], sys.stdout)
 
 
@@ -61,7 +65,7 @@ class _Source:
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source) -> Iterator[tuple[str, int, str]]:
+def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source) -> Iterator[tuple[str, int, Change]]:
     for node in ast.walk(function):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             yield from _operator(node.left, node.comparators[0], type(node.ops[0]), COMPARISONS, source)
@@ -70,21 +74,23 @@ def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source
         elif isinstance(node, ast.BoolOp):
             yield from _operator(node.values[0], node.values[1], type(node.op), BOOLEAN, source)
         elif isinstance(node, ast.Constant) and type(node.value) is int:
-            yield "constant", node.lineno, source.replaced(source.start(node), source.end(node), str(node.value + 1))
+            yield "constant", node.lineno, (source.start(node), source.end(node), str(node.value + 1))
         elif isinstance(node, ast.If) and not node.orelse:
-            yield "branch", node.test.lineno, source.replaced(source.start(node.test), source.end(node.test), "False")
+            yield "branch", node.test.lineno, (source.start(node.test), source.end(node.test), "False")
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield "call", node.lineno, source.replaced(source.start(node), source.end(node), "pass")
+            yield "call", node.lineno, (source.start(node), source.end(node), "pass")
 
 
-def _operator(left: ast.expr, right: ast.expr, operator: type, others: dict, source: _Source) -> Iterator[tuple[str, int, str]]:  # type: ignore[type-arg]
+def _operator(
+    left: ast.expr, right: ast.expr, operator: type[ast.AST], others: Others, source: _Source
+) -> Iterator[tuple[str, int, Change]]:
     if operator not in others:
         return
     start, end = source.end(left), source.start(right)
     middle = source.between(start, end)
     symbol = SYMBOLS[operator]
     if middle.count(symbol) == 1:
-        yield "operator", left.lineno, source.replaced(start, end, middle.replace(symbol, others[operator]))
+        yield "operator", left.lineno, (start, end, middle.replace(symbol, others[operator]))
 
 
 def _parses(text: str) -> bool:

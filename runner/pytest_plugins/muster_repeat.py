@@ -6,6 +6,7 @@ MUSTER_REPEATS is how often at most, MUSTER_REPEAT_SECONDS how long all tests ma
 import json
 import os
 import time
+from typing import Any
 
 from _pytest.runner import runtestprotocol
 
@@ -14,19 +15,20 @@ _clock = time.monotonic
 _state = {"end": 0.0, "left": 1}
 
 
-def pytest_collection_finish(session) -> None:  # type: ignore[no-untyped-def]
+def pytest_collection_finish(session: Any) -> None:
     """Begin to count the time."""
     _state["end"] = _clock() + float(os.environ.get("MUSTER_REPEAT_SECONDS", "10"))
     _state["left"] = max(1, len(session.items))
 
 
-def pytest_runtest_protocol(item, nextitem):  # type: ignore[no-untyped-def]
+def pytest_runtest_protocol(item: Any, nextitem: Any) -> bool:
     """Run the test until its share of the time is over; report the first run."""
     share = max(0.0, _state["end"] - _clock()) / _state["left"]
     _state["left"] = max(1, _state["left"] - 1)
     until = _clock() + share
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    first, runs, failures = [], 0, 0
+    first: list = []  # type: ignore[type-arg]
+    runs, failures = 0, 0
     for _ in range(int(os.environ.get("MUSTER_REPEATS", "1"))):
         item._initrequest()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
@@ -42,7 +44,7 @@ def pytest_runtest_protocol(item, nextitem):  # type: ignore[no-untyped-def]
     return True
 
 
-def pytest_unconfigure(config) -> None:  # type: ignore[no-untyped-def]
+def pytest_unconfigure(config: Any) -> None:
     """Write the figures down."""
     with open(os.environ["MUSTER_REPEAT_FILE"], "w", encoding="utf-8") as file:
         json.dump(_figures, file)

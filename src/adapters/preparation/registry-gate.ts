@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -33,6 +33,9 @@ export class RegistryGate implements AsyncDisposable {
     server.on('connect', (request, socket: Duplex) => gate.#connect(request.url ?? '', socket, hosts));
     server.listen(join(directory, SOCKET));
     await once(server, 'listening');
+    // The programs of a sandbox are another user's.
+    await chmod(directory, 0o755);
+    await chmod(join(directory, SOCKET), 0o777);
     return gate;
   }
 

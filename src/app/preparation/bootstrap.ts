@@ -17,11 +17,11 @@ const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
 const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
 /** What says which dependencies there are; nothing else of a repository changes what is installed. */
-const DECLARATION = /^(pyproject\.toml|setup\.cfg|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
+const DECLARATION = /^(pyproject\.toml|setup\.cfg|PKG-INFO|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
 const SECONDS = 1000;
 const CERTIFICATES = '/etc/ssl/certs';
 const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });
-const installedSchema = z.strictObject({ layer: z.string(), pinned: z.array(z.string()), problem: z.string().nullable() });
+const installedSchema = z.strictObject({ layer: z.string(), pinned: z.array(z.string()) });
 
 /** Installs what tests need, in a sandbox that reaches the named registries and nothing else. What was installed is kept as a layer, by its digest. */
 export class Bootstrap implements AsyncDisposable {
@@ -51,7 +51,6 @@ export class Bootstrap implements AsyncDisposable {
     }
     const inputs = { language: language.name, declared: digestFiles(declared), registries: this.#registries };
     const installed = await this.#steps.remember('bootstrap', inputs, installedSchema, () => this.#installPython(declared, signal));
-    if (installed.problem !== null) throw new Refused('bootstrap', `the dependencies cannot be installed: ${installed.problem}`);
     const layer = await this.#layers.find(installed.layer);
     if (layer !== undefined) return { files: layer, pinned: installed.pinned };
     throw new InfrastructureError(
@@ -80,12 +79,13 @@ export class Bootstrap implements AsyncDisposable {
       async (session, until) => {
         const asked = { target: TARGET, environment };
         const { pinned, problem } = answerSchema.parse(await runProgram(session, 'install_python.py', asked, SECONDS, until));
-        if (problem !== null || pinned.length === 0) return { layer: await this.#layers.put(new Map()), pinned, problem };
+        // What fails now may be there later: it is not kept.
+        if (problem !== null) throw new Refused('bootstrap', `the dependencies cannot be installed: ${problem}`);
         const taken = await session.collect([TARGET], { files: 2 * TREE_BOUNDS.files, bytes: TREE_BOUNDS.bytes }, until);
-        if (taken.kind === 'refused') return { layer: '', pinned, problem: `${taken.refusal.path}: ${taken.refusal.detail}` };
+        if (taken.kind === 'refused') throw new Refused('bootstrap', `${taken.refusal.path}: ${taken.refusal.detail}`);
         const kept = taken.files.filter(({ path }) => !path.includes('/__pycache__/'));
         const files = kept.map(({ path, content, executable }) => [path.slice(TARGET.length + 1), { content, executable }] as const);
-        return { layer: await this.#layers.put(new Map(files)), pinned, problem };
+        return { layer: await this.#layers.put(new Map(files)), pinned };
       },
       signal,
     );

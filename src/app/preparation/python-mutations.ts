@@ -16,6 +16,8 @@ const mutationsSchema = z
       documentation: z.string(),
       kind: z.enum(['operator', 'constant', 'branch', 'call']),
       line: z.int(),
+      start: z.int().min(0),
+      end: z.int().min(0),
       text: z.string(),
     }),
   )
@@ -30,7 +32,7 @@ export async function mutatePython(
 ): Promise<readonly Mutation[]> {
   const paths = [...files.keys()].filter((path) => path.endsWith('.py') && isCode(path) && covered[path] !== undefined);
   const asked = { files: Object.fromEntries(paths.map((path) => [path, readText(files, path) ?? ''])), covered };
-  return await steps.remember('mutate', { files: digestFiles(files), covered }, mutationsSchema, () =>
+  const found = await steps.remember('mutate', { files: digestFiles(files), covered }, mutationsSchema, () =>
     withRepository(
       sandboxes,
       { files: new Map(), dependencies: new Map(), tests: {}, tools: [] },
@@ -38,4 +40,16 @@ export async function mutatePython(
       signal,
     ),
   );
+  return found.map(({ start, end, text, ...mutation }) => ({
+    ...mutation,
+    text: replaceBytes(files.get(mutation.path)?.content, start, end, text),
+  }));
+}
+
+function replaceBytes(content: Buffer | undefined, start: number, end: number, text: string): string {
+  return Buffer.concat([
+    content?.subarray(0, start) ?? Buffer.alloc(0),
+    Buffer.from(text),
+    content?.subarray(end) ?? Buffer.alloc(0),
+  ]).toString('utf8');
 }

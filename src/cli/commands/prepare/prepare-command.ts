@@ -77,7 +77,7 @@ Exit codes:
 
 Examples:
   muster prepare ../library --out tasks/library --mutations 20
-  muster eval tasks/library --checkpoint oracle --checkpoint nop`;
+  muster eval tasks/library/suite.yaml --agent oracle --agent nop`;
 
 async function runPrepare(prepare: PrepareTasks, repository: string, flags: PrepareFlags): Promise<number> {
   using interrupt = interruption(process);
@@ -90,6 +90,7 @@ async function runPrepare(prepare: PrepareTasks, repository: string, flags: Prep
   try {
     const prepared = await prepare({ ...request, ...(config === undefined ? {} : { config }) }, progress, interrupt.signal);
     await page.write({ kind: 'preparation', preparation: prepared });
+    if (prepared.candidates.some(({ task }) => task !== null)) await writeWhole(join(out, 'suite.yaml'), writeSuite(prepared));
     await writeWhole(join(out, 'report.json'), `${JSON.stringify(prepared, undefined, 2)}\n`);
     if (json) await print(process.stdout, `${JSON.stringify(prepared, undefined, 2)}\n`);
     else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
@@ -133,6 +134,16 @@ function summarise({ candidates, refusedBy, notices, seconds }: Preparation, out
     ...notices,
     `${join(out, 'report.html')} shows why.`,
   ];
+}
+
+/** All tasks, for agents to be evaluated on. */
+function writeSuite({ repository }: Preparation): string {
+  const name =
+    repository
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '') || 'prepared';
+  return `name: ${name.slice(0, 40)}\ntasks:\n  from: .\nagent: oracle\nseed: 1\nstop:\n  rule: certified\n  halfWidth: 0.1\nbudget:\n  episodes: 1000\n`;
 }
 
 async function writeWhole(path: string, text: string): Promise<void> {
