@@ -40,10 +40,10 @@ export async function mutatePython(
       signal,
     ),
   );
-  return found.map(({ start, end, text, ...mutation }) => ({
-    ...mutation,
-    text: replaceBytes(files.get(mutation.path)?.content, start, end, text),
-  }));
+  return found.map(({ path, function: name, kind, line, documentation, start, end, text }) => {
+    const changed = replaceBytes(files.get(path)?.content, start, end, text);
+    return { path, function: name, kind, line, documentation, text: changed };
+  });
 }
 
 function replaceBytes(content: Buffer | undefined, start: number, end: number, text: string): string {

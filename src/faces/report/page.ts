@@ -7,7 +7,7 @@ import { renderComparison } from './comparison.ts';
 import type { ReportDocument } from './document.ts';
 import { renderEvaluation } from './evaluation.ts';
 import { checkSections } from './grading/check-sections.ts';
-import { preparationSections } from './grading/preparation-sections.ts';
+import { renderPreparation } from './grading/preparation-sections.ts';
 import type { Preparation } from '../../agents/preparation/preparation-report.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 import { renderVerdictSections } from './grading/verdict-sections.ts';
@@ -43,7 +43,7 @@ function pageOf(document: ReportDocument): Markup {
     case 'replay':
       return renderReplayPage(document.replay);
     case 'preparation':
-      return preparationPage(document.preparation);
+      return renderPreparationPage(document.preparation);
   }
 }
 
@@ -116,7 +116,7 @@ function renderReplayPage(replay: ReplayDocument): Markup {
   });
 }
 
-function preparationPage(preparation: Preparation): Markup {
+function renderPreparationPage(preparation: Preparation): Markup {
   const { repository, candidates } = preparation;
   const tasks = candidates.filter(({ task }) => task !== null).length;
   const line = `${countText(tasks, 'task')} of ${countText(candidates.length, 'candidate')}`;
@@ -125,7 +125,7 @@ function preparationPage(preparation: Preparation): Markup {
     kind: 'Preparation',
     heading: repository,
     line,
-    main: preparationSections(preparation),
+    main: renderPreparation(preparation),
   });
 }
 

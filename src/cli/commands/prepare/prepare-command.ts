@@ -7,8 +7,8 @@ import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { notice } from '../../terminal/error-report.ts';
-import { interruption } from '../../terminal/interruption.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
+import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 
@@ -44,7 +44,7 @@ interface PrepareFlags {
   readonly json?: true;
 }
 
-export function prepareCommand(prepare: PrepareTasks): Command {
+export function createPrepareCommand(prepare: PrepareTasks): Command {
   const command = new Command('prepare')
     .summary('make tasks of a repository')
     .description(
@@ -80,7 +80,7 @@ Examples:
   muster eval tasks/library/suite.yaml --agent oracle --agent nop`;
 
 async function runPrepare(prepare: PrepareTasks, repository: string, flags: PrepareFlags): Promise<number> {
-  using interrupt = interruption(process);
+  using interrupt = watchInterruption(process);
   const { out, json, allowLicence = [], registry = [], since = 0, commits, mutations, testSeconds, config } = flags;
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
@@ -97,7 +97,7 @@ async function runPrepare(prepare: PrepareTasks, repository: string, flags: Prep
     return prepared.candidates.some(({ task }) => task !== null) ? EXIT_CODES.done : EXIT_CODES.badInput;
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, notice('interrupted; the same command goes on from here'));
+    await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
     return EXIT_CODES.interrupted;
   }
 }

@@ -2,16 +2,16 @@ import type { Preparation, PreparedCandidate } from '../../../agents/preparation
 import { PREPARATION_STEPS } from '../../../agents/preparation/source/steps.ts';
 import { markup } from '../text/markup.ts';
 import type { Content, Markup } from '../text/markup.ts';
-import { count, duration, NONE } from '../text/numbers.ts';
-import { warningList } from '../text/warnings.ts';
-import { soundBadge } from './outcome-badge.ts';
+import { count, renderDuration, NONE } from '../text/numbers.ts';
+import { renderWarningList } from '../text/warnings.ts';
+import { renderSoundBadge } from './outcome-badge.ts';
 
 /** What a curator reads: how many candidates each step refused, and each candidate with its evidence. */
-export function preparationSections(preparation: Preparation): Markup {
+export function renderPreparation(preparation: Preparation): Markup {
   const { candidates, notices, seconds } = preparation;
-  return markup`${warningList(notices)}
+  return markup`${renderWarningList(notices)}
 <section class="card"><h2>What became of the candidates</h2>
-<p class="line">${duration(seconds, 'seconds')}; licence <bdi>${preparation.licence ?? 'not known'}</bdi>; at <code>${preparation.head ?? 'no commit'}</code></p>
+<p class="line">${renderDuration(seconds, 'seconds')}; licence <bdi>${preparation.licence ?? 'not known'}</bdi>; at <code>${preparation.head ?? 'no commit'}</code></p>
 <div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Step</th><th scope="col">Came to it</th><th scope="col">Refused</th></tr></thead>
 <tbody>${stepRows(preparation)}</tbody></table></div></section>
 <section class="card"><h2>Candidates</h2>
@@ -34,9 +34,9 @@ function stepRows({ candidates, refusedBy }: Preparation): readonly Markup[] {
 function candidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: number): Markup {
   const { failToPass, passToPass, tripwires, repeatedRuns, testSeconds } = evidence;
   const source = `candidates.${at}.evidence`;
-  const end = refusal === null ? soundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
+  const end = refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
   const figure = (value: number | undefined, key: string): Content => (value === undefined ? NONE : count(value, `${source}.${key}`));
-  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${end}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : duration(testSeconds)}</td></tr>
+  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${end}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : renderDuration(testSeconds)}</td></tr>
 `;
 }
 
