@@ -27,6 +27,14 @@ export interface Leg {
   readonly cacheKey: CacheKey | undefined;
 }
 
+/**
+ * Orders in which a person looks for episodes: by return, least or most first; by steps; by seconds; by how far the return is from the baseline's at the
+ * same index; or those that failed.
+ */
+export const EPISODE_RANKINGS = ['worst', 'best', 'longest', 'slowest', 'discordant', 'failed'] as const;
+
+export type EpisodeRanking = (typeof EPISODE_RANKINGS)[number];
+
 /** Every episode that was recorded, a million of one evaluation and more. */
 export interface EpisodeLog {
   /**
@@ -39,6 +47,14 @@ export interface EpisodeLog {
 
   /** Those from an index on, by index, `limit` at most. */
   page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]>;
+
+  /** Those that a ranking is about, in its order and by index where it ties, from a position on. Of the baseline, none is discordant. */
+  rank(
+    evaluation: EvaluationId,
+    arm: number,
+    ranking: EpisodeRanking,
+    page: { readonly from: number; readonly limit: number },
+  ): Promise<readonly StoredEpisode[]>;
 }
 
 /** Enough for a page to cost little, few enough for other work to get in between. */

@@ -1,5 +1,5 @@
 import type { Acceptance, EvaluationCatalogue, Idempotency } from '../evaluation-store/evaluation-catalogue.ts';
-import { readEpisodesFrom, type StoredEpisode } from '../evaluation-store/episode-log.ts';
+import { readEpisodesFrom, type EpisodeLog, type StoredEpisode } from '../evaluation-store/episode-log.ts';
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
@@ -196,6 +196,11 @@ export class EvaluationService {
   /** Of one arm, by index. */
   episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
     return readEpisodesFrom(this.#options.store.episodes, id, arm, from);
+  }
+
+  /** Of one arm, in another order than by index. */
+  rankEpisodes(...request: Parameters<EpisodeLog['rank']>): ReturnType<EpisodeLog['rank']> {
+    return this.#options.store.episodes.rank(...request);
   }
 
   /** Plays one of its episodes again, and records it. @throws as `replayStored` does. */

@@ -58,6 +58,7 @@ async function gated(): Promise<{ journal: StoredJournal; log: { sizes: number[]
   let open: (failure?: Error) => void = () => undefined;
   const episodes: EpisodeLog = {
     page: (...request) => store.episodes.page(...request),
+    rank: (...request) => store.episodes.rank(...request),
     append: (_ownership, _leg, batch) => {
       sizes.push(batch.length);
       return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { readEpisodesFrom, type EpisodeLog } from '../../../src/evaluation-store/episode-log.ts';
+import { readEpisodesFrom, type EpisodeLog, type EpisodeRanking } from '../../../src/evaluation-store/episode-log.ts';
 import type { Outcome } from '../../../src/kernel/outcome.ts';
 import { completed, completedRange, LEG, running } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
@@ -54,6 +54,30 @@ export const episodes: Readonly<Record<string, Case>> = {
     expect(await indices(500, 10)).toEqual([]);
   },
 
+  async 'those that a person looks for come first, page by page'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const of = (value: number, length: number): Outcome => ({ kind: 'completed', return: value, length, metrics: {} });
+    const crashed: Outcome = { kind: 'failed', cause: 'policy-crash', detail: 'gone' };
+    const baseline = [of(1, 1), of(1, 1), crashed, of(-4, 1)];
+    const played = [of(2, 9), of(-3, 7), of(5, 8), of(2, 9), crashed];
+    const toEpisodes = (outcomes: readonly Outcome[]): ReturnType<typeof completed>[] =>
+      outcomes.map((outcome, index) => completed(index, { outcome, seconds: (index * 3) % 5 }));
+    await store.episodes.append(owned, { arm: 0, cacheKey: undefined }, toEpisodes(baseline));
+    await store.episodes.append(owned, { arm: 1, cacheKey: undefined }, toEpisodes(played));
+    const rank = async (ranking: EpisodeRanking, arm = 1, page = { from: 0, limit: 10 }): Promise<readonly number[]> =>
+      (await store.episodes.rank(owned.evaluation, arm, ranking, page)).map(({ index }) => index);
+    expect(await rank('worst')).toEqual([1, 0, 3, 2]);
+    expect(await rank('best')).toEqual([2, 0, 3, 1]);
+    expect(await rank('longest')).toEqual([0, 3, 2, 1]);
+    expect(await rank('slowest')).toEqual([3, 1, 4, 2, 0]);
+    expect(await rank('discordant')).toEqual([3, 1, 0]);
+    expect(await rank('discordant', 0)).toEqual([]);
+    expect(await rank('failed')).toEqual([4]);
+    expect(await rank('worst', 1, { from: 1, limit: 2 })).toEqual([0, 3]);
+    expect(await store.episodes.rank(owned.evaluation, 1, 'best', { from: 0, limit: 1 })).toEqual([toEpisodes(played)[2]]);
+  },
+
   async 'each arm and each evaluation has its own'({ open }) {
     await using store = await open();
     const one = await running(store);
@@ -78,6 +102,7 @@ export const episodes: Readonly<Record<string, Case>> = {
         read += page.length;
         return page;
       },
+      rank: () => Promise.reject(new Error('no ranking was expected')),
     };
     let taken = 0;
     for await (const { index } of readEpisodesFrom(counted, owned.evaluation, 0, 7)) {

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import nock from 'nock';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { MusterServer } from '../../end-to-end/muster-server.ts';
-import { CARTPOLE, LATE, SOURCES, Stage } from '../../end-to-end/stage.ts';
+import { ANYTHING, CARTPOLE, LATE, SOURCES, Stage } from '../../end-to-end/stage.ts';
 import { freePort } from '../../support/free-port.ts';
 import { openBrowser, type Browser } from '../../support/chromium.ts';
 
@@ -24,11 +25,18 @@ let ended: string;
 beforeAll(async () => {
   nock.enableNetConnect('127.0.0.1');
   stage = await Stage.open();
+  const falling = await stage.write('falling.json', {
+    name: 'falling',
+    files: path.join(import.meta.dirname, '../../end-to-end/suites/environments'),
+    environment: 'drawn:Falling',
+    failureScores: { timeout: 0, crash: 0 },
+    stop: { rule: 'fixed', episodes: 8 },
+  });
   config = await stage.write('page.json', {
     stateDir: stage.stateDir,
-    sources: SOURCES,
+    sources: { roots: [...SOURCES.roots, ANYTHING] },
     pool: { max: 2 },
-    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE } },
+    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling } },
   });
   const made = await stage.run(['token', 'create', 'team', '--role', 'operator', '--config', config]);
   token = /muster_[0-9a-f]{16}_[\w-]+/.exec(made.stdout)?.[0] ?? '';
@@ -52,10 +60,10 @@ const itemSchema = z.looseObject({
 });
 type Item = z.infer<typeof itemSchema>;
 
-async function api(path: string, body?: object): Promise<Item> {
+async function api(address: string, body?: object): Promise<Item> {
   const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const answer = await fetch(`${server.url}${path}`, { ...content, headers });
+  const answer = await fetch(`${server.url}${address}`, { ...content, headers });
   if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
   return itemSchema.parse(await answer.json());
 }
@@ -78,7 +86,7 @@ interface Visit extends AsyncDisposable {
   readonly complaints: readonly string[];
 }
 
-async function visit(path: string, context: BrowserContext = browser.context): Promise<Visit> {
+async function visit(address: string, context: BrowserContext = browser.context): Promise<Visit> {
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
@@ -88,7 +96,7 @@ async function visit(path: string, context: BrowserContext = browser.context): P
     if (protocol !== 'data:' && origin !== server.url) complaints.push(`a request to ${request.url()}`);
   });
   await page.setViewportSize({ width: 1440, height: 900 });
-  await page.goto(`${server.url}${path}`);
+  await page.goto(`${server.url}${address}`);
   return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
 }
 
@@ -146,6 +154,35 @@ describe('the live page', () => {
     expect(complaints.filter((text) => !text.includes('401'))).toEqual([]);
   });
 
+  it('lists the worst episodes first, and plays one again with its pictures', async () => {
+    const { id } = await api('/v1/evaluations', { suite: 'falling', checkpoint: { uri: ANYTHING } });
+    await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
+    await using opened = await visit(`/evaluations/${id}`);
+    const { page } = opened;
+    await page.getByLabel('Order').selectOption('worst return first');
+    await page.waitForURL(/ranking=worst/);
+    const returns = page.locator('tbody tr td:nth-child(4)');
+    await page.waitForFunction(
+      `(() => { const shown = [...document.querySelectorAll('tbody tr td:nth-child(4)')].map((cell) => Number(cell.textContent)); return shown.length === 8 && shown.every((value, at) => at === 0 || value >= shown[at - 1]); })()`,
+    );
+    const worst = (await returns.first().textContent())?.trim();
+    await page.locator('tbody tr th a').first().click();
+    await page.waitForURL(/episodes\/\d$/);
+    await page.getByText(`return ${worst} after 12 steps`).waitFor();
+    await page.getByRole('button', { name: 'Play again' }).click();
+    await page.getByText('the same outcome').waitFor({ timeout: 60_000 });
+    await page.getByRole('img', { name: 'the environment after step 0' }).waitFor();
+    const size = `(({ naturalWidth, naturalHeight }) => [naturalWidth, naturalHeight])(document.querySelector('.film img'))`;
+    expect(await page.evaluate(size)).toEqual([120, 90]);
+    await page.getByRole('slider').fill('12');
+    await page.getByRole('img', { name: 'the environment after step 12' }).waitFor();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('img', { name: 'the environment after step 12' }).waitFor();
+    await page.getByText('Reward by step').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(opened.complaints).toEqual([]);
+  });
+
   it('says that the server is away, and goes on by itself when it is back', async () => {
     await using opened = await visit('/pools');
     const { page } = opened;
@@ -161,11 +198,12 @@ describe('the live page', () => {
   it.each([
     ['/', 'Evaluations'],
     ['/evaluations/ENDED', 'Episodes'],
+    ['/evaluations/ENDED/episodes/0', 'Replay'],
     ['/pools', 'Pools'],
     ['/access', 'Audit'],
     ['/evaluations/ev-none', 'There is no evaluation'],
-  ])('%s has names as text, fits any window, and has no barrier that axe finds', async (path, heading) => {
-    await using opened = await visit(path.replace('ENDED', ended));
+  ])('%s has names as text, fits any window, and has no barrier that axe finds', async (address, heading) => {
+    await using opened = await visit(address.replace('ENDED', ended));
     const { page, complaints } = opened;
     await page.getByRole('heading', { name: heading }).first().waitFor();
     expect(await page.title()).toMatch(/ · Muster$/);

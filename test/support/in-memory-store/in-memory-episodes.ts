@@ -1,4 +1,4 @@
-import type { EpisodeLog, Leg, StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
+import type { EpisodeLog, EpisodeRanking, Leg, StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../src/evaluation-store/result-cache.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
@@ -25,6 +25,24 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
       .slice(0, limit);
   }
 
+  async rank(
+    evaluation: EvaluationId,
+    arm: number,
+    ranking: EpisodeRanking,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<readonly StoredEpisode[]> {
+    const legs = this.#memory.evaluations.get(evaluation)?.legs;
+    const baseline = arm === 0 ? undefined : legs?.get(0);
+    const ranked = sorted(legs?.get(arm)).flatMap((episode) => {
+      const rank = rankOf(episode, ranking, baseline?.get(episode.index));
+      return rank === undefined ? [] : [{ episode, rank }];
+    });
+    return ranked
+      .sort((a, b) => a.rank - b.rank)
+      .slice(from, from + limit)
+      .map(({ episode }) => episode);
+  }
+
   async adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void> {
     const held = this.#memory.owned(ownership);
     const known = this.#donated(held, leg).filter(({ index }) => index >= from && index < to);
@@ -48,6 +66,23 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
           : [],
       ),
     );
+  }
+}
+
+/** Lower ones come first. Undefined where the ranking is not about the episode. */
+function rankOf({ outcome, seconds }: StoredEpisode, ranking: EpisodeRanking, baseline: StoredEpisode | undefined): number | undefined {
+  if (ranking === 'slowest') return -seconds;
+  if (ranking === 'failed') return outcome.kind === 'completed' ? undefined : 0;
+  if (outcome.kind !== 'completed') return undefined;
+  switch (ranking) {
+    case 'worst':
+      return outcome.return;
+    case 'best':
+      return -outcome.return;
+    case 'longest':
+      return -outcome.length;
+    case 'discordant':
+      return baseline?.outcome.kind === 'completed' ? -Math.abs(outcome.return - baseline.outcome.return) : undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EpisodeLog, Leg, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import type { EpisodeLog, EpisodeRanking, Leg, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -8,7 +8,7 @@ import { toStep, type BulkColumn, type Database, type Step } from './schema/data
 import { readEpisodeRow, toEpisodeRow } from './episode-row.ts';
 import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
-import { sql } from './schema/statement.ts';
+import { plain, sql, type Sql } from './schema/statement.ts';
 
 const COLUMNS: readonly BulkColumn[] = [
   { name: 'evaluation', type: 'bigint' },
@@ -21,6 +21,29 @@ const COLUMNS: readonly BulkColumn[] = [
   { name: 'seconds', type: 'double precision' },
   { name: 'extra', type: 'text' },
 ];
+
+interface RankingSql {
+  readonly joined: Sql;
+  /** Which episodes the ranking is about. */
+  readonly about: Sql;
+  readonly order: Sql;
+}
+
+const NOTHING = plain('');
+const COMPLETED = plain("e.outcome = 'completed'");
+
+const RANKINGS: Readonly<Record<EpisodeRanking, RankingSql>> = {
+  worst: { joined: NOTHING, about: COMPLETED, order: plain('e.result') },
+  best: { joined: NOTHING, about: COMPLETED, order: plain('e.result DESC') },
+  longest: { joined: NOTHING, about: COMPLETED, order: plain('e.length DESC') },
+  slowest: { joined: NOTHING, about: plain('1 = 1'), order: plain('e.seconds DESC') },
+  discordant: {
+    joined: plain('JOIN episodes b ON b.evaluation = e.evaluation AND b.arm = 0 AND b.episode = e.episode'),
+    about: plain("e.arm > 0 AND e.outcome = 'completed' AND b.outcome = 'completed'"),
+    order: plain('abs(e.result - b.result) DESC'),
+  },
+  failed: { joined: NOTHING, about: plain("e.outcome <> 'completed'"), order: plain('e.episode') },
+};
 
 export class SqlEpisodes implements EpisodeLog, ResultCache {
   readonly #database: Database;
@@ -46,6 +69,21 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
       sql`SELECT episode, task, outcome, result, length, seconds, extra FROM episodes
           WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode >= ${from}
           ORDER BY episode LIMIT ${limit}`,
+    );
+    return rows.map(readEpisodeRow);
+  }
+
+  async rank(
+    evaluation: EvaluationId,
+    arm: number,
+    ranking: EpisodeRanking,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<readonly StoredEpisode[]> {
+    const { joined, about, order } = RANKINGS[ranking];
+    const rows = await this.#database.query(
+      sql`SELECT e.episode, e.task, e.outcome, e.result, e.length, e.seconds, e.extra FROM episodes e ${joined}
+          WHERE e.evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND e.arm = ${arm} AND ${about}
+          ORDER BY ${order}, e.episode LIMIT ${limit} OFFSET ${from}`,
     );
     return rows.map(readEpisodeRow);
   }

@@ -89,12 +89,23 @@ export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
       const readable = await findReadable(requireCaller(caller), [evaluation], use);
       room.take(requireCaller(caller).principal, reply);
-      const episodes = take(service.episodes(evaluation.id, query.arm, query.from), query.limit ?? Infinity);
+      const { arm, from, ranking, limit } = query;
+      const episodes =
+        ranking === undefined
+          ? take(service.episodes(evaluation.id, arm, from), limit ?? Infinity)
+          : toStream(await service.rankEpisodes(evaluation.id, arm, ranking, { from, limit: Math.min(limit ?? MOST_RANKED, MOST_RANKED) }));
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')
         .send(toTextStream(streamEpisodeLines(episodes, order, { arm: query.arm, withText: readable.has(evaluation.id) })));
     },
   );
+}
+
+/** Of a ranking in one answer: all of its episodes are sorted for each. */
+const MOST_RANKED = 1000;
+
+async function* toStream<Item>(items: Iterable<Item>): AsyncGenerator<Item> {
+  yield* items;
 }
 
 async function* take<Item>(items: AsyncIterable<Item>, most: number): AsyncGenerator<Item> {

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
+import { EPISODE_RANKINGS } from '../../../evaluation-store/episode-log.ts';
 import { EVALUATION_STATES } from '../../../evaluation-store/evaluation-record.ts';
 import { FAILURE_CAUSES } from '../../../kernel/outcome.ts';
 import { confidenceSchema, stopOverrideSchema, suiteSchema } from '../../../orchestrator/suite/suite.ts';
@@ -187,7 +188,13 @@ export const listQuerySchema = z.strictObject({
 });
 
 export const episodesQuerySchema = z.strictObject({
-  from: wholeNumber.default(0).describe('first index'),
+  from: wholeNumber.default(0).describe('first index; with a ranking, the first position in it'),
+  ranking: z
+    .enum(EPISODE_RANKINGS)
+    .exactOptional()
+    .describe(
+      'in another order than by index: return least or most first, most steps or seconds first, farthest from the baseline first; or failed ones',
+    ),
   limit: wholeNumber.pipe(z.int().min(1)).exactOptional().describe('so many at most; all of them when left out'),
   arm: wholeNumber.default(0).describe('of a comparison: 0 for the baseline, 1, 2, … for the candidates'),
 });

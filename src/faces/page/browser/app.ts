@@ -10,7 +10,9 @@ import {
   createInitialState,
   isOpen,
   type CoursePoint,
+  UNREAD_EPISODE,
   type Detail,
+  type EpisodeDetail,
   type PageState,
 } from './model/state.ts';
 import { renderPage } from './views/frame.ts';
@@ -22,6 +24,7 @@ const PAGE_ITEMS = '100';
 /** Ages are shown in seconds. */
 const CLOCK_MILLISECONDS = 1000;
 /** After a broken stream, so that a restarting server is not asked by all pages at once. */
+const PICTURE_MILLISECONDS = 100;
 const RETRY_MILLISECONDS = [1000, 3000] as const;
 
 const root = document.getElementById('page') ?? document.body;
@@ -29,6 +32,7 @@ let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
 let stream: EventSource | undefined;
 let events: EventSource | undefined;
+let nextPicture: ReturnType<typeof setTimeout> | undefined;
 /** Aborted when the page goes on to something else. */
 let reading = new AbortController();
 
@@ -46,6 +50,15 @@ const actions: Actions = {
   readMore: () => run(() => readList(state.next ?? undefined)),
   cancel: (id) => {
     if (confirm('Cancel this evaluation? The episodes that count by now are kept.')) run(async () => void (await api.cancelEvaluation(id)));
+  },
+  replay: () => run(() => replayShown(reading.signal)),
+  showPicture: (position) => changeEpisode({ position, isRunning: false }),
+  runPictures: () => {
+    const { episode } = state;
+    if (!episode || typeof episode.replay !== 'object') return;
+    const isAtEnd = episode.position >= episode.replay.pictures.length - 1;
+    changeEpisode({ isRunning: !episode.isRunning, position: isAtEnd ? 0 : episode.position });
+    runOn();
   },
   changePool: (name, change) => run(async () => void (await api.changePool(name, change))),
   dismissProblem: () => update({ problem: undefined }),
@@ -98,7 +111,10 @@ function show(route: Route): void {
       events?.close();
       return run(() => readList(undefined));
     case 'evaluation':
-      return run(() => readEvaluation(route.id, route.arm, route.from, reading.signal));
+      return run(() => readEvaluation(route, reading.signal));
+    case 'episode':
+      events?.close();
+      return run(() => readEpisode(route, reading.signal));
     case 'access':
       if (state.session?.role === 'operator')
         run(async () => {
@@ -120,13 +136,51 @@ async function readList(after: string | undefined): Promise<void> {
   update({});
 }
 
-async function readEvaluation(id: string, arm: number, from: number, signal: AbortSignal): Promise<void> {
+async function readEpisode({ id, index, arm }: Extract<Route, { view: 'episode' }>, signal: AbortSignal): Promise<void> {
+  update({ episode: UNREAD_EPISODE });
+  const listed = found(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
+  const [evaluation, lines] = await Promise.all([found(api.getEvaluation(id)), listed]);
+  if (signal.aborted) return;
+  const line = lines?.find((each) => each.index === index) ?? null;
+  update({ episode: { ...UNREAD_EPISODE, evaluation, line } });
+}
+
+/** Plays the episode that is shown again. Its answer is dropped when something else is shown by then. */
+async function replayShown(signal: AbortSignal): Promise<void> {
+  const { route } = state;
+  if (route.view !== 'episode') return;
+  changeEpisode({ replay: 'playing', position: 0, isRunning: false });
+  try {
+    const replay = await api.replayEpisode(route.id, route);
+    if (!signal.aborted) changeEpisode({ replay });
+  } catch (error) {
+    if (!signal.aborted) changeEpisode({ replay: undefined });
+    throw error;
+  }
+}
+
+function changeEpisode(change: Partial<EpisodeDetail>): void {
+  if (state.episode) update({ episode: { ...state.episode, ...change } });
+}
+
+/** Shows the next picture after a while, as long as they run. */
+function runOn(): void {
+  clearTimeout(nextPicture);
+  const { episode } = state;
+  if (!episode?.isRunning || typeof episode.replay !== 'object') return;
+  const isLast = episode.position >= episode.replay.pictures.length - 1;
+  changeEpisode(isLast ? { isRunning: false } : { position: episode.position + 1 });
+  if (!isLast) nextPicture = setTimeout(runOn, PICTURE_MILLISECONDS);
+}
+
+async function readEvaluation(place: Extract<Route, { view: 'evaluation' }>, signal: AbortSignal): Promise<void> {
+  const { id } = place;
   const isAnother = state.detail?.id !== id;
   if (isAnother) {
     events?.close();
     update({ detail: { id, evaluation: undefined, course: [], episodes: [] } });
   }
-  const [evaluation, episodes] = await Promise.all([found(api.getEvaluation(id)), found(api.listEpisodes(id, arm, from, signal))]);
+  const [evaluation, episodes] = await Promise.all([found(api.getEvaluation(id)), found(api.listEpisodes(id, place, signal))]);
   if (signal.aborted) return;
   changeDetail(id, { evaluation, episodes: episodes ?? [] });
   if (isAnother && evaluation) followCourse(id);
@@ -162,7 +216,7 @@ function followCourse(id: string): void {
   });
   source.addEventListener('state', () => {
     const { route } = state;
-    if (route.view === 'evaluation' && route.id === id) run(() => readEvaluation(id, route.arm, route.from, reading.signal));
+    if (route.view === 'evaluation' && route.id === id) run(() => readEvaluation(route, reading.signal));
   });
   // It ends with the evaluation, and comes back by itself when it broke.
   source.addEventListener('error', () => {

@@ -35,6 +35,9 @@ data,.ends{font-variant-numeric:tabular-nums;white-space:nowrap}
 .card>h2+*,.card>h3+*,.card>table,.card>.scroll{margin-top:.6rem}
 .card>p+p,.card>table+p,.card>.scroll+p{margin-top:.5rem}
 .none{color:var(--muted)}
+.strip-of-pictures{display:grid;gap:.5rem;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));list-style:none;margin:.6rem 0 0;padding:0}
+.strip-of-pictures img{display:block;width:100%;image-rendering:pixelated;border:1px solid var(--line);border-radius:6px}
+.strip-of-pictures span{color:var(--muted);font-size:.8rem;font-variant-numeric:tabular-nums}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 `;
 

@@ -7,9 +7,11 @@ export interface Curve {
   readonly title: string;
   readonly xLabel: string;
   readonly x: readonly number[];
+  /** What the curve is of; the mean when left out. */
+  readonly label?: string;
   readonly mean: readonly (number | null)[];
-  readonly low: readonly (number | null)[];
-  readonly high: readonly (number | null)[];
+  /** Left out where there is no band. */
+  readonly band?: { readonly low: readonly (number | null)[]; readonly high: readonly (number | null)[] };
   /** What it shows, in words. */
   readonly alternative: string;
 }
@@ -52,11 +54,11 @@ function draw(element: Element, curve: Curve): void {
   drawn.set(element, { plot, resize, curve });
 }
 
-function dataOf({ x, mean, low, high }: Curve): uPlot.AlignedData {
-  return [[...x], [...mean], [...low], [...high]];
+function dataOf({ x, mean, band }: Curve): uPlot.AlignedData {
+  return band ? [[...x], [...mean], [...band.low], [...band.high]] : [[...x], [...mean]];
 }
 
-function optionsOf({ xLabel }: Curve, width: number): uPlot.Options {
+function optionsOf({ xLabel, label = 'mean', band }: Curve, width: number): uPlot.Options {
   const axis = { stroke: () => colour('--muted'), grid: { stroke: () => colour('--grid') }, ticks: { stroke: () => colour('--line') } };
   const edge = { stroke: () => colour('--area'), points: { show: false } };
   return {
@@ -71,11 +73,15 @@ function optionsOf({ xLabel }: Curve, width: number): uPlot.Options {
     ],
     series: [
       { label: xLabel },
-      { label: 'mean', stroke: () => colour('--estimate'), width: 2, points: { show: false } },
-      { label: 'low', ...edge },
-      { label: 'high', ...edge },
+      { label, stroke: () => colour('--estimate'), width: 2, points: { show: false } },
+      ...(band
+        ? [
+            { label: 'low', ...edge },
+            { label: 'high', ...edge },
+          ]
+        : []),
     ],
-    bands: [{ series: [3, 2], fill: () => colour('--band') }],
+    bands: band ? [{ series: [3, 2], fill: () => colour('--band') }] : [],
   };
 }
 

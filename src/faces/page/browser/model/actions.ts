@@ -8,6 +8,11 @@ export interface Actions {
   readonly go: (route: Route) => void;
   readonly readMore: () => void;
   readonly cancel: (id: string) => void;
+  readonly replay: () => void;
+  /** @param position among the pictures of the replay. */
+  readonly showPicture: (position: number) => void;
+  /** One picture after the other; stops where it is when they run already. */
+  readonly runPictures: () => void;
   readonly changePool: (name: string, change: PoolChange) => void;
   readonly dismissProblem: () => void;
 }

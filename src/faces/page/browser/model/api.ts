@@ -1,3 +1,5 @@
+import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
+import type { Ranking } from './route.ts';
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
@@ -56,14 +58,30 @@ export const listEvaluations = (query: Readonly<Record<string, string>>): Promis
 export const getEvaluation = (id: string): Promise<EvaluationResource> => ask('GET', `/v1/evaluations/${encodeURIComponent(id)}`);
 export const cancelEvaluation = (id: string): Promise<EvaluationResource> => ask('DELETE', `/v1/evaluations/${encodeURIComponent(id)}`);
 
-/** By index, `EPISODES_A_PAGE` of them. */
-export async function listEpisodes(id: string, arm: number, from: number, signal: AbortSignal): Promise<readonly EpisodeLine[]> {
-  const query = `arm=${arm}&from=${from}&limit=${EPISODES_A_PAGE}`;
+export interface EpisodesQuery {
+  readonly arm: number;
+  /** First index, or first position in the ranking. */
+  readonly from: number;
+  readonly ranking?: Ranking;
+  readonly limit?: number;
+}
+
+/** By index, or as a ranking has them. */
+export async function listEpisodes(
+  id: string,
+  { arm, from, ranking = '', limit = EPISODES_A_PAGE }: EpisodesQuery,
+  signal: AbortSignal,
+): Promise<readonly EpisodeLine[]> {
+  const query = `arm=${arm}&from=${from}&limit=${limit}${ranking === '' ? '' : `&ranking=${ranking}`}`;
   const answer = await fetch(`/v1/evaluations/${encodeURIComponent(id)}/episodes?${query}`, { signal });
   if (!answer.ok) throw await refusalOf(answer);
   const lines = (await answer.text()).split('\n').filter((line) => line !== '');
   return lines.map((line): EpisodeLine => JSON.parse(line));
 }
+
+/** Plays an episode again: that takes until a sandbox is free and it has been played. */
+export const replayEpisode = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<ReplayDocument> =>
+  ask('POST', `/v1/evaluations/${encodeURIComponent(id)}/replays`, { index, arm });
 
 export const changePool = (name: string, change: PoolChange): Promise<Pool> =>
   ask('PATCH', `/v1/pools/${encodeURIComponent(name)}`, change);

@@ -1,10 +1,16 @@
+import { EPISODE_RANKINGS, type EpisodeRanking } from '../../../../evaluation-store/episode-log.ts';
+
 /** What the page shows; its address names it, so that it can be sent to a colleague. */
 export type Route =
   | { readonly view: 'overview'; readonly filter: Filter }
-  | { readonly view: 'evaluation'; readonly id: string; readonly from: number; readonly arm: number }
+  | { readonly view: 'evaluation'; readonly id: string; readonly from: number; readonly arm: number; readonly ranking: Ranking }
+  | { readonly view: 'episode'; readonly id: string; readonly index: number; readonly arm: number }
   | { readonly view: 'pools' }
   | { readonly view: 'access' }
   | { readonly view: 'unknown'; readonly path: string };
+
+/** In which order episodes are listed. An empty text is the order of their indices. */
+export type Ranking = EpisodeRanking | '';
 
 /** Of evaluations. An empty text selects all. */
 export interface Filter {
@@ -19,6 +25,10 @@ export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
 export function parseRoute(address: URL): Route {
   const [, room = '', name = '', ...rest] = address.pathname.split('/');
   const { searchParams: query } = address;
+  const arm = wholeNumber(query.get('arm'));
+  const [inner, index = '', ...more] = rest;
+  if (room === 'evaluations' && inner === 'episodes' && /^\d{1,15}$/.test(index) && more.length === 0)
+    return { view: 'episode', id: decodeURIComponent(name), index: Number(index), arm };
   if (rest.length > 0) return { view: 'unknown', path: address.pathname };
   switch (room) {
     case '':
@@ -27,7 +37,13 @@ export function parseRoute(address: URL): Route {
         filter: { run: query.get('run') ?? '', suite: query.get('suite') ?? '', state: query.get('state') ?? '' },
       };
     case 'evaluations':
-      return { view: 'evaluation', id: decodeURIComponent(name), from: wholeNumber(query.get('from')), arm: wholeNumber(query.get('arm')) };
+      return {
+        view: 'evaluation',
+        id: decodeURIComponent(name),
+        from: wholeNumber(query.get('from')),
+        arm,
+        ranking: EPISODE_RANKINGS.find((ranking) => ranking === query.get('ranking')) ?? '',
+      };
     case 'pools':
     case 'access':
       return name === '' ? { view: room } : { view: 'unknown', path: address.pathname };
@@ -42,7 +58,9 @@ export function formatRoute(route: Route): string {
     case 'overview':
       return `/${queryOf({ ...route.filter })}`;
     case 'evaluation':
-      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '' })}`;
+      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '', ranking: route.ranking })}`;
+    case 'episode':
+      return `/evaluations/${encodeURIComponent(route.id)}/episodes/${route.index}${queryOf({ arm: route.arm || '' })}`;
     case 'pools':
     case 'access':
       return `/${route.view}`;

@@ -1,3 +1,4 @@
+import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
@@ -16,6 +17,7 @@ export interface PageState {
   readonly next: string | null | undefined;
   readonly pools: readonly Pool[];
   readonly detail: Detail | undefined;
+  readonly episode: EpisodeDetail | undefined;
   readonly access: Access | undefined;
   /** What went wrong last, for the reader. */
   readonly problem: string | undefined;
@@ -32,6 +34,19 @@ export interface Detail {
   readonly course: readonly CoursePoint[];
   readonly episodes: readonly EpisodeLine[];
 }
+
+/** The episode that is looked at. */
+export interface EpisodeDetail {
+  /** Null when there is no such episode, undefined while it is read. */
+  readonly line: EpisodeLine | null | undefined;
+  readonly evaluation: EvaluationResource | null | undefined;
+  readonly replay: ReplayDocument | 'playing' | undefined;
+  /** Of the picture that is shown, among those of the replay. */
+  readonly position: number;
+  readonly isRunning: boolean;
+}
+
+export const UNREAD_EPISODE: EpisodeDetail = { line: undefined, evaluation: undefined, replay: undefined, position: 0, isRunning: false };
 
 export interface CoursePoint {
   readonly episodes: number;
@@ -54,6 +69,7 @@ export function createInitialState(route: Route, now: number): PageState {
     next: undefined,
     pools: [],
     detail: undefined,
+    episode: undefined,
     access: undefined,
     problem: undefined,
     now,

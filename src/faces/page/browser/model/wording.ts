@@ -66,6 +66,8 @@ export function formatTitle({ route, detail }: PageState): string {
       return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;
     case 'evaluation':
       return `${detail?.evaluation ? `${estimateText(detail.evaluation)} · ${detail.evaluation.suite}` : route.id} · Muster`;
+    case 'episode':
+      return `Episode ${formatCount(route.index)} · Muster`;
     case 'pools':
       return 'Pools · Muster';
     case 'access':

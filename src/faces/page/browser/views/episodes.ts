@@ -1,31 +1,60 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { EPISODE_RANKINGS } from '../../../../evaluation-store/episode-log.ts';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
 import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { EPISODES_A_PAGE } from '../model/api.ts';
 import type { Detail } from '../model/state.ts';
+import type { Ranking } from '../model/route.ts';
 import { link } from './link.ts';
 
 export interface Place {
-  /** First index of the page. */
+  /** First index of the page, or first position in the ranking. */
   readonly from: number;
+  readonly ranking: Ranking;
   /** Of a comparison: 0 for the baseline, 1, 2, … for the candidates. */
   readonly arm: number;
 }
 
-/** The episodes of an evaluation, a page at a time, by index. */
+const RANKING_WORDS: Readonly<Record<Ranking, string>> = {
+  '': 'by index',
+  worst: 'worst return first',
+  best: 'best return first',
+  longest: 'most steps first',
+  slowest: 'slowest first',
+  discordant: 'farthest from the baseline first',
+  failed: 'failed ones',
+};
+
+/** The episodes of an evaluation, a page at a time, by index or as a ranking has them. */
 export function renderEpisodeTable({ episodes }: Detail, evaluation: EvaluationResource, place: Place, actions: Actions): TemplateResult {
   return html`<section aria-labelledby="episodes">
     <div class="head">
       <h2 id="episodes">Episodes</h2>
-      ${evaluation.kind === 'comparison' ? arms(evaluation, place, actions) : nothing} ${pages(episodes, evaluation.id, place, actions)}
+      ${evaluation.kind === 'comparison' ? arms(evaluation, place, actions) : nothing} ${rankings(evaluation.id, place, actions)}
+      ${pages(episodes, evaluation.id, place, actions)}
     </div>
-    ${
-      episodes.length === 0
-        ? html`<p class="muted">${place.from === 0 ? 'No episode has ended yet.' : 'There are no episodes from here on.'}</p>`
-        : rows(episodes)
-    }
+    ${episodes.length === 0 ? html`<p class="muted">${emptyText(place)}</p>` : rows(episodes, evaluation.id, place.arm, actions)}
   </section>`;
+}
+
+function emptyText({ from, ranking }: Place): string {
+  if (from > 0) return 'There are no episodes from here on.';
+  return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
+}
+
+function rankings(id: string, { arm, ranking }: Place, actions: Actions): TemplateResult {
+  const offered = (['', ...EPISODE_RANKINGS] as const).filter((each) => each !== 'discordant' || arm > 0);
+  const onChange = ({ target }: Event): void => {
+    const chosen = target instanceof HTMLSelectElement ? offered.find((each) => each === target.value) : undefined;
+    if (chosen !== undefined) actions.go({ view: 'evaluation', id, from: 0, arm, ranking: chosen });
+  };
+  return html`<label class="filters"
+    >Order
+    <select @change=${onChange}>
+      ${offered.map((each) => html`<option value=${each} .selected=${each === ranking}>${RANKING_WORDS[each]}</option>`)}
+    </select>
+  </label>`;
 }
 
 function arms({ id, checkpoints }: EvaluationResource, { arm }: Place, actions: Actions): TemplateResult {
@@ -33,7 +62,7 @@ function arms({ id, checkpoints }: EvaluationResource, { arm }: Place, actions: 
     ${checkpoints.map(({ part }, position) =>
       link(
         actions,
-        { view: 'evaluation', id, from: 0, arm: position },
+        { view: 'evaluation', id, from: 0, arm: position, ranking: '' },
         part === 'baseline' ? part : `${part} ${position}`,
         position === arm,
       ),
@@ -41,20 +70,20 @@ function arms({ id, checkpoints }: EvaluationResource, { arm }: Place, actions: 
   </nav>`;
 }
 
-function pages(episodes: readonly EpisodeLine[], id: string, { from, arm }: Place, actions: Actions): TemplateResult {
-  const last = episodes.at(-1)?.index;
+function pages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: Place, actions: Actions): TemplateResult {
+  const last = ranking === '' ? episodes.at(-1)?.index : from + episodes.length - 1;
   const earlier = Math.max(0, from - EPISODES_A_PAGE);
   return html`<nav class="pages" aria-label="Pages of episodes">
-    ${from > 0 ? link(actions, { view: 'evaluation', id, from: earlier, arm }, 'Earlier') : nothing}
+    ${from > 0 ? link(actions, { view: 'evaluation', id, from: earlier, arm, ranking }, 'Earlier') : nothing}
     ${
       last !== undefined && episodes.length === EPISODES_A_PAGE
-        ? link(actions, { view: 'evaluation', id, from: last + 1, arm }, 'Later')
+        ? link(actions, { view: 'evaluation', id, from: last + 1, arm, ranking }, 'Later')
         : nothing
     }
   </nav>`;
 }
 
-function rows(episodes: readonly EpisodeLine[]): TemplateResult {
+function rows(episodes: readonly EpisodeLine[], id: string, arm: number, actions: Actions): TemplateResult {
   return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of episodes">
     <table>
       <thead>
@@ -70,17 +99,17 @@ function rows(episodes: readonly EpisodeLine[]): TemplateResult {
         </tr>
       </thead>
       <tbody>
-        ${episodes.map(row)}
+        ${episodes.map((episode) => row(episode, link(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
       </tbody>
     </table>
   </div>`;
 }
 
-function row({ index, task, outcome, seconds, environmentSeed, policySeed, log, withheld }: EpisodeLine): TemplateResult {
+function row({ task, outcome, seconds, environmentSeed, policySeed, log, withheld }: EpisodeLine, index: TemplateResult): TemplateResult {
   const completed = outcome.kind === 'completed' ? outcome : undefined;
   const said = [outcome.kind === 'completed' ? '' : outcome.detail, log ?? ''].filter((text) => text !== '').join('\n');
   return html`<tr class=${outcome.kind}>
-    <th scope="row" class="number">${formatCount(index)}</th>
+    <th scope="row" class="number">${index}</th>
     <td class="name"><bdi>${task}</bdi></td>
     <td>${outcome.kind === 'failed' ? outcome.cause : outcome.kind}</td>
     <td class="number">${completed ? completed.return : '–'}</td>

@@ -41,7 +41,7 @@ function found(detail: Detail, evaluation: EvaluationResource, state: PageState,
       </dl>
     </div>
     ${course.length < 2 ? nothing : html`<div class="card">${courseChart(course)}</div>`}
-    ${renderEpisodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0 }, actions)}
+    ${renderEpisodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0, ranking: '' }, actions)}
   </section>`;
 }
 
@@ -83,8 +83,7 @@ function courseChart(course: readonly CoursePoint[]): TemplateResult {
     xLabel: 'episodes',
     x: course.map(({ episodes }) => episodes),
     mean: course.map(({ mean }) => mean),
-    low: course.map(({ low }) => low),
-    high: course.map(({ high }) => high),
+    band: { low: course.map(({ low }) => low), high: course.map(({ high }) => high) },
     alternative: `The running mean and its interval over ${last?.episodes ?? 0} episodes.`,
   });
 }

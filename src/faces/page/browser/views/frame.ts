@@ -3,6 +3,7 @@ import type { Actions } from '../model/actions.ts';
 import { NO_FILTER, type Route } from '../model/route.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAccess } from './access.ts';
+import { renderEpisode } from './episode.ts';
 import { renderEvaluation } from './evaluation.ts';
 import { link } from './link.ts';
 import { renderOverview } from './overview.ts';
@@ -17,7 +18,7 @@ export function renderPage(state: PageState, actions: Actions): TemplateResult {
     <header>
       <nav aria-label="Views">
         <b class="brand">Muster</b>
-        ${link(actions, { view: 'overview', filter: NO_FILTER }, 'Evaluations', ['overview', 'evaluation'].includes(state.route.view))}
+        ${link(actions, { view: 'overview', filter: NO_FILTER }, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
         ${link(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
         ${state.session.role === 'operator' ? link(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
       </nav>
@@ -55,6 +56,8 @@ function content(state: PageState, route: Route, actions: Actions): TemplateResu
       return renderOverview(state, route.filter, actions);
     case 'evaluation':
       return renderEvaluation(state, route.id, actions);
+    case 'episode':
+      return renderEpisode(state, route, actions);
     case 'pools':
       return renderPools(state, actions);
     case 'access':

@@ -85,8 +85,7 @@ function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult
     xLabel: 'version (training step)',
     x: points.map(({ version }) => version),
     mean: points.map(({ mean }) => mean),
-    low: points.map(({ low }) => low),
-    high: points.map(({ high }) => high),
+    band: { low: points.map(({ low }) => low), high: points.map(({ high }) => high) },
     alternative: `Mean return with its interval for ${points.length} versions of ${run}; the table below has the figures.`,
   };
   return html`<div class="card">${renderCurve(curve)}</div>`;
@@ -135,7 +134,7 @@ function row(item: EvaluationItem, domain: Domain | undefined, now: number, acti
       ${link(actions, { view: 'overview', filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
     </td>
     <th scope="row" class="name">
-      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0 }, html`<bdi>${formatCheckpoint(item)}</bdi>`)}
+      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0, ranking: '' }, html`<bdi>${formatCheckpoint(item)}</bdi>`)}
     </th>
     <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
     <td class="number">${estimateText(item)}</td>
