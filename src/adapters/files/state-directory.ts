@@ -6,7 +6,8 @@ import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';
 
 /** What Muster keeps in it, each for a purpose of its own. Those that are there have to be writable, too: another user may have made them. */
-const PARTS = ['', 'store', 'sandboxes', 'uploads'];
+const STORE = ['checkpoints', 'holds', 'incoming', 'objects', 'packed', 'unsynced', 'withdrawn'];
+const PARTS = ['', 'sandboxes', 'uploads', 'store', ...STORE.map((name) => join('store', name))];
 
 /**
  * Makes the state directory unless it is there.
@@ -34,7 +35,7 @@ function describeUnusable(stateDir: string, error: unknown): MusterError {
     return new InfrastructureError('store.full', `stateDir: no space left for ${stateDir}; free some, or set stateDir to a larger disk`, {
       cause: error,
     });
-  const remedy = 'set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to';
+  const remedy = 'give all of it to this user, or set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to';
   return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${getMessage(error)}; ${remedy}`, { cause: error });
 }
 
