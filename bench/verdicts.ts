@@ -36,8 +36,8 @@ export const verdicts: Benchmark = {
         },
         {
           title: `Verdicts while ${100 * disturbance.share} % of the grading sandboxes are killed`,
-          columns: ['verdicts', 'sandboxes', 'killed', 'verdicts that differ'],
-          rows: [[kills.verdicts, kills.opened, kills.killed, kills.differing]],
+          columns: ['verdicts', 'sandboxes', 'killed', 'without a reward', 'verdicts that differ'],
+          rows: [[kills.verdicts, kills.opened, kills.killed, kills.spoilt, kills.differing]],
         },
       ],
       checks: [
@@ -121,35 +121,49 @@ interface Disturbed {
   readonly verdicts: number;
   readonly opened: number;
   readonly killed: number;
+  /** Without a reward: each of their attempts met a sandbox that was killed. */
+  readonly spoilt: number;
   readonly differing: number;
 }
 
-/** Takes verdicts of a few submissions again and again while sandboxes are killed, and holds each against an undisturbed one. */
+/**
+ * Takes verdicts of a few submissions again and again while sandboxes are killed, and holds each that has a reward against an undisturbed one.
+ */
 async function disturbed({ verdicts: count, seeds, share }: Disturbance, say: (text: string) => void): Promise<Disturbed> {
   await using fixture = await GradingFixture.open();
   const task = await fixture.task(TASK);
   const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: seeds }, (_, seed) => ({ source, seed: `${seed}` })));
   const expected: string[] = [];
-  for (const { source, seed } of kinds) expected.push(await graded(fixture.grader.sandboxesOf(task), task, source, seed));
+  for (const { source, seed } of kinds) expected.push((await graded(fixture.grader.sandboxesOf(task), task, source, seed)).bytes);
   const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, share, 1);
   const queue = Array.from({ length: count }, (_, at) => at).values();
   let differing = 0;
+  let spoilt = 0;
   const work = async (): Promise<void> => {
     for (const at of queue) {
       const kind = kinds[at % kinds.length];
       if (!kind) continue;
-      if ((await graded(killing, task, kind.source, kind.seed)) !== expected[at % kinds.length]) differing += 1;
+      const { bytes, isSpoilt } = await graded(killing, task, kind.source, kind.seed);
+      if (isSpoilt) spoilt += 1;
+      else if (bytes !== expected[at % kinds.length]) differing += 1;
       if (at % 500 === 499) say(`${at + 1} of ${count} verdicts`);
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
-  return { verdicts: count, opened: killing.opened, killed: killing.killed, differing };
+  return { verdicts: count, opened: killing.opened, killed: killing.killed, spoilt, differing };
 }
 
-async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, source: string, seed: string): Promise<string> {
+interface Graded {
+  /** Of the verdict, without what was measured. */
+  readonly bytes: string;
+  /** By the infrastructure, in every attempt. */
+  readonly isSpoilt: boolean;
+}
+
+async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, source: string, seed: string): Promise<Graded> {
   const [step] = task.steps;
   const submission = { files: [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }], problem: undefined };
   const context = { sandboxes, clock: systemClock };
   const verdict = await takeVerdict({ task, step, content, submission, seed }, context, AbortSignal.timeout(600_000));
-  return JSON.stringify(omitMeasurements(verdict));
+  return { bytes: JSON.stringify(omitMeasurements(verdict)), isSpoilt: verdict.problem?.kind === 'infrastructure' };
 }
