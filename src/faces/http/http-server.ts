@@ -57,6 +57,8 @@ export interface HttpServerOptions {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
+/** Of a part of an address, as it is sent: the id of a task has up to 260 characters, of up to twelve each. Each route checks its own. */
+const MAX_PARAMETER_LENGTH = 8 * 1024;
 /** For the headers of a request to arrive; the route decides how long the body may take. */
 const HEADERS_MILLISECONDS = 60_000;
 
@@ -70,7 +72,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS, shouldUpgradeCallback: isSocketRequest },
     // Streams of events end with the service; what is idle by then is closed.
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 128 },
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
   });
   const methods = new AllowedMethods();
   methods.watch(app);

@@ -25,13 +25,13 @@ export async function stepToReward(
   action: unknown,
   { milliseconds, gone }: RewardWait,
 ): Promise<StepToReward> {
-  const answer = await nextStep(arena, episode, caller, action);
+  const answer = await takeNextStep(arena, episode, caller, action);
   if (answer?.done === false) return { answer, reward: undefined };
   const reward = await arena.reward(episode, caller, milliseconds, false, gone);
   return { answer, reward: reward.kind === 'grading' ? 'grading' : rewardSchema.parse(JSON.parse(reward.document)) };
 }
 
-async function nextStep(
+async function takeNextStep(
   arena: Pick<EpisodeCalls, 'step' | 'find' | 'steps'>,
   episode: string,
   caller: Caller,

@@ -4,6 +4,7 @@ import type { AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import { episodeStateSchema } from '../../../agents/arena/episode-state-schema.ts';
 import type { LiveEpisode, LiveEpisodes } from '../../../agents/arena/live-episodes.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { withTimeout } from '../../../kernel/deadline.ts';
 import { getMessage, InfrastructureError, InputError } from '../../../kernel/errors.ts';
 
@@ -83,19 +84,19 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 
   async get(id: AgentEpisodeId): Promise<LiveEpisode | undefined> {
-    const [fence, state] = await this.#asked(this.#client.hmGet(keyOf(id), ['fence', 'state']));
+    const [fence, state] = await this.#asked(this.#client.hmGet(formatKey(id), ['fence', 'state']));
     if (typeof fence !== 'string' || typeof state !== 'string') return undefined;
     // What another program has put there is as good as nothing.
-    const read = liveSchema.safeParse({ fence, state: parseJson(state) });
+    const read = liveSchema.safeParse({ fence, state: tryParseJson(state) });
     return read.success ? read.data : undefined;
   }
 
   async put(id: AgentEpisodeId, episode: LiveEpisode): Promise<boolean> {
-    return await this.#asked(this.#client.putIfNewer(keyOf(id), episode));
+    return await this.#asked(this.#client.putIfNewer(formatKey(id), episode));
   }
 
   async remove(id: AgentEpisodeId): Promise<void> {
-    await this.#asked(this.#client.del(keyOf(id)));
+    await this.#asked(this.#client.del(formatKey(id)));
   }
 
   /** Name and version, as the server says: `redis 7.0.15`. */
@@ -119,17 +120,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 }
 
-/** Read as JSON; undefined for what is none. */
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
-}
-
-function keyOf(id: AgentEpisodeId): string {
+function formatKey(id: AgentEpisodeId): string {
   return `muster:episode:${id}`;
 }
 

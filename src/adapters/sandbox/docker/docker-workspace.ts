@@ -39,7 +39,7 @@ async function viewHost(): Promise<RootView> {
   const present: Mount[] = [];
   for (const file of listSystemFiles('none')) if (await isThere(file)) present.push({ source: file, target: file });
   const files = Object.fromEntries(Object.entries(SYNTHESISED_FILES).map(([name, content]) => [`/etc/${name}`, content]));
-  return { mounts: [...system.mounts, ...present], skeleton: { links: linksOf(system), files } };
+  return { mounts: [...system.mounts, ...present], skeleton: { links: indexLinks(system), files } };
 }
 
 /** The daemon mounts files of its own into /etc, for which that has to be a directory of the container. */
@@ -48,8 +48,8 @@ const DAEMONS_OWN: ReadonlySet<string> = new Set(['hosts', 'hostname', 'resolv.c
 async function viewRoot(root: string): Promise<RootView> {
   const system = await readRootView(root);
   const mounts = system.mounts.filter(({ target }) => target !== '/etc');
-  const links: Record<string, string> = { ...linksOf(system) };
-  for (const entry of await entriesOf(path.join(root, 'etc'))) {
+  const links: Record<string, string> = { ...indexLinks(system) };
+  for (const entry of await listEntries(path.join(root, 'etc'))) {
     if (DAEMONS_OWN.has(entry.name)) continue;
     const source = path.join(root, 'etc', entry.name);
     if (entry.isSymbolicLink()) links[`/etc/${entry.name}`] = await readlink(source);
@@ -58,11 +58,11 @@ async function viewRoot(root: string): Promise<RootView> {
   return { mounts, skeleton: { links, files: {} } };
 }
 
-function linksOf({ links }: SystemView): Readonly<Record<string, string>> {
+function indexLinks({ links }: SystemView): Readonly<Record<string, string>> {
   return Object.fromEntries(links.map(({ at, to }) => [at, to]));
 }
 
-async function entriesOf(directory: string) {
+async function listEntries(directory: string) {
   return (await isThere(directory)) ? readdir(directory, { withFileTypes: true }) : [];
 }
 

@@ -58,7 +58,7 @@ const startEpisode: ArenaTool = {
   description: 'begins an episode: you get a task, and a workspace in which the other tools act',
   parameters: z.toJSONSchema(startArguments, { io: 'input', unrepresentable: 'any' }),
   call: async (given, { arena, caller }) => {
-    const { episode, task } = await arena.start(read(startArguments, given), caller);
+    const { episode, task } = await arena.start(readArguments(startArguments, given), caller);
     const { text } = toObservation({ kind: 'task', instruction: task.task.steps[0].instruction, workdir: task.task.workspace.workdir });
     const data = { episode: episode.id, task: episode.task, remaining: computeRemaining(episode.limits, 0, episode.spent) };
     return { text: `episode ${episode.id}\n${text}`, data, isError: false };
@@ -70,13 +70,13 @@ const cancelEpisode: ArenaTool = {
   description: 'gives an episode up: it has no reward',
   parameters: { type: 'object', properties: { episode: EPISODE }, required: ['episode'], additionalProperties: false },
   call: async (given, { arena, caller }) => {
-    const { id, closed } = await arena.cancel(read(episodeArguments, given).episode, caller);
+    const { id, closed } = await arena.cancel(readArguments(episodeArguments, given).episode, caller);
     return { text: `episode ${id} is closed`, data: { episode: id, outcome: closed?.outcome ?? null }, isError: false };
   },
 };
 
 /** An action of the arena, with the episode beside its fields. What is wrong with the fields is for the arena to say, and costs a step. */
-function actionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[number]): ArenaTool {
+function createActionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[number]): ArenaTool {
   const fields = z.looseObject({ properties: z.looseObject({}), required: z.array(z.string()) }).parse(parameters);
   return {
     name,
@@ -90,20 +90,20 @@ function actionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[num
       if (answer === undefined) throw new InputError('episode.empty', `episode ${episode} has ended before its first step`);
       const { observation, done, truncated, remaining, step, notice } = answer;
       const data = { episode, step, done, truncated, remaining, notice, observation: observation.data, reward: reward?.reward ?? null };
-      const text = [notice, observation.text, ...(reward ? [rewardText(reward)] : [])].filter((line) => line !== null).join('\n');
+      const text = [notice, observation.text, ...(reward ? [formatReward(reward)] : [])].filter((line) => line !== null).join('\n');
       return { text, data, isError: observation.data.kind === 'refused' };
     },
   };
 }
 
-function rewardText({ outcome, reward, tests_passed, total_tests, problem }: RewardAnswer): string {
+function formatReward({ outcome, reward, tests_passed, total_tests, problem }: RewardAnswer): string {
   if (reward === null) return `the episode has ended as ${outcome}: ${problem ?? 'there is no reward'}`;
   return `the episode has ended: reward ${reward}; ${tests_passed} of ${total_tests} tests pass${problem === null ? '' : `; ${problem}`}`;
 }
 
-export const ARENA_TOOLS: readonly ArenaTool[] = [listTasks, startEpisode, ...ACTION_TOOLS.map(actionTool), cancelEpisode];
+export const ARENA_TOOLS: readonly ArenaTool[] = [listTasks, startEpisode, ...ACTION_TOOLS.map(createActionTool), cancelEpisode];
 
-function read<Schema extends z.ZodType>(schema: Schema, given: Record<string, unknown>): z.infer<Schema> {
+function readArguments<Schema extends z.ZodType>(schema: Schema, given: Record<string, unknown>): z.infer<Schema> {
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);

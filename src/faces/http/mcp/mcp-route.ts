@@ -37,6 +37,8 @@ export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, 
             content: { 'application/json': { schema: z.unknown() } },
           },
           ...PROBLEMS,
+          400: { ...PROBLEMS[400], content: { ...PROBLEMS[400].content, 'application/json': { schema: z.unknown() } } },
+          406: { description: 'the header Accept leaves JSON or events out', content: { 'application/json': { schema: z.unknown() } } },
         },
       },
     },
@@ -46,7 +48,7 @@ export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, 
       const parts = { arena, caller: requireCaller(request.caller), wait, version, onDefect };
       // There is nothing to subscribe to.
       const handler = createMcpHandler(() => createMcpServer(parts), { maxSubscriptions: 0 });
-      const answer = await handler.fetch(fetchRequest(request, gone), { parsedBody: request.body });
+      const answer = await handler.fetch(toFetchRequest(request, gone), { parsedBody: request.body });
       reply.code(answer.status).headers(Object.fromEntries(answer.headers));
       // As it is: the messages were checked when they were made.
       reply.serializer((payload) => payload);
@@ -55,7 +57,7 @@ export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, 
   );
 }
 
-function fetchRequest({ headers, body, host }: FastifyRequest, signal: AbortSignal): Request {
+function toFetchRequest({ headers, body, host }: FastifyRequest, signal: AbortSignal): Request {
   const kept = new Headers();
   for (const [name, value] of Object.entries(headers))
     if (typeof value === 'string' && name !== 'content-length' && name !== 'authorization') kept.set(name, value);

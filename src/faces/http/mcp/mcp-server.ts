@@ -15,7 +15,7 @@ export interface McpParts extends ToolParts {
 export function createMcpServer({ version, onDefect, ...parts }: McpParts): McpServer {
   const server = new McpServer({ name: 'muster', title: 'Muster', version }, { instructions: INSTRUCTIONS });
   for (const { name, description, parameters, call } of ARENA_TOOLS)
-    server.registerTool(name, { description, inputSchema: declared(parameters) }, async (given) => {
+    server.registerTool(name, { description, inputSchema: declareArguments(parameters) }, async (given) => {
       try {
         const { text, data, isError } = await call(given, parts);
         return { content: [{ type: 'text', text }], structuredContent: data, isError };
@@ -32,7 +32,7 @@ export function createMcpServer({ version, onDefect, ...parts }: McpParts): McpS
 const anyArguments = z.record(z.string(), z.unknown());
 
 /** Callers are told the schema, and arguments that do not fit it reach the tool, which says more of them and counts them as a step. */
-function declared(parameters: Record<string, unknown>): StandardSchemaWithJSON<Record<string, unknown>, Record<string, unknown>> {
+function declareArguments(parameters: Record<string, unknown>): StandardSchemaWithJSON<Record<string, unknown>, Record<string, unknown>> {
   const { validate } = anyArguments['~standard'];
   return { '~standard': { version: 1, vendor: 'muster', validate, jsonSchema: { input: () => parameters, output: () => parameters } } };
 }

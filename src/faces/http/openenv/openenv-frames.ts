@@ -97,7 +97,7 @@ export const resultSchema = z.strictObject({
 });
 
 /** What GET /schema answers. */
-export function openEnvSchemas(): Record<'action' | 'observation' | 'state', Record<string, unknown>> {
+export function buildOpenEnvSchemas(): Record<'action' | 'observation' | 'state', Record<string, unknown>> {
   return {
     action: { ...z.toJSONSchema(actionSchema, { io: 'input', unrepresentable: 'any' }) },
     observation: { ...z.toJSONSchema(openEnvObservationSchema) },
@@ -105,6 +105,6 @@ export function openEnvSchemas(): Record<'action' | 'observation' | 'state', Rec
   };
 }
 
-export function errorFrame(code: ErrorCode, message: string): Frame {
+export function createErrorFrame(code: ErrorCode, message: string): Frame {
   return { type: 'error', data: { message, code } };
 }

@@ -9,16 +9,19 @@ export function readMessage(text: string): ReadMessage {
   try {
     given = JSON.parse(text);
   } catch (error) {
-    return misfit('INVALID_JSON', `expected JSON: ${getMessage(error)}`);
+    return createMisfit('INVALID_JSON', `expected JSON: ${getMessage(error)}`);
   }
   const type = typeof given === 'object' && given !== null && 'type' in given ? given.type : undefined;
   if (typeof type === 'string' && !MESSAGE_TYPES.includes(type))
-    return misfit('UNKNOWN_TYPE', `type: expected one of ${MESSAGE_TYPES.join(', ')}, got ${JSON.stringify(type.slice(0, 100))}`);
+    return createMisfit('UNKNOWN_TYPE', `type: expected one of ${MESSAGE_TYPES.join(', ')}, got ${JSON.stringify(type.slice(0, 100))}`);
   const read = messageSchema.safeParse(given);
   if (read.success) return { kind: 'message', message: read.data };
-  return misfit('VALIDATION_ERROR', read.error.issues.map(({ path, message }) => `${path.join('.') || 'message'}: ${message}`).join('; '));
+  return createMisfit(
+    'VALIDATION_ERROR',
+    read.error.issues.map(({ path, message }) => `${path.join('.') || 'message'}: ${message}`).join('; '),
+  );
 }
 
-function misfit(code: ErrorCode, detail: string): ReadMessage {
+function createMisfit(code: ErrorCode, detail: string): ReadMessage {
   return { kind: 'misfit', code, detail: detail.slice(0, 2000) };
 }

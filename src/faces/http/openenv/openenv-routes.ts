@@ -12,9 +12,9 @@ import { requireCaller } from '../requests/caller.ts';
 import { createGoneSignal } from '../requests/gone-signal.ts';
 import type { SocketUpgrades } from '../requests/socket-upgrades.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
-import { errorFrame, openEnvSchemas, openEnvStateSchema, resetDataSchema, resultSchema } from './openenv-frames.ts';
-import { actionResult } from './openenv-observation.ts';
-import { OpenEnvSession, resetResult } from './openenv-session.ts';
+import { createErrorFrame, buildOpenEnvSchemas, openEnvStateSchema, resetDataSchema, resultSchema } from './openenv-frames.ts';
+import { toActionResult } from './openenv-observation.ts';
+import { OpenEnvSession, toResetResult } from './openenv-session.ts';
 import { serveSession } from './openenv-socket.ts';
 
 export interface OpenEnvRoutesOptions {
@@ -45,15 +45,15 @@ export function addOpenEnvRoutes(instance: FastifyInstance, options: OpenEnvRout
   instance.setErrorHandler((error) => {
     throw error instanceof RequestInvalidError ? new InputError(error.code, error.message) : error;
   });
-  socketRoute(instance, options);
-  listRoute(instance, options);
-  tellingRoutes(instance, options);
-  resetRoute(instance, options);
-  stepRoute(instance, options);
-  stateRoute(instance, options);
+  addSocketRoute(instance, options);
+  addListRoute(instance, options);
+  addDescriptionRoutes(instance, options);
+  addResetRoute(instance, options);
+  addStepRoute(instance, options);
+  addStateRoute(instance, options);
 }
 
-function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
+function addSocketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const { arena, room, upgrades, maxWaitSeconds, count, log } = options;
   app.get('/openenv/:task/ws', { exposeHeadRoute: false, schema: { hide: true, params } }, (request, reply) => {
@@ -65,7 +65,7 @@ function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): 
     try {
       leave = room.enter(caller.principal);
     } catch (error) {
-      socket.send(JSON.stringify(errorFrame('CAPACITY_REACHED', toProblem(error).detail)));
+      socket.send(JSON.stringify(createErrorFrame('CAPACITY_REACHED', toProblem(error).detail)));
       return socket.close();
     }
     const gone = new AbortController();
@@ -74,13 +74,13 @@ function socketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): 
     const session = new OpenEnvSession({ arena, caller, task, patience: () => maxWaitSeconds() * 1000, gone: gone.signal, onDefect });
     serveSession(socket, session, {
       count: () => count(request),
-      refusal: (error) => ({ frame: errorFrame('EXECUTION_ERROR', toProblem(error).detail), closes: false }),
+      refusal: (error) => ({ frame: createErrorFrame('EXECUTION_ERROR', toProblem(error).detail), closes: false }),
       onEnd: leave,
     });
   });
 }
 
-function listRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+function addListRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/openenv',
     {
@@ -94,7 +94,7 @@ function listRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): 
   );
 }
 
-function tellingRoutes(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+function addDescriptionRoutes(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/openenv/:task/metadata',
@@ -120,7 +120,7 @@ function tellingRoutes(instance: FastifyInstance, { arena }: OpenEnvRoutesOption
     },
     async ({ params: { task } }) => {
       await arena.task(task);
-      return openEnvSchemas();
+      return buildOpenEnvSchemas();
     },
   );
   app.get(
@@ -148,7 +148,7 @@ const stepSchema = z
   .describe('OpenEnvStep');
 
 /** OpenEnv's calls without a connection. Its own server makes an environment for each call; here a step names the episode that it goes on with. */
-function resetRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+function addResetRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().post(
     '/openenv/:task/reset',
     {
@@ -163,13 +163,13 @@ function resetRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions):
     async ({ params: { task }, body, caller }) => {
       const { agent, seed } = body ?? {};
       const started = await arena.start({ task, agent: agent ?? 'openenv', seed: seed ?? 0 }, requireCaller(caller));
-      const result = resetResult(started);
+      const result = toResetResult(started);
       return { ...result, observation: { ...result.observation } };
     },
   );
 }
 
-function stepRoute(instance: FastifyInstance, { arena, maxWaitSeconds }: OpenEnvRoutesOptions): void {
+function addStepRoute(instance: FastifyInstance, { arena, maxWaitSeconds }: OpenEnvRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().post(
     '/openenv/:task/step',
     {
@@ -181,11 +181,11 @@ function stepRoute(instance: FastifyInstance, { arena, maxWaitSeconds }: OpenEnv
         response: { 200: resultSchema, ...PROBLEMS },
       },
     },
-    async ({ body: { action, episode_id: id }, caller }, reply) => stepped({ arena, maxWaitSeconds }, id, action, caller, reply),
+    async ({ body: { action, episode_id: id }, caller }, reply) => takeStep({ arena, maxWaitSeconds }, id, action, caller, reply),
   );
 }
 
-function stateRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
+function addStateRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/openenv/:task/state',
     {
@@ -205,7 +205,7 @@ function stateRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions):
   );
 }
 
-async function stepped(
+async function takeStep(
   { arena, maxWaitSeconds }: Pick<OpenEnvRoutesOptions, 'arena' | 'maxWaitSeconds'>,
   id: string,
   action: Record<string, unknown>,
@@ -214,7 +214,7 @@ async function stepped(
 ): Promise<z.infer<typeof resultSchema>> {
   const wait = { milliseconds: maxWaitSeconds() * 1000, gone: createGoneSignal(reply) };
   const { answer, reward } = await stepToReward(arena, id, requireCaller(caller), action, wait);
-  const result = actionResult(id, { answer, reward });
+  const result = toActionResult(id, { answer, reward });
   if (result) return { ...result, observation: { ...result.observation } };
   throw new InputError('episode.grading.conflict', `episode ${id} is graded, and that takes longer; send the step again`);
 }

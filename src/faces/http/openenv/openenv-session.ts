@@ -7,9 +7,9 @@ import type { EpisodeCalls, StartedEpisode } from '../../../service/arena/episod
 import { stepToReward } from '../../../service/arena/step-to-reward.ts';
 import { toProblem } from '../problems/problem.ts';
 import { readMessage } from './openenv-message.ts';
-import { errorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
-import { actionResult } from './openenv-observation.ts';
-import { answerRpc, readToolCall, toolResult, TOOLS, type ToolCall } from './openenv-tools.ts';
+import { createErrorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
+import { toActionResult } from './openenv-observation.ts';
+import { answerRpc, readToolCall, toToolResult, TOOLS, type ToolCall } from './openenv-tools.ts';
 
 export interface SessionParts {
   readonly arena: EpisodeCalls;
@@ -47,7 +47,7 @@ export class OpenEnvSession {
   /** Never rejects. */
   async answer(text: string): Promise<SessionAnswer> {
     const read = readMessage(text);
-    if (read.kind === 'misfit') return { frame: errorFrame(read.code, read.detail), closes: false };
+    if (read.kind === 'misfit') return { frame: createErrorFrame(read.code, read.detail), closes: false };
     try {
       return await this.#answer(read.message);
     } catch (error) {
@@ -70,15 +70,15 @@ export class OpenEnvSession {
   async #answer(message: Message): Promise<SessionAnswer> {
     switch (message.type) {
       case 'reset':
-        return going({ type: 'observation', data: await this.#reset(message.data) });
+        return keepOpen({ type: 'observation', data: await this.#reset(message.data) });
       case 'step':
         return await this.#step(message.data);
       case 'state':
-        return going({ type: 'state', data: this.#state() });
+        return keepOpen({ type: 'state', data: this.#state() });
       case 'close':
         return { frame: undefined, closes: true };
       case 'mcp':
-        return going({ type: 'mcp', data: await answerRpc(message.data, (call) => this.#call(call)) });
+        return keepOpen({ type: 'mcp', data: await answerRpc(message.data, (call) => this.#call(call)) });
     }
   }
 
@@ -88,16 +88,17 @@ export class OpenEnvSession {
     const started = await arena.start({ task, agent: agent ?? 'openenv', seed: seed ?? 0 }, caller);
     const { id } = started.episode;
     this.#play = { id, alias: alias ?? id, steps: 0, isOver: false };
-    return resetResult(started);
+    return toResetResult(started);
   }
 
   async #step(data: Record<string, unknown>): Promise<SessionAnswer> {
     const tool = readToolCall(data);
-    if (tool?.kind === 'misfit') return going(errorFrame('VALIDATION_ERROR', tool.detail));
-    if (tool?.kind === 'list') return going({ type: 'observation', data: { observation: { tools: TOOLS }, reward: null, done: false } });
+    if (tool?.kind === 'misfit') return keepOpen(createErrorFrame('VALIDATION_ERROR', tool.detail));
+    if (tool?.kind === 'list') return keepOpen({ type: 'observation', data: { observation: { tools: TOOLS }, reward: null, done: false } });
     const result = await this.#acted(tool === undefined ? data : tool.action);
-    if (result === undefined) return going(errorFrame('EXECUTION_ERROR', 'the episode is graded and takes longer; send the step again'));
-    return going({ type: 'observation', data: tool === undefined ? result : toolResult(tool.name, result) });
+    if (result === undefined)
+      return keepOpen(createErrorFrame('EXECUTION_ERROR', 'the episode is graded and takes longer; send the step again'));
+    return keepOpen({ type: 'observation', data: tool === undefined ? result : toToolResult(tool.name, result) });
   }
 
   async #call({ name, action }: ToolCall): Promise<ActionResult> {
@@ -114,7 +115,7 @@ export class OpenEnvSession {
     const { answer, reward } = await stepToReward(arena, play.id, caller, action, { milliseconds: patience(), gone });
     play.steps = answer?.step ?? 0;
     play.isOver = reward !== undefined;
-    return actionResult(play.id, { answer, reward });
+    return toActionResult(play.id, { answer, reward });
   }
 
   #state(): object {
@@ -125,18 +126,19 @@ export class OpenEnvSession {
   #failed(error: unknown): SessionAnswer {
     const { status, detail } = toProblem(error);
     if (status === 500) this.#parts.onDefect(error);
-    if (error instanceof QuotaError) return { frame: errorFrame('CAPACITY_REACHED', detail), closes: true };
-    if (error instanceof InputError && error.code.startsWith('task.')) return { frame: errorFrame('FACTORY_ERROR', detail), closes: true };
-    return going(errorFrame('EXECUTION_ERROR', detail));
+    if (error instanceof QuotaError) return { frame: createErrorFrame('CAPACITY_REACHED', detail), closes: true };
+    if (error instanceof InputError && error.code.startsWith('task.'))
+      return { frame: createErrorFrame('FACTORY_ERROR', detail), closes: true };
+    return keepOpen(createErrorFrame('EXECUTION_ERROR', detail));
   }
 }
 
-function going(frame: Frame): SessionAnswer {
+function keepOpen(frame: Frame): SessionAnswer {
   return { frame, closes: false };
 }
 
 /** What an episode begins with. */
-export function resetResult({ episode, task: { task } }: StartedEpisode): Result {
+export function toResetResult({ episode, task: { task } }: StartedEpisode): Result {
   const begun = toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir });
   const { id, limits, spent } = episode;
   const observation = { ...begun, episode: id, step: 0, truncated: false, remaining: computeRemaining(limits, 0, spent), notice: null };

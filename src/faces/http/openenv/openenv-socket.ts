@@ -15,7 +15,7 @@ export interface SocketParts {
 }
 
 /** `ws` gives one buffer, several, or one that it shares. */
-function bytesOf(data: Buffer | ArrayBuffer): Buffer {
+function toBuffer(data: Buffer | ArrayBuffer): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
@@ -38,7 +38,7 @@ export function serveSession(socket: WebSocket, session: OpenEnvSession, { count
   socket.on('message', (data, isBinary) => {
     waiting += 1;
     if (waiting > MOST_WAITING) return socket.close(POLICY_VIOLATION, `more than ${MOST_WAITING} messages wait for an answer`);
-    const text = isBinary ? '' : Buffer.concat([data].flat().map(bytesOf)).toString('utf8');
+    const text = isBinary ? '' : Buffer.concat([data].flat().map(toBuffer)).toString('utf8');
     const before = turn;
     turn = (async () => {
       await before;

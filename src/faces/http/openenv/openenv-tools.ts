@@ -25,22 +25,22 @@ export function readToolCall(data: Record<string, unknown>): ReadToolCall | unde
   const read = toolActionSchema.safeParse(data);
   if (!read.success) return { kind: 'misfit', detail: z.prettifyError(read.error).slice(0, 2000) };
   if (read.data.type === 'list_tools') return { kind: 'list' };
-  return { kind: 'call', ...callOf(read.data.tool_name, read.data.arguments) };
+  return { kind: 'call', ...toToolCall(read.data.tool_name, read.data.arguments) };
 }
 
 /** A tool's name cannot be replaced by an argument. */
-function callOf(name: string, fields: Record<string, unknown>): ToolCall {
+function toToolCall(name: string, fields: Record<string, unknown>): ToolCall {
   return { name, action: { ...fields, action: name } };
 }
 
 /** A result as tool callers have it; what was refused is an error. */
-export function toolResult(tool: string, { observation, reward, done }: ActionResult): Result {
+export function toToolResult(tool: string, { observation, reward, done }: ActionResult): Result {
   const { text, data } = observation;
-  const error = data.kind === 'refused' ? { error_type: errorType(data.reason), message: data.detail } : null;
+  const error = data.kind === 'refused' ? { error_type: classifyRefusal(data.reason), message: data.detail } : null;
   return { observation: { ...observation, tool_name: tool, result: error === null ? text : null, error }, reward, done };
 }
 
-function errorType(reason: string): 'tool_not_found' | 'invalid_args' | 'execution_error' {
+function classifyRefusal(reason: string): 'tool_not_found' | 'invalid_args' | 'execution_error' {
   if (reason === 'unknown-action' || reason === 'not-allowed') return 'tool_not_found';
   return reason === 'malformed' ? 'invalid_args' : 'execution_error';
 }
@@ -61,22 +61,22 @@ const SERVER_ERROR = -32_000;
 /** Answers one JSON-RPC request. Never rejects. */
 export async function answerRpc(data: unknown, act: (call: ToolCall) => Promise<ActionResult>): Promise<object> {
   const request = rpcSchema.safeParse(data);
-  if (!request.success) return failure(null, INVALID_REQUEST, z.prettifyError(request.error));
+  if (!request.success) return createFailure(null, INVALID_REQUEST, z.prettifyError(request.error));
   const { id = null, method, params } = request.data;
   if (method === 'tools/list') return { jsonrpc: '2.0', id, result: { tools: TOOLS } };
-  if (method !== 'tools/call') return failure(id, METHOD_NOT_FOUND, `expected tools/list or tools/call, got ${method.slice(0, 100)}`);
+  if (method !== 'tools/call') return createFailure(id, METHOD_NOT_FOUND, `expected tools/list or tools/call, got ${method.slice(0, 100)}`);
   const call = callSchema.safeParse(params);
-  if (!call.success) return failure(id, INVALID_PARAMS, z.prettifyError(call.error));
+  if (!call.success) return createFailure(id, INVALID_PARAMS, z.prettifyError(call.error));
   try {
-    const { observation, reward, done } = await act(callOf(call.data.name, call.data.arguments));
+    const { observation, reward, done } = await act(toToolCall(call.data.name, call.data.arguments));
     const isError = observation.data.kind === 'refused';
     const content = [{ type: 'text', text: observation.text }];
     return { jsonrpc: '2.0', id, result: { data: { ...observation, reward, done }, content, isError } };
   } catch (error) {
-    return failure(id, SERVER_ERROR, toProblem(error).detail);
+    return createFailure(id, SERVER_ERROR, toProblem(error).detail);
   }
 }
 
-function failure(id: string | number | null, code: number, message: string): object {
+function createFailure(id: string | number | null, code: number, message: string): object {
   return { jsonrpc: '2.0', id, error: { code, message: message.slice(0, 2000) } };
 }
