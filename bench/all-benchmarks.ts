@@ -1,4 +1,5 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
+import { arenaSteps } from './arena-steps.ts';
 import type { Benchmark } from './benchmark.ts';
 import { podTransports } from './pod-transports.ts';
 import { bulkySandboxes } from './bulky-sandboxes.ts';
@@ -51,6 +52,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   verdicts,
   episodeCost,
   aggregationThroughput,
+  arenaSteps,
   episodesSaved,
   systemCalls,
   idlePods,

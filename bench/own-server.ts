@@ -27,7 +27,9 @@ export class OwnServer implements AsyncDisposable {
     const server = { port: 0, suites: Object.fromEntries(paths), drainSeconds: 0 };
     const file = join(directory, 'muster.json');
     await writeFile(file, JSON.stringify({ stateDir: join(directory, 'state'), sources: { roots: [PACKAGE_ROOT] }, ...config, server }));
-    const child = spawn(join(PACKAGE_ROOT, 'muster'), ['serve', '--config', file], { stdio: ['ignore', 'inherit', 'pipe'] });
+    // Variables for benchmarks are no settings of the server.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MUSTER_')));
+    const child = spawn(join(PACKAGE_ROOT, 'muster'), ['serve', '--config', file], { env, stdio: ['ignore', 'inherit', 'pipe'] });
     for await (const line of createInterface({ input: child.stderr })) {
       const url = /listening on (http:\S+?);/.exec(line)?.[1];
       if (url !== undefined) return new OwnServer(url, child, directory);

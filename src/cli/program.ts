@@ -37,6 +37,7 @@ import { openEvaluator } from './commands/suite-evaluator.ts';
 import { createTuneCommand } from './commands/tune-command.ts';
 import { createRolloutsCommand } from './commands/rollouts/rollouts-command.ts';
 import { createEpisodeCommand } from './commands/tasks/episode-command.ts';
+import { createRewardCommand } from './commands/tasks/reward-command.ts';
 import type { CheckTasks } from './commands/tasks/task-check-command.ts';
 import { createTaskCommand } from './commands/tasks/task-command.ts';
 import type { HardenTask } from './commands/tasks/task-harden-command.ts';
@@ -92,6 +93,7 @@ function commands(): readonly Command[] {
     grantCommand(createClient),
     createEpisodeCommand(createClient),
     createRolloutsCommand(readKeptTrajectories),
+    createRewardCommand(createClient),
     createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
       const { prepare } = await import('../app/preparation/prepare.ts');

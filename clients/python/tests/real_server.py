@@ -36,7 +36,9 @@ class RealServer:
         self._config = directory / "muster.yaml"
         server = {"port": port, "suites": {"cartpole": str(GAME / "cartpole.yaml")}, "drainSeconds": 0}
         # YAML 1.2 has all of JSON in it.
-        self._config.write_text(json.dumps({"stateDir": str(directory / "state"), "server": server, "sources": {"roots": [str(GAME)]}}))
+        arena = {"tasks": [str(REPOSITORY / "examples" / "code")]}
+        state = str(directory / "state")
+        self._config.write_text(json.dumps({"stateDir": state, "server": server, "sources": {"roots": [str(GAME)]}, "arena": arena}))
 
     def __enter__(self) -> Self:
         self._start()

@@ -38,6 +38,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,
     holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),
+    holdMilliseconds: config.server.ownershipSeconds * 1000,
     audit: store.audit,
     log,
     limits: () => limitsOf(runtime.config),

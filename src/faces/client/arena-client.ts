@@ -8,6 +8,7 @@ import {
   startedEpisodeSchema,
   storedStepsSchema,
 } from '../http/schemas/agent-episode-schemas.ts';
+import { diffSchema, forksSchema } from '../http/schemas/episode-branch-schemas.ts';
 import { SLOW_ANSWER_MILLISECONDS, type Calls } from './calls.ts';
 
 export type AgentEpisode = z.infer<typeof agentEpisodeSchema>;
@@ -17,6 +18,15 @@ export interface AgentEpisodeFilter {
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly state?: AgentEpisode['state'] | undefined;
+}
+
+export type EpisodeDiff = z.infer<typeof diffSchema>;
+
+export interface ForkOptions {
+  readonly at?: number | undefined;
+  readonly n?: number | undefined;
+  /** What the forks are listed by; as the episode when it is left out. */
+  readonly agent?: string | undefined;
 }
 
 const WAIT_SECONDS = 60;
@@ -74,6 +84,63 @@ export class ArenaClient {
   async steps(episode: string, after = 0, signal?: AbortSignal): Promise<z.infer<typeof storedStepsSchema>['items']> {
     const path = episodePath(episode, `/steps?after=${after}`);
     return (await this.#calls.ask(storedStepsSchema, { method: 'GET', path, signal })).items;
+  }
+
+  /**
+   * Episodes that go on behind a step of this one. Not sent again when no answer comes: there would be more of them.
+   *
+   * @param at number of the step, 0 for the beginning; the last one when it is left out. @param n how many.
+   */
+  async fork(episode: string, { at, n = 1, agent }: ForkOptions = {}, signal?: AbortSignal): Promise<readonly AgentEpisode[]> {
+    const call = { method: 'POST', path: episodePath(episode, '/fork'), body: { at, n, agent }, signal } as const;
+    return (await this.#calls.askOnce(forksSchema, call)).items;
+  }
+
+  /** What has become of the files between two steps; of all until now when they are left out. */
+  diff(
+    episode: string,
+    { from = 0, at }: { readonly from?: number; readonly at?: number | undefined } = {},
+    signal?: AbortSignal,
+  ): Promise<EpisodeDiff> {
+    const query = new URLSearchParams({ from: String(from), ...(at === undefined ? {} : { at: String(at) }) });
+    return this.#calls.ask(diffSchema, { method: 'GET', path: episodePath(episode, `/diff?${query.toString()}`), signal });
+  }
+
+  /**
+   * Begins an episode on the task as it is now, or on another one, and takes the steps of this one there.
+   *
+   * @param onStep told of each step, with what was answered before and now.
+   * @returns its id. It ends early when one of its steps does.
+   */
+  async replay(
+    episode: string,
+    {
+      task,
+      onStep = () => undefined,
+    }: { readonly task?: string | undefined; readonly onStep?: (before: StepAnswer, now: StepAnswer) => void } = {},
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const played = await this.get(episode, signal);
+    const { episode: id } = await this.start(task ?? played.task, played.agent, played.seed, signal);
+    for (let after = 0; ;) {
+      const steps = await this.steps(episode, after, signal);
+      for (const { action, answer: before } of steps) {
+        const path = episodePath(id, '/steps');
+        const body = { ...z.looseObject({}).parse(action), step: before.step };
+        const now = await this.#calls.ask(stepAnswerSchema, {
+          method: 'POST',
+          path,
+          body,
+          signal,
+          answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
+        });
+        onStep(before, now);
+        if (now.done) return id;
+      }
+      const last = steps.at(-1);
+      if (last === undefined) return id;
+      after = last.answer.step;
+    }
   }
 
   /** Gives it up; what is over stays as it is. */

@@ -14,6 +14,8 @@ export interface HoldingParts {
   readonly live: LiveEpisodes;
   readonly clock: Clock;
   readonly holder: OwnerId;
+  /** For which a holder that is gone keeps an episode from others. Shorter is renewed more often, once in a third of it. */
+  readonly holdMilliseconds: number;
   /** Aborted when Muster ends: what is under way is left to the next one. */
   readonly closing: AbortSignal;
 }
@@ -25,11 +27,8 @@ export interface HeldEpisode {
   state: EpisodeState;
 }
 
-/** For which a holder that is gone keeps an episode from others. Shorter is renewed more often, once in a third of it. */
-const HOLD_MS = 15_000;
-const RENEWED_EACH_MS = HOLD_MS / 3;
-/** Who asks for an episode that another holds waits for a while: most likely that one is gone. */
-const PATIENCE_MS = HOLD_MS + 5_000;
+/** Who asks for an episode that another holds waits for its right to end, and somewhat longer: most likely that one is gone. */
+const LONGER_MS = 5_000;
 const ASKED_EACH_MS = 500;
 const ALL_STEPS = 100_000;
 /** Of an episode that is closed, which nothing is written of any more. */
@@ -51,6 +50,10 @@ export class EpisodeHolding {
     this.#parts = parts;
   }
 
+  get #renewedEachMs(): number {
+    return this.#parts.holdMilliseconds / 3;
+  }
+
   /** What is known without asking. */
   get known(): StoredAgentEpisode | undefined {
     return this.#held?.episode;
@@ -68,11 +71,11 @@ export class EpisodeHolding {
    */
   async current(patient: boolean): Promise<HeldEpisode> {
     await this.#renewing;
-    if (this.#held && this.#parts.clock.now() - this.#renewedAt < RENEWED_EACH_MS) return this.#held;
+    if (this.#held && this.#parts.clock.now() - this.#renewedAt < this.#renewedEachMs) return this.#held;
     const found = this.#held === undefined ? await this.#found() : undefined;
     if (found?.closed)
       return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: stateOf(found, await this.steps(found)) };
-    const hold = await this.#taken(patient ? PATIENCE_MS : 0);
+    const hold = await this.#taken(patient ? this.#parts.holdMilliseconds + LONGER_MS : 0);
     if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#loaded(hold);
     return this.#held;
   }
@@ -84,9 +87,9 @@ export class EpisodeHolding {
     const again = (): void => {
       if (closing.aborted) return;
       this.#renewing = this.#renewed();
-      timer = clock.after(RENEWED_EACH_MS, again);
+      timer = clock.after(this.#renewedEachMs, again);
     };
-    timer = clock.after(RENEWED_EACH_MS, again);
+    timer = clock.after(this.#renewedEachMs, again);
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
@@ -119,11 +122,11 @@ export class EpisodeHolding {
   }
 
   async #taken(patienceMs: number): Promise<Hold> {
-    const { trajectories, holder, clock, closing } = this.#parts;
+    const { trajectories, holder, holdMilliseconds, clock, closing } = this.#parts;
     const deadline = clock.now() + patienceMs;
     for (;;) {
       const asked = clock.now();
-      const hold = await trajectories.hold(this.#id, holder, HOLD_MS);
+      const hold = await trajectories.hold(this.#id, holder, holdMilliseconds);
       if (hold) {
         this.#renewedAt = asked;
         return hold;

@@ -7,7 +7,7 @@ with Client("http://127.0.0.1:7677") as muster:
     print(summary.bias_reduced_mean, summary.interval)
 """
 
-from muster_client.agent_episode import AgentEpisode, AgentReward, AgentStep, StartedEpisode
+from muster_client.agent_episode import AgentEpisode, AgentReward, AgentStep, EpisodeDiff, StartedEpisode
 from muster_client.arena import Arena, AsyncArena
 from muster_client.async_client import AsyncClient
 from muster_client.checkpoint import Checkpoint, CheckpointLike
@@ -54,6 +54,7 @@ __all__ = [
     "Completed",
     "Conflict",
     "Episode",
+    "EpisodeDiff",
     "Evaluation",
     "EvaluationCancelled",
     "EvaluationEnded",

@@ -55,6 +55,20 @@ class AgentEpisode:
     raw: dict[str, Any] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeDiff:
+    changes: dict[str, str]
+    """By path: `added`, `changed` or `removed`."""
+    patch: str
+    """Unified diff; what is no text or is large is not in it."""
+    raw: dict[str, Any] = field(repr=False)
+
+
+def read_diff(fields: Fields) -> EpisodeDiff:
+    changes = {item.text("path"): item.text("change") for item in fields.objects("files")}
+    return EpisodeDiff(changes, fields.text("patch"), fields.raw)
+
+
 def read_started(fields: Fields) -> StartedEpisode:
     tools = [tool.raw for tool in fields.objects("actions")]
     return StartedEpisode(fields.text("episode"), fields.object("observation").text("text"), tools, fields.raw)

@@ -1,5 +1,6 @@
 """Playing tasks: the calls, and both clients' way to them."""
 
+import builtins
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -8,8 +9,10 @@ from muster_client.agent_episode import (
     AgentEpisode,
     AgentReward,
     AgentStep,
+    EpisodeDiff,
     StartedEpisode,
     read_agent_episode,
+    read_diff,
     read_reward,
     read_started,
     read_step,
@@ -54,6 +57,20 @@ def _rewarded(settings: Settings, episode_id: str) -> Steps[AgentReward]:
 def _found(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisode]:
     response = yield from call(settings, Request(method, _path(episode_id)))
     return read_agent_episode(parsed(response.body, "episode"))
+
+
+def _forked(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
+    """Not repeated: there would be more of them."""
+    given = {"at": at, "n": n, "agent": agent}
+    body = {name: value for name, value in given.items() if value is not None}
+    response = yield from call(settings, json_request("POST", _path(episode_id, "/fork"), body), repeatable=False)
+    return [read_agent_episode(item) for item in parsed(response.body, "forks").objects("items")]
+
+
+def _compared(settings: Settings, episode_id: str, start: int, at: int | None) -> Steps[EpisodeDiff]:
+    query = {"from": str(start), **({} if at is None else {"at": str(at)})}
+    response = yield from call(settings, Request("GET", _path(episode_id, f"/diff?{urlencode(query)}")))
+    return read_diff(parsed(response.body, "diff"))
 
 
 def _listed(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]:
@@ -101,6 +118,14 @@ class Arena:
         """Episodes, latest first. Further pages are asked for as they are needed."""
         return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
 
+    def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
+        """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
+        return self._driver.run(_forked(self._settings, episode_id, at, n, agent))
+
+    def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
+        """What has become of the files between two steps; of all until now when they are left out."""
+        return self._driver.run(_compared(self._settings, episode_id, start, at))
+
     def cancel(self, episode_id: str) -> AgentEpisode:
         """Gives it up; what is over stays as it is."""
         return self._driver.run(_found(self._settings, "DELETE", episode_id))
@@ -132,6 +157,14 @@ class AsyncArena:
     def list(self, *, task: str | None = None, agent: str | None = None, state: str | None = None) -> AsyncIterator[AgentEpisode]:
         """Episodes, latest first. Further pages are asked for as they are needed."""
         return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
+
+    async def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
+        """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
+        return await self._driver.run(_forked(self._settings, episode_id, at, n, agent))
+
+    async def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
+        """What has become of the files between two steps; of all until now when they are left out."""
+        return await self._driver.run(_compared(self._settings, episode_id, start, at))
 
     async def cancel(self, episode_id: str) -> AgentEpisode:
         """Gives it up; what is over stays as it is."""

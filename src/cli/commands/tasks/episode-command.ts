@@ -8,6 +8,7 @@ import { addServerFlags, type Connect, type ServerFlags } from '../../flags/serv
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
+import { createEpisodeBranchCommands } from './episode-branch-commands.ts';
 
 const MOST_LISTED = 50;
 
@@ -18,6 +19,7 @@ export function createEpisodeCommand(connect: Connect): Command {
     .description('Episodes of agents on the tasks of a server (arena.tasks of its configuration).');
   for (const command of [start(connect), step(connect), show(connect), reward(connect), list(connect), cancel(connect)])
     episode.addCommand(command);
+  for (const command of createEpisodeBranchCommands(connect)) episode.addCommand(command);
   return episode;
 }
 

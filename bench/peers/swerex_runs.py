@@ -1,0 +1,38 @@
+"""`true` in sessions of SWE-ReX's local runtime, one after the other in each: prints runs a second as JSON."""
+
+import argparse
+import asyncio
+import json
+import time
+
+from swerex.runtime.abstract import BashAction, CreateBashSessionRequest
+from swerex.runtime.local import LocalRuntime
+
+
+async def main(sessions: int, seconds: float) -> None:
+    runtime = LocalRuntime()
+    names = [f"session-{i}" for i in range(sessions)]
+    for name in names:
+        await runtime.create_session(CreateBashSessionRequest(session=name))
+    end = time.monotonic() + seconds
+
+    async def play(name: str) -> int:
+        runs = 0
+        while time.monotonic() < end:
+            await runtime.run_in_session(BashAction(session=name, command="true"))
+            runs += 1
+        return runs
+
+    begun = time.monotonic()
+    runs = sum(await asyncio.gather(*(play(name) for name in names)))
+    elapsed = time.monotonic() - begun
+    await runtime.close()
+    print(json.dumps({"stepsPerSecond": runs / elapsed, "episodesPerSecond": 0}))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=5)
+    given = parser.parse_args()
+    asyncio.run(main(given.sessions, given.seconds))

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { REPOSITORY } from '../stage.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const TASK = 'fix-bug-in-sort-function';
+export const TASKS = join(REPOSITORY, 'examples/code');
+
+/** The actions of one episode, by its index alone: files written, changed and removed by actions and commands, solved or not. */
+export async function scriptOf(index: number): Promise<readonly object[]> {
+  const solution = await readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
+  return [
+    { action: 'run', command: `mkdir -p made/deep && seq ${index} ${index + 9} >made/deep/numbers && ln -sf deep/numbers made/link` },
+    { action: 'write_file', file: 'made/notes.txt', content: `notes of ${index}\n`.repeat(1 + (index % 3) * 2000) },
+    { action: 'edit_file', file: 'made/deep/numbers', old: `${index + 9}\n`, new: 'last\n' },
+    { action: 'run', command: 'cat made/link; wc -c <made/notes.txt; rm -r made/deep; ls made' },
+    ...(index % 2 === 0 ? [{ action: 'write_file', file: 'sorting.py', content: solution }] : []),
+    { action: 'submit' },
+  ];
+}
+
+const startedSchema = z.looseObject({ episode: z.string() });
+const answerSchema = z.looseObject({ observation: z.unknown(), done: z.boolean(), truncated: z.boolean() });
+const stepsSchema = z.looseObject({ items: z.array(z.looseObject({ action: z.unknown(), answer: answerSchema })) });
+/** Without an outcome while it is graded. */
+const rewardSchema = z.looseObject({
+  outcome: z.string().optional(),
+  reward: z.number().nullable().optional(),
+  components: z.unknown().optional(),
+});
+const filesSchema = z.looseObject({ items: z.array(z.unknown()) });
+
+/** What is to be the same whatever was killed meanwhile: not the time that steps took, nor that a workspace was made again. */
+export interface Trajectory {
+  readonly steps: readonly unknown[];
+  readonly reward: unknown;
+  readonly files: readonly unknown[];
+}
+
+/** Plays a script. Whatever is not answered is sent again, to the server that is there by then. */
+export async function playScript(index: number, url: () => string, afterStep: () => Promise<void>): Promise<Trajectory> {
+  const actions = await scriptOf(index);
+  const { episode } = startedSchema.parse(await ask(url, 'POST', '/v1/episodes', { task: TASK, agent: `script ${index}` }));
+  for (const [i, action] of actions.entries()) {
+    await ask(url, 'POST', `/v1/episodes/${episode}/steps`, { step: i + 1, ...action });
+    if (i < actions.length - 1) await afterStep();
+  }
+  const reward = await rewardOf(url, episode);
+  const { items } = stepsSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/steps`));
+  const { items: files } = filesSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/files`));
+  const steps = items.map(({ action, answer: { observation, done, truncated } }) => ({ action, observation, done, truncated }));
+  return { steps, reward, files };
+}
+
+async function rewardOf(url: () => string, episode: string): Promise<unknown> {
+  let found: unknown;
+  await eventually(`episode ${episode} is graded`, async () => {
+    const { outcome, reward, components } = rewardSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/reward?wait=10`));
+    found = { outcome, reward, components };
+    return outcome !== undefined;
+  });
+  return found;
+}
+
+async function ask(url: () => string, method: string, path: string, body?: object): Promise<unknown> {
+  let json: unknown;
+  await eventually(`${method} ${path} is answered`, async () => {
+    const headers = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const answer = await fetch(`${url()}${path}`, { method, ...headers }).catch(() => undefined);
+    const text = await answer?.text().catch(() => undefined);
+    if (answer === undefined || text === undefined || answer.status >= 500) return false;
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    json = JSON.parse(text);
+    return true;
+  });
+  return json;
+}
