@@ -92,10 +92,10 @@ progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:mi
 .facts>div{display:grid;grid-template-columns:minmax(7rem,10rem) 1fr;gap:.75rem}
 .facts dt{color:var(--muted)}
 .facts dd{overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
-.film{display:grid;gap:.6rem;margin:.75rem 0;justify-items:start}
-.film img{display:block;max-width:100%;width:min(36rem,100%);image-rendering:pixelated;border:1px solid var(--line);border-radius:8px}
-.film label{display:flex;flex-wrap:wrap;gap:.75rem;align-items:center;font-variant-numeric:tabular-nums;min-width:min(20rem,100%)}
-.film input{flex:1;min-width:10rem;padding:0;accent-color:var(--estimate)}
+.film{display:grid;gap:.6rem;margin:.75rem 0;max-width:30rem}
+.film img{display:block;width:100%;image-rendering:pixelated;border:1px solid var(--line);border-radius:8px}
+.film label{flex:1;font-variant-numeric:tabular-nums;white-space:nowrap}
+.film input{flex:1;min-width:5rem;padding:0;accent-color:var(--estimate)}
 .pool{display:grid;gap:.75rem}
 .cells{display:flex;flex-wrap:wrap;gap:3px}
 .cells i,.legend i{display:inline-block;width:13px;height:13px;border-radius:3px;border:1px solid var(--line)}

@@ -58,12 +58,14 @@ function mayCancel({ principal, state }: EvaluationResource, { session }: PageSt
 }
 
 /** How near the interval is to its target. The number of episodes that it takes falls with the square of the half-width. */
-function targetLine({ running }: EvaluationResource): TemplateResult | typeof nothing {
+function targetLine(evaluation: EvaluationResource): TemplateResult | typeof nothing {
+  const { running } = evaluation;
   if (running?.kind !== 'evaluation' || running.target === null || running.halfWidth === null) return nothing;
   const share = Math.min(1, (running.target / running.halfWidth) ** 2);
   return html`<p>
     <progress max="1" .value=${share} aria-label="how near the interval is to its target"></progress>
-    ± ${running.target} was asked for${running.secondsLeft === null ? nothing : html` · ${formatDuration(running.secondsLeft)} left`}
+    ± ${running.target} was asked
+    for${running.secondsLeft === null || !isOpen(evaluation) ? nothing : html` · ${formatDuration(running.secondsLeft)} left`}
   </p>`;
 }
 
