@@ -79,13 +79,19 @@ function findPython() {
   );
 }
 
+/** Also where an earlier set-up was interrupted: it leaves an interpreter without pip. What is in a whole environment stays. */
+function makeEnvironment(directory) {
+  if (works(join(root, directory, 'bin/python'), ['-m', 'pip', '--version'])) return;
+  run(`making a Python environment in ${directory}`, findPython(), ['-m', 'venv', directory]);
+}
+
 function installPython() {
   const testRequirements = ['test/runner/python/requirements.txt', 'clients/python/requirements-test.txt'];
   const more = [...(forBenchmarks || forTests ? ['bench/requirements.txt'] : []), ...(forTests ? testRequirements : [])];
   const requirements = ['runner/requirements.txt', ...more].map((file) => join(root, file));
   const stamp = `.venv/.setup-stamp${forTests ? '-test' : forBenchmarks ? '-bench' : ''}`;
   once(stamp, requirements, () => {
-    if (!existsSync(join(root, '.venv/bin/python'))) run('making a Python environment in .venv', findPython(), ['-m', 'venv', '.venv']);
+    makeEnvironment('.venv');
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
     run('installing Python packages', join(root, '.venv/bin/python'), [...flags, ...requirements.flatMap((file) => ['-r', file])]);
   });
@@ -248,9 +254,8 @@ function installFakeGcs() {
 
 /** An environment of its own, for what stands on other versions than the runner's tests do, or is large. */
 function installBeside(environment, requirements) {
-  if (!existsSync(join(root, environment, 'bin/python')))
-    run(`making a Python environment in ${environment}`, findPython(), ['-m', 'venv', environment]);
   once(`${environment}/.setup-stamp`, [join(root, requirements)], () => {
+    makeEnvironment(environment);
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(root, requirements)];
     run(`installing ${requirements}`, join(root, environment, 'bin/python'), flags);
   });

@@ -37,6 +37,23 @@ describe('a script of package.json in a fresh clone', () => {
     expect({ status, stdout, stderr }).toEqual({ status: 3, stdout: 'set up', stderr: '' });
   });
 
+  test('a set-up that was interrupted while it made the Python environment is finished by the next one', async () => {
+    const write = async (name: string, text: string): Promise<void> => {
+      await mkdir(path.dirname(path.join(clone, name)), { recursive: true });
+      await writeFile(path.join(clone, name), text, { mode: 0o755 });
+    };
+    await write('scripts/setup.mjs', await readFile('scripts/setup.mjs', 'utf8'));
+    await write('node_modules/.bin/node', '#!/bin/sh\necho v24');
+    for (const tool of ['npm', 'bwrap']) await write(`old-node/${tool}`, '#!/bin/sh');
+    await write('.venv/bin/python', '#!/bin/sh\necho No module named pip >&2; exit 1');
+    await write('python', `#!/bin/sh\n[ "$2" = venv ] && printf '#!/bin/sh' > "$3/bin/python"; exit 0`);
+    const { status, stderr } = run(`PYTHON=./python ${process.execPath} scripts/setup.mjs`);
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: expect.stringMatching(/making a Python environment in \.venv\n[^]*ready \(Node v24\)/),
+    });
+  });
+
   const inTypeScript = Object.entries(scripts).filter(([, command]) => /node \S+\.ts/.test(command));
   test('there are scripts in TypeScript', () => expect(inTypeScript.map(([name]) => name)).toContain('bench'));
 
