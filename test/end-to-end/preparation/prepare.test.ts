@@ -1,9 +1,10 @@
 import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALLOWED_LICENCES } from '../../../src/agents/preparation/licence.ts';
 import type { Preparation } from '../../../src/agents/preparation/preparation-report.ts';
 import { prepare, type PrepareTerms } from '../../../src/app/preparation/prepare.ts';
+import { isFullForm } from '../../support/full-form.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 
 const PATIENCE_MS = 900_000;
@@ -65,3 +66,68 @@ it(
   },
   PATIENCE_MS,
 );
+
+/** Each wavers in its own way; the fix comes with one that is steady. */
+const WAVERING = `import random
+import time
+
+import sums
+
+SEEN = []
+
+
+def test_seldom():
+    assert random.random() >= 0.05
+
+
+def test_this_year():
+    assert time.time() < ${Math.floor(Date.now() / 1000) + 30 * 86_400}
+
+
+def test_first():
+    SEEN.append(1)
+    assert sums.add(1, 1) == 2
+
+
+def test_second():
+    assert SEEN
+`;
+
+describe.runIf(isFullForm)('what is wrong with a repository', () => {
+  it(
+    'tests that waver by chance and by the time are found, with how often',
+    async () => {
+      await using made = await RepositoryFixture.make();
+      await made.commit('Begin with sums', { ...SUMS.before, 'tests/test_wavering.py': WAVERING });
+      await made.commit(SUMS.message, SUMS.fix);
+      const { candidates } = await prepared(made, { commits: 1 });
+      const wavering = candidates[0]?.evidence.wavering ?? [];
+      const causes = Object.fromEntries(wavering.map(({ id, cause }) => [id.split('::').at(-1), cause]));
+      expect(causes).toMatchObject({ test_seldom: 'chance', test_this_year: 'clock' });
+      expect(wavering.find(({ id }) => id.endsWith('test_seldom'))?.figure).toMatch(/it failed in \d+ of \d+ runs/);
+      expect(candidates[0]).toMatchObject({ refusal: null, evidence: { soundness: { isSound: true } } });
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'a vendored copy of the fix, a message that says nothing, and tests only are refused, each with its reason',
+    async () => {
+      await using made = await RepositoryFixture.make();
+      const copy = SUMS.fix['sums.py'];
+      await made.commit('Begin with sums', { ...SUMS.before, 'vendored/sums_copy.py': copy });
+      await made.commit(SUMS.message, SUMS.fix);
+      await made.commit('fix', { 'sums.py': `${copy}\n\ndef twice(a):\n    return 2 * a\n`, 'tests/test_twice.py': TWICE });
+      await made.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    pass\n' });
+      const { candidates } = await prepared(made, { commits: 3 });
+      expect(candidates.map(({ refusal }) => refusal)).toEqual([
+        { step: 'discover', reason: 'it changes tests only' },
+        { step: 'scrub', reason: expect.stringContaining('says nothing that an agent could work by') },
+        { step: 'scrub', reason: expect.stringContaining('/app/vendored/sums_copy.py') },
+      ]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+const TWICE = 'import sums\n\n\ndef test_twice():\n    assert sums.twice(2) == 4\n';
