@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
@@ -14,7 +14,7 @@ function fork(connect: Connect): Command {
   const command = new Command('fork')
     .description('Begins episodes that go on behind a step of another one: prints their ids.')
     .argument('<episode>')
-    .option('--at <step>', 'behind which step, 0 for the beginning; the last one when it is left out', parseWholeNumber)
+    .option('--at <step>', 'behind which step, 0 for the beginning; the last one when it is left out', parseStepNumber)
     .option('-n, --count <number>', 'how many', parseWholeNumber, 1)
     .option('--agent <name>', 'what they are listed by; as the episode when it is left out');
   return addServerFlags(command).action(
@@ -34,8 +34,8 @@ function diff(connect: Connect): Command {
   const command = new Command('diff')
     .description('Prints what has become of the files between two steps, as a unified diff.')
     .argument('<episode>')
-    .option('--from <step>', 'step to compare with, 0 for the beginning', parseWholeNumber, 0)
-    .option('--at <step>', 'the last one when it is left out', parseWholeNumber);
+    .option('--from <step>', 'step to compare with, 0 for the beginning', parseStepNumber, 0)
+    .option('--at <step>', 'the last one when it is left out', parseStepNumber);
   return addServerFlags(command).action(
     async (id: string, { from, at, ...flags }: ServerFlags & { readonly from: number; readonly at?: number }) => {
       using interrupt = watchInterruption(process);
@@ -65,4 +65,10 @@ function replay(connect: Connect): Command {
     if (differing.length > 0) await print(process.stderr, `answered otherwise: steps ${differing.join(', ')}\n`);
     await print(process.stdout, `${made}\n`);
   });
+}
+
+/** 0 stands for the beginning. */
+function parseStepNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number from 0 on.');
 }
