@@ -9,7 +9,7 @@ import type { RealSandboxes } from './real-sandboxes.ts';
 /** What came of the episodes of a suite, and how long it took from the loading of the policy to the last outcome. */
 export interface Played {
   readonly seconds: number;
-  /** Of these, until every runner had the policy. */
+  /** The part of `seconds` that passed until every runner had the policy. */
   readonly loadSeconds: number;
   readonly episodes: number;
   readonly meanReturn: number;

@@ -35,7 +35,7 @@ export interface Order {
 const WORDS = { upload: 'a file, uploaded', output: 'output, read' } as const;
 const NOTES = [
   'Each way is taken once, by a Muster in a process of its own, which is started with the options of the `muster` command; the API server with its pods, or E2B with its sandboxes, is simulated in another one, which is not counted.',
-  `Heap and external memory are what JavaScript and its buffers hold, garbage that nobody has collected yet included, looked at every 20 ms while the bytes pass. Idle is just before, after a collection and ${FIRST_BYTES / MIB} MiB that went the same way.`,
+  `Heap and external memory are what JavaScript and its buffers hold, including garbage that is not collected yet, looked at every 20 ms while the bytes pass. Idle is just before, after a collection and ${FIRST_BYTES / MIB} MiB that went the same way.`,
 ];
 
 const WAYS = ['upload', 'output'] as const;

@@ -110,7 +110,7 @@ async function storing(files: CheckpointFiles, path: string, rounds: number, say
   return {
     table: {
       title: 'A local file, seconds: median and range',
-      columns: ['', 'seconds', 'of processors', "of these the kernel's"],
+      columns: ['', 'seconds', 'of processors', "of which the kernel's"],
       rows: [
         ...[...measured].map(([name, times]) => [
           name,

@@ -138,7 +138,7 @@ class Fixture implements AsyncDisposable {
 
   async deltaBytes(first: StoredCheckpoint, next: StoredCheckpoint): Promise<number> {
     const told = await this.#told.tell(next.digest, 'policy.safetensors', [first.digest]);
-    if (!told) throw new RangeError('the next checkpoint is not told by the one before');
+    if (!told) throw new RangeError('the next checkpoint is not encoded as a delta of the one before');
     return told.bytes;
   }
 

@@ -47,7 +47,7 @@ async function inTurns(count: number, episodes: number, rounds: number, say: (te
   const means = [await play(forked, request, []), await play(plain, request, [])];
   for (let round = 0; round < rounds; round += 1) {
     say(`round ${round + 1} of ${rounds}`);
-    // Whoever is first in one round is second in the next.
+    // The one that is first in one round is second in the next.
     if (round % 2 === 0) await play(plain, request, rates.plain);
     await play(forked, request, rates.forked);
     if (round % 2 === 1) await play(plain, request, rates.plain);

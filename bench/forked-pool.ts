@@ -106,7 +106,7 @@ function timeTable(forked: Figures, plain: Figures, times: Spread): Table {
   ];
   return {
     title: 'Time until all are ready, Gymnasium and NumPy imported',
-    columns: ['', 'sandboxes', 'seconds', 'of these until the first', 'ms a sandbox'],
+    columns: ['', 'sandboxes', 'seconds', 'of which until the first', 'ms a sandbox'],
     rows: [row(forked, showSpread(times, 2), times.median), row(plain, plain.warmSeconds.toFixed(2), plain.warmSeconds)],
   };
 }

@@ -13,7 +13,7 @@ const SIZES = {
   full: { sandboxes: 500, bytes: 1e9, holdSeconds: 15, loads: 20 },
   quick: { sandboxes: 4, bytes: 5e7, holdSeconds: 3, loads: 3 },
 };
-/** With what the policies need, as whoever plays such has them in the template. */
+/** With what the policies need, as a template for such policies has it. */
 const IMPORTS = ['gymnasium', 'numpy', 'onnxruntime'];
 const SMALL_BYTES = 1e5;
 const SAMPLE_MILLISECONDS = 20;
@@ -127,7 +127,7 @@ async function played(own: OwnMuster, policy: string, before: string, sandboxes:
 function timeTable(bytes: number, { digest, digestAtOnce, loadSeconds }: Yardsticks, rows: readonly Played[]) {
   return {
     title: `A policy of ${bytes / MB} MB: reading and hashing its file once takes ${showSpread(digest, 2)} s, or ${showSpread(digestAtOnce, 2)} s right afterwards; its own load time is ${loadSeconds.toFixed(2)} s`,
-    columns: ['sandboxes', 'of these played', 'made anew', 'seconds to the first episode in the first', 'in the last'],
+    columns: ['sandboxes', 'of which played', 'made anew', 'seconds to the first episode in the first', 'in the last'],
     rows: rows.map(({ before, sandboxes, created, firstSeconds, seconds }) => [before, sandboxes, created, firstSeconds, seconds]),
   };
 }

@@ -112,7 +112,7 @@ export async function musterRates(
 
 type Measured = ReadonlyMap<string, readonly number[]>;
 
-/** Each of them once a round; whoever is first in one is last in the next. */
+/** Each of them once a round; the one that is first in one round is last in the next. */
 async function inTurns(all: readonly Contestant[], { quick, say, measured }: BenchmarkContext, units: number): Promise<Measured> {
   const rates = new Map(all.map(({ name }) => [name, new Array<number>()]));
   for (const round of roundsOf(quick)) {

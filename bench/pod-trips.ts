@@ -6,7 +6,7 @@ import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
 const LINE = '{"type":"ping","id":1}\n';
 
-/** Pods that say again what they are told. */
+/** Pods that send back what they receive. */
 export function echoingPods(pod: PodTemplate): SandboxTemplate {
   return {
     name: 'bench',

@@ -5,5 +5,5 @@ const count = Number(process.argv[2]);
 if (!Number.isInteger(count) || count < 1 || !process.send) throw new Error('started by bench/killed-owner.ts only');
 const { directory, owner } = await RealSandboxes.warm(count, 'forked');
 process.send({ directory, owner });
-// Whoever started it is gone.
+// The process that started it is gone.
 process.once('disconnect', () => process.exit(1));

@@ -8,7 +8,7 @@ import { LATE_CHECKPOINT } from './real-sandboxes.ts';
 
 const EPISODES = 20;
 const CALLERS = 200;
-/** Whoever asks again and again while others do. */
+/** A caller that asks again and again while others do. */
 const STEADY_CALLERS = 16;
 const ANSWER_SECONDS = 120;
 const TARGET_MILLISECONDS = 20;
@@ -85,7 +85,7 @@ interface Measured extends Asking {
   readonly cpuMilliseconds: number;
 }
 
-/** The crowd has its evaluations played; meanwhile somebody asks again and again for what the server knows. */
+/** The crowd has its evaluations played; meanwhile another caller asks again and again for what the server knows. */
 async function crowded(server: OwnServer, requests: number): Promise<{ readonly crowd: Measured; readonly beside: Measured }> {
   let isOver = false;
   const crowd = asked(server, { callers: CALLERS, requests, cache: 'off' }).finally(() => (isOver = true));

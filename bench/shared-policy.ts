@@ -110,9 +110,9 @@ function timeTable(size: number, readSeconds: number, rows: readonly Row[]) {
     columns: [
       '',
       'sandboxes',
-      'of these played',
+      'of which played',
       'seconds to the first episode in the last',
-      'of these beyond reading the file',
+      'of which beyond reading the file',
       'with a small policy',
     ],
     rows: rows.map(({ start, count, shared, without }) => [

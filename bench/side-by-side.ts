@@ -14,7 +14,7 @@ export interface SideBySide {
   readonly meanReturn: number;
 }
 
-/** Episodes a second of Muster and of the bare loop, in turns; whoever is first in one round is second in the next. Both load the policy first. */
+/** Episodes a second of Muster and of the bare loop, in turns; the one that is first in one round is second in the next. Both load the policy first. */
 export async function sideBySide(
   sandboxes: RealSandboxes,
   request: EvaluationRequest,

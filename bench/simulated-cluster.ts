@@ -4,7 +4,7 @@ import { KubernetesSimulator } from '../test/support/kubernetes/kubernetes-simul
 import { IMAGE } from '../test/support/kubernetes/kubernetes-context.ts';
 import { PaperNode } from '../test/support/kubernetes/paper-node.ts';
 
-/** A simulated cluster in a process of its own, whose pods only answer: `simulated-cluster.ts DIRECTORY`, told what to do by its parent. */
+/** A simulated cluster in a process of its own, whose pods only answer: `simulated-cluster.ts DIRECTORY`, controlled by its parent. */
 const [directory = ''] = process.argv.slice(2);
 if (!process.send) throw new Error('started by idle-pods.ts only');
 const simulator = await KubernetesSimulator.start({ node: new PaperNode(), images: new Map([[IMAGE, { mounts: [] }]]) });

@@ -17,7 +17,7 @@ import type { Distribution } from './distributions.ts';
 import type { Scenario, Trial, TrialOutcome } from './scenario.ts';
 import type { Target } from './targets.ts';
 
-/** A rate of 0.2 % is not told from 0.1 % by 2,000 trials. */
+/** 2,000 trials cannot distinguish a rate of 0.2 % from 0.1 %. */
 const EFFORT = 10;
 const SILENT: readonly Target[] = [{ kind: 'share', figure: 'false alarms kept to 0.2 %', of: ['silent'], atLeast: 0.998 }];
 

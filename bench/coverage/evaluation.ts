@@ -71,7 +71,7 @@ function play(fold: PrefixFold, needed: () => number, distribution: Distribution
       next += 1;
     }
     const first = underway.pop();
-    if (first === undefined) throw new RangeError('the fold waits for an episode that nobody plays');
+    if (first === undefined) throw new RangeError('the fold waits for an episode that is not played');
     now = first.endsAt;
     fold.offer(first.index, 0, first.outcome);
   }

@@ -22,7 +22,7 @@ interface ErrorSums {
 const NO_ERRORS = { mean: { sum: 0, squares: 0 }, middle: { sum: 0, squares: 0 }, reduced: { sum: 0, squares: 0 } };
 export const NOTHING: Measurement = { runs: 0, outcomes: {}, episodes: 0, squares: 0, estimated: 0, errors: NO_ERRORS };
 
-/** Trials `first` … `first + runs − 1`; the scenario's name and a trial's number are its seed, whoever runs it. */
+/** Trials `first` … `first + runs − 1`; the scenario's name and a trial's number are its seed, so every run of it is the same. */
 export function measure(scenario: Scenario, first: number, runs: number): Measurement {
   const outcomes: Partial<Record<TrialOutcome, number>> = {};
   let [episodes, squares, estimated] = [0, 0, 0];

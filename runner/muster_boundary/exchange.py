@@ -26,7 +26,7 @@ def answered(
         known = reader.objects
         before = Writer(refer, known).known()
         value = act(reader)
-    except BaseException as raised:  # Whatever it is, the other side is told.
+    except BaseException as raised:  # Whatever it is, the other side receives it.
         error = raised
     writer = Writer(refer, known)
     try:

@@ -1,7 +1,7 @@
 """Plain data as JSON: what is equal on both sides, without any code of the other side.
 
 A value is itself where JSON has it, else an object with one key that says what it is. Lists, dicts and other values that can be changed
-stand in a table, by number, so that one that occurs twice, or in itself, does so on the other side, too; and so that a change is told by
+stand in a table, by number, so that one that occurs twice, or in itself, does so on the other side, too; and so that a change is named by
 the number of what was changed.
 """
 

@@ -11,7 +11,7 @@ from muster_dialler.messages import Channel
 from muster_dialler.reaper import Reaper
 from muster_dialler.settings import programs_environment
 
-# Where a command that cannot be started is told of, as by a shell.
+# Where a command that cannot be started is reported, as by a shell.
 EXIT_NOT_FOUND = 127
 
 

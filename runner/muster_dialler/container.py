@@ -1,4 +1,4 @@
-"""The life of a container that dials back: it dials, runs what it is told to, and waits for its end."""
+"""The life of a container that dials back: it dials, runs the command that it receives, and waits for its end."""
 
 import json
 import os
@@ -37,7 +37,7 @@ _LONGEST_PAUSE_SECONDS = 3.0
 
 def run() -> None:
     """
-    Never returns: the container ends when it is told to, when Muster is gone, or after a command that was killed.
+    Never returns: the container ends on request, when Muster is gone, or after a command that was killed.
 
     The command runs as the same user. It cannot look into this process, where the token is, and as the container's first process this
     one cannot be killed from inside.

@@ -18,7 +18,7 @@ class Reaper:
         threading.Thread(target=self._work, daemon=True).start()
 
     def start(self, start: Callable[[], subprocess.Popen[bytes]], ended: Ended) -> subprocess.Popen[bytes]:
-        """@param ended: told, in another thread, the exit code: 128 + n by signal n, as shells have it."""
+        """@param ended: called, in another thread, with the exit code: 128 + n by signal n, as shells have it."""
         with self._lock:
             child = start()
             self._awaited[child.pid] = ended

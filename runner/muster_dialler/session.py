@@ -38,7 +38,7 @@ class Session:
         self._input = bytearray()
         self._is_input_ending = False
         self._is_input_open = True
-        # Bytes that Muster may still send, and bytes taken since it was told so last.
+        # Bytes that Muster may still send, and bytes taken since the last credit.
         self._window = _WINDOW_BYTES
         self._taken = 0
         # Bytes that may still be sent of each stream.
@@ -48,7 +48,7 @@ class Session:
         self._has_ended = False
 
     def run(self) -> int:
-        """@returns the command's exit code, when Muster has been told. @raises LostError, FieldError"""
+        """@returns the command's exit code, when Muster has received it. @raises LostError, FieldError"""
         self._connection.send(credit_message(Channel.STDIN, _WINDOW_BYTES))
         while not self._has_ended or self._open:
             for message in self._connection.messages():

@@ -1,4 +1,4 @@
-"""What a container is told by its environment, and which of it the program may not know."""
+"""What a container reads from its environment, and which of it the program may not know."""
 
 import os
 from collections.abc import Mapping

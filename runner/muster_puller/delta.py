@@ -1,4 +1,4 @@
-"""Reads files told by what differs from another (docs/delta-format.md). Nothing in a delta is trusted."""
+"""Reads delta-encoded files (docs/delta-format.md). Nothing in a delta is trusted."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class DeltaReader:
 
     def _of_base(self, segment: _Segment, within: int, length: int) -> bytes:
         if segment.begin is None:
-            raise ValueError("it is told by a base that it does not have")
+            raise ValueError("it is encoded against a base that it does not have")
         self._base.seek(segment.begin + within)
         return _of_length(self._base.read(length), length)
 

@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk(path: Path) -> Iterator[None]:
-    """Failures of the file system, told from those of the network. @raises PullError `disk-full`, `disk`"""
+    """Failures of the file system, distinguished from those of the network. @raises PullError `disk-full`, `disk`"""
     try:
         yield
     except OSError as error:

@@ -27,7 +27,7 @@ from muster_puller.lock import lock_is_free, locked
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
-# Of checkpoints that were used last: the next one of a run is likely told by one of them.
+# Of checkpoints that were used last: the next one of a run is likely a delta of one of them.
 _BASE_CHECKPOINTS = 4
 # Changes are renames and removals.
 _CHANGE_SECONDS = 600.0

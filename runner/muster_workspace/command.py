@@ -28,7 +28,7 @@ _NO_PROCESS = -1
 
 @dataclass(frozen=True)
 class Command:
-    """What is to be run."""
+    """A command to run."""
 
     argv: list[str]
     directory: str
@@ -193,7 +193,7 @@ class RunningCommand:
             self._input = -1
 
     def _drain(self) -> None:
-        """Read what is still in the pipes. Nobody writes there any more."""
+        """Read what is still in the pipes. No process writes there any more."""
         for stream in self._streams.values():
             if stream.descriptor in self._open:
                 while stream.read():

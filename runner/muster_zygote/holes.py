@@ -32,7 +32,7 @@ def fill_holes() -> None:
 
 
 def _fill_pools(size: int) -> None:
-    """Until the objects of this size come one after the other from the beginning of a pool, which nobody has used."""
+    """Until the objects of this size come one after the other from the beginning of a pool, which is unused."""
     last = 0
     for _ in range(ARENA // size):
         filler = _object_of(size)

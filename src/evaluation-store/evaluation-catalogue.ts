@@ -44,7 +44,7 @@ export interface EvaluationCatalogue {
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 
-  /** Which of these are over, or not there. */
+  /** Which of these evaluations are over, or missing. */
   findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
 
   /**

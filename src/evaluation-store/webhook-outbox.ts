@@ -32,6 +32,6 @@ export interface WebhookOutbox {
   /** Gives it up; it is kept with the reason, and never due again. */
   abandon(delivery: WebhookDelivery, reason: string): Promise<void>;
 
-  /** When the next one is due that is for none of these URLs; undefined when none waits. */
+  /** When the next one is due that goes to none of these URLs; undefined when none waits. */
   nextDue(except?: readonly string[]): Promise<Date | undefined>;
 }

@@ -4,7 +4,7 @@ import type { Digest } from './ids.ts';
 export type FetchWay =
   /** The sandbox has them fetched for itself. */
   | 'pull'
-  /** One copy beside the sandbox serves several of them. It is kept only for as long as somebody asks for it. */
+  /** One copy beside the sandbox serves several of them. It is kept only while evaluations ask for it. */
   | 'shared-cache';
 
 /** A file, and where it is had. */

@@ -15,7 +15,7 @@ export interface PlayedEpisode {
   readonly outcome: Outcome;
   /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not for the result. */
   readonly seconds: number;
-  /** Of these seconds: spent in the policy's forward pass, about. Undefined when the runner does not measure it. */
+  /** About how many of them were spent in the policy's forward pass. Undefined when the runner does not measure it. */
   readonly forwardSeconds?: number;
   readonly killed: Killed;
   /** Others of its block failed with it: what ended their process, or hung it, is the outcome of all of them. */

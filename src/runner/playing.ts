@@ -52,7 +52,7 @@ export class Playing {
     return this.#playlist.episodes;
   }
 
-  /** For what is played from now on. @param request what the runner is told of it. */
+  /** For what is played from now on. @param request what is sent to the runner. */
   agree(terms: PlayTerms, { policy, metrics, batching }: Pick<LoadFrame, 'policy' | 'metrics' | 'batching'>): void {
     this.#terms = terms;
     this.#policy = policy.digest;
@@ -104,7 +104,7 @@ export class Playing {
    * There will be no further frames.
    *
    * @param outcome what was being played has come to, if that is known; else it goes unplayed. Which episode of a block it was is unknown, so
-   * a failure is that of all without an outcome. A block that was lost is played again whole, and is told of by its due episode.
+   * a failure is that of all without an outcome. A block that was lost is played again whole, and is reported by its due episode.
    * @returns all that went unplayed.
    */
   end(outcome: Outcome | undefined, killed: Killed): readonly PlannedEpisode[] {

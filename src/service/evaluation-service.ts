@@ -172,7 +172,7 @@ export class EvaluationService {
   /**
    * The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends.
    *
-   * @param known as the caller was told of it this very moment; it is looked up when left out.
+   * @param known as the caller has just received it; it is looked up when left out.
    */
   async waitUntilOver(
     id: EvaluationId,
@@ -254,7 +254,7 @@ export class EvaluationService {
     } while (after !== undefined);
   }
 
-  /** Does nothing when a process plays it by now: that process has been told. */
+  /** Does nothing when a process plays it by now: that process has been notified. */
   async #endWaiting({ id, request }: StoredEvaluation): Promise<void> {
     const { store, owner, config, onConcluded } = this.#options;
     const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);

@@ -55,7 +55,7 @@ describe('control groups of version 2, imitated', () => {
     expect(await readdir(path.join(root, 'user/app'))).not.toContain('muster');
   });
 
-  it('without the processor controller, memory and processes are still limited, and the gap is told', async () => {
+  it('without the processor controller, memory and processes are still limited, and the gap is reported', async () => {
     const files = await delegated('memory', 'pids');
     const { layout, obstacles } = await detectCgroups(surroundings(files));
     expect([...(layout?.bases.keys() ?? [])]).toEqual(['memory', 'processes']);

@@ -65,7 +65,7 @@ describe('bubblewrap without control groups', () => {
   });
 });
 
-// The user "nobody" must be able to read the repository; where it cannot, or this user is not root, there is nobody to be.
+// The user "nobody" must be able to read the repository; where it cannot, or this user is not root, the tests cannot take that user.
 const isRoot = process.getuid?.() === 0;
 const readable = isRoot && (await isReadableByOthers(import.meta.dirname)) && (await isReadableByOthers(process.execPath));
 

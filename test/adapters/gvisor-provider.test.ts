@@ -171,7 +171,7 @@ describe.runIf(isHere)(`gVisor without control groups${where}`, () => {
     for (const processes of [0, 1, 2, 3]) {
       const abort = new AbortController();
       const creation = create(provider, template(IDLE), abort.signal);
-      // One that is made before anybody has looked stays until somebody has.
+      // One that is made before the first look stays until then.
       const settled = Promise.allSettled([creation]);
       await eventually(`${processes} processes`, async () => (await context.traces()).length >= processes);
       abort.abort();
@@ -227,7 +227,7 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
       provider,
       template(['sh', '-c', `${script}; cat /opt/one`], { environment: { NAME: 'a "b" $c' }, mounts }),
     );
-    // The directory's mode is for its owner alone, who is somebody else inside.
+    // The directory's mode is for its owner alone, who is another user inside.
     const stdout = await text(sandbox.stdout);
     expect(stdout).toContain('-a "b" $c\n');
     expect(stdout).toMatch(/content$/);
@@ -281,7 +281,7 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
   });
 });
 
-// The user "nobody" must be able to read the repository; where it cannot, or this user is not root, there is nobody to be.
+// The user "nobody" must be able to read the repository; where it cannot, or this user is not root, the tests cannot take that user.
 const isRoot = process.getuid?.() === 0;
 const readable = isRoot && (await isReadableByOthers(import.meta.dirname)) && (await isReadableByOthers(process.execPath));
 

@@ -53,7 +53,7 @@ describe('what a checkpoint holds', () => {
     const lines = formatInspection(await inspected(join(SAMPLES, 'policy.keras')));
     expect(lines).toEqual(
       expect.arrayContaining([
-        '  keras: Sequential, 3 layers, told by its configuration, which was not built',
+        '  keras: Sequential, 3 layers, read from its configuration, which was not built',
         '  input_layer  InputLayer  [any, 4]',
         '  dense        Dense       [any, 4]',
         '  dense_1      Dense       [any, 8]',
@@ -87,7 +87,7 @@ describe('what a checkpoint holds', () => {
 
   it('is of a state dict the tensors that its pickle speaks of', async () => {
     expect(formatInspection(await inspected(join(SAMPLES, 'state.pth'))).slice(4)).toEqual([
-      '  torch.save: 4 tensors, told by its pickle, which was not run',
+      '  torch.save: 4 tensors, read from its pickle, which was not run',
       '  state_dict.weight  F32   [2, 3]',
       '  state_dict.bias    F32      [2]',
       '  state_dict.half    BF16  [2, 3]',

@@ -1,4 +1,4 @@
-"""What schemathesis is told of a server that it fuzzes: names of things that are there, so that requests get past the look-up.
+"""What schemathesis learns of a server that it fuzzes: names of things that exist, so that requests get past the look-up.
 
 A part of the cases is left as it was drawn. `FUZZ_KNOWN` holds, as JSON, what the server knows: see fuzzed-server.ts.
 """

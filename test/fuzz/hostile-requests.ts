@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 
-/** One megabyte less what stands around it: the longest body that a server takes unless it is told otherwise. */
+/** One megabyte less what stands around it: the longest body that a server takes by default. */
 const LONGEST = 2 ** 20;
 
 /** Bodies that cost more than they weigh: each as long as one may be. */
 export const HEAVY_BODIES: Readonly<Record<string, () => string>> = {
   'a list in a list in a list': () => `{"suite":${'['.repeat(LONGEST / 2 - 20)}${']'.repeat(LONGEST / 2 - 20)}}`,
   'a mapping in a mapping': () => `{"suite":${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}}`,
-  'keys that nobody knows': () => mapping((key) => `"${key}":1`),
+  'unknown keys': () => mapping((key) => `"${key}":1`),
   'labels without end': () => `{"suite":"x","checkpoint":{"uri":"/x"},"labels":${mapping((key) => `"${key}":1`)}}`,
   'arguments without end': () =>
     `{"suite":{"name":"x","environment":{"entry":"a:b","kwargs":${mapping((key) => `"${key}":[]`)}},"reward":{"bounds":[0,1]}},"checkpoint":{"uri":"/x"}}`,
@@ -68,7 +68,7 @@ export class RawConnection implements Disposable {
     return connection;
   }
 
-  /** Resolves when it is on its way, or nobody takes it any more. */
+  /** Resolves when it is on its way, or the reader is gone. */
   async send(text: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#socket.writable) this.#socket.write(text, 'latin1', () => resolve());

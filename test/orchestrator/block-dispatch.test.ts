@@ -63,7 +63,7 @@ describe('a block that was not played to its end', () => {
     expect(dispatcher.retried).toBe(0);
   });
 
-  it('keeps what is told of it after it was handed back', () => {
+  it('keeps what is reported of it after it was handed back', () => {
     const dispatcher = dispatcherOfFours();
     const range = dispatcher.take({ ...view, horizon: 4 });
     dispatcher.giveBack(range.slice(2));

@@ -222,7 +222,7 @@ describe('a recorded baseline', () => {
     expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
   });
 
-  it('that drew its own tasks is refused, and told from one of a time when all were drawn by weight', async () => {
+  it('that drew its own tasks is refused, and distinguished from one of a time when all were drawn by weight', async () => {
     const { summary, ...files } = await record();
     const recordedWith = (allocation: string | undefined): ReturnType<typeof readRecordedBaseline> =>
       readRecordedBaseline({ ...files, summary: { ...summary, official: { ...summary.official, allocation } } }, suite);

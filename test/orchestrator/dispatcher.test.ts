@@ -30,7 +30,7 @@ describe('a straggler whose copies are all lost', () => {
 });
 
 describe('what goes out next', () => {
-  it('is the lowest index that nobody has, and nothing beyond the horizon', () => {
+  it('is the lowest free index, and nothing beyond the horizon', () => {
     const dispatcher = new Dispatcher(plan, config);
     const out = Array.from({ length: 12 }, () => dispatcher.take(view)).flatMap(indices);
     expect(out).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -94,7 +94,7 @@ describe('evaluations that share a store', () => {
     const first = await fixture.evaluate({ suite: wide });
     expect(first.played.size).toBeGreaterThanOrEqual(alone.wide.official.episodes);
     const again = await fixture.evaluate({ suite: wide });
-    // What was lost is nobody's result: it is tried again.
+    // What was lost is no result: it is tried again.
     expect([...again.played].filter((index) => !first.lost.has(index))).toEqual([]);
     const more = await fixture.evaluate({ suite: narrow });
     expect([...more.played].filter((index) => first.played.has(index) && !first.lost.has(index))).toEqual([]);

@@ -216,7 +216,7 @@ describe('with a summary alone', () => {
 });
 
 describe('a budget', () => {
-  it('of episodes is told to cut evaluations short, with their share', async () => {
+  it('of episodes cuts evaluations short, and the plan says which share', async () => {
     const plan = await planOf(define({ budget: { episodes: 600 } }));
     expect(plan.forecast.shareCut).toBeGreaterThan(0);
     expect(plan.forecast.episodes.high).toBe(600);
@@ -226,7 +226,7 @@ describe('a budget', () => {
   it.each([
     ['likely', 10, 'is likely to end'],
     ['possible', 30, 'may end'],
-  ])('of seconds is told when it is %s to come first', async (_, seconds, text) => {
+  ])('of seconds is mentioned when it is %s to come first', async (_, seconds, text) => {
     const suite = define({ budget: { seconds } });
     const baseline = await planBaseline(recorded(suite, inTen(9)), suite);
     expect((await planOf(suite, { baseline })).warnings).toEqual([`The budget of seconds, ${seconds}, ${text} the evaluation first.`]);

@@ -18,7 +18,7 @@ describe('how many episodes travel together', () => {
     expect(chooseRangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
   });
 
-  it('a single one while nobody knows how long an episode takes', () => {
+  it('a single one while the time of an episode is unknown', () => {
     expect(chooseRangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
   });
 

@@ -43,7 +43,7 @@ describe('an answer that is given again', () => {
     });
   });
 
-  it('keeps what is to be known of the episodes', () => {
+  it('keeps the facts of the episodes', () => {
     const run = { ...evaluation().run, sharedFailures: 3, nonDeterministic: [7], cost: null };
     const given = evaluation({}, { run, warnings: ['3 episodes failed together'] });
     const again = summarySchema.parse(repeatSummary(stored(given), { checkpoint: CHECKPOINT }, RUN));

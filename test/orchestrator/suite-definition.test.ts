@@ -194,7 +194,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       { ...minimal, play: { mode: 'vector', width: 4097 } },
       /play\.width: expected number to be <=4096, got 4097/,
     ],
-    ['blocks have rows of nobody says what width', { ...minimal, play: { mode: 'vector' } }, /play\.width: is missing/],
+    ['blocks have rows without a declared width', { ...minimal, play: { mode: 'vector' } }, /play\.width: is missing/],
     [
       'it names a way of playing alone',
       { ...minimal, play: 'lockstep' },

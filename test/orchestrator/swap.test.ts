@@ -165,7 +165,7 @@ describe('evaluations in a row', () => {
   });
 });
 
-describe('a runner that is about to play another checkpoint than the one it was told to load', () => {
+describe('a runner that is about to play another checkpoint than the one it has loaded', () => {
   it('is replaced before an episode counts', async () => {
     let asked = 0;
     const claims = (loaded: string): string => (++asked === 1 ? digestBytes('another') : loaded);

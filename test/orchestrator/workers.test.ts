@@ -9,8 +9,8 @@ function place(): Slot {
   return { ...nothing, recalled: NEVER, spare: () => nothing };
 }
 
-describe('Staff', () => {
-  it('is at work whole where there is nobody to share with', async () => {
+describe('workers', () => {
+  it('is at work whole where no other evaluation shares', async () => {
     const workers = new Workers(undefined);
     const worker = [workers.add(), workers.add()];
     await expect(workers.takeSlot(NEVER)).resolves.toBeUndefined();
@@ -31,7 +31,7 @@ describe('Staff', () => {
     expect([workers.size, workers.atWork]).toEqual([2, 2]);
   });
 
-  it('counts no longer as waiting whoever gives up', async () => {
+  it('no longer counts a caller that gives up as waiting', async () => {
     const workers = new Workers({ take: () => Promise.reject(new Error('it is over')), standBack: () => place() });
     workers.add();
     await expect(workers.takeSlot(NEVER)).rejects.toThrow('it is over');

@@ -55,7 +55,7 @@ describe('the name of a checkpoint', () => {
 });
 
 describe('the store', () => {
-  it('keeps every content once, read-only, whoever adds it how often', async () => {
+  it('keeps every content once, read-only, however often it is added', async () => {
     await using scratch = await ScratchDirectory.make();
     const stores = [await openStore(scratch), await openStore(scratch)];
     await scratch.put('c/a.bin', 'same');
@@ -270,7 +270,7 @@ describe('what a killed Muster left unfinished', () => {
     expect(await incoming(scratch)).toEqual([]);
   });
 
-  it('is told from what a living one writes, also when its process number has been given away again', async () => {
+  it('is distinguished from what a living one writes, also when its process number has been given away again', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', 'weights');
     const source: CheckpointSource = {

@@ -11,7 +11,7 @@ import { DeltaEncodedContents } from '../../src/policy-distribution/delivery/del
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
-/** Files of a store, and what is told of them. */
+/** Files of a store, and their deltas. */
 class Fixture implements AsyncDisposable {
   readonly told: DeltaEncodedContents;
   readonly #directory: ScratchDirectory;

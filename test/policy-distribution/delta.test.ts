@@ -66,7 +66,7 @@ describe('a file that is encoded against another one', () => {
     expect((await encoded('p.safetensors', adapted, base)).length).toBeLessThan(2 * 40_000 * 1.01 + 2000);
   });
 
-  it('is not told when that takes more than it may', async () => {
+  it('is refused when it takes more than it may', async () => {
     const [base, file] = [safetensorsFile({ w: weights(50_000, 1) }), safetensorsFile({ w: weights(50_000, 2) })];
     await expect(encoded('p.safetensors', file, base, 0.9 * file.length)).rejects.toThrow('longer');
   });
@@ -143,7 +143,7 @@ describe('an index that lies', () => {
     ['of a kind of block that there is not', { segments: [{ ...segment, blocks: [[5, 0]] }] }, /makes no sense/],
     ['of a negative size', { segments: [{ ...segment, size: -8 }] }, /makes no sense/],
     ['of another format', { format: 'muster-delta/2' }, /makes no sense/],
-    ['of what nobody knows', { more: 1 }, /makes no sense/],
+    ['with unknown fields', { more: 1 }, /makes no sense/],
   ])('%s is refused', async (_, lie, message) => {
     await expect(readIndex(inMemory(deltaOf({ ...honest, ...lie })), 'a delta')).rejects.toThrow(message);
     expect(await readIndex(inMemory(deltaOf(honest)), 'a delta')).toEqual(honest);

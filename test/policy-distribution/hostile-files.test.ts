@@ -173,7 +173,7 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
       'cannot be decompressed',
     ],
     [
-      'copies that overlap, of more than is told',
+      'copies that overlap, of more than is declared',
       () => framed(index(8 * MEBIBYTE, [segment(5 * MEBIBYTE, 0, blocksOf(5)), segment(5 * MEBIBYTE, 1, blocksOf(5))])),
       'its segments have',
     ],
@@ -224,7 +224,7 @@ describe('a file in which anything is changed', () => {
     ['policy.keras', sample('policy.keras')],
     ['module.pt', sample('module.pt')],
     ['state.pth', sample('state.pth')],
-  ])('is told of or refused, and nothing else: %s', async (path, bytes) => {
+  ])('is described or refused, and nothing else: %s', async (path, bytes) => {
     const anything = fc.asyncProperty(changes, async (all) => (await told(path, changed(bytes, all))).length > 0);
     expect(await fc.check(anything, { numRuns: 500 })).toMatchObject({ failed: false });
   });

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
-/** Files that are made to cost whoever reads them more than they cost to send. */
+/** Files that are made to cost their reader more than they cost their sender. */
 
 const [STORED, DEFLATED] = [0, 8];
 
@@ -39,7 +39,7 @@ export function zipOf(entries: readonly (readonly [name: string, content: Uint8A
   return Buffer.concat([...parts, places, end]);
 }
 
-/** What `torch.save` writes, around a pickle of somebody's own. */
+/** What `torch.save` writes, around a pickle of the attacker's own. */
 export function torchOf(...pickle: readonly (string | Uint8Array)[]): Buffer {
   const parts = pickle.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part));
   return zipOf([['model/data.pkl', Buffer.concat(parts)]]);

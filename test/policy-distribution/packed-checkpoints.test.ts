@@ -330,7 +330,7 @@ describe('a store that was harmed', () => {
     for (const { digest } of all.toReversed()) {
       await Promise.all([fixture.store, ...others].map((store) => store.retain(keepAll, signal)));
       expect(await fixture.store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
-      // Another order each time: what was told by the next one may come to tell it.
+      // Another order each time: what was a delta of the next one may become its base.
       await fixture.store.find(digest);
       fixture.clock.skip(2 * HOUR);
     }

@@ -23,7 +23,7 @@ async function pickle(sample: string): Promise<Uint8Array> {
 }
 
 describe('the pickle of a state dict', () => {
-  it('that would call something else than tensors need is not told of', () => {
+  it('that would call something else than tensors need is not described', () => {
     const evil = Buffer.from('\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.', 'latin1');
     expect(() => readPickledTensors(evil)).toThrow(new UnknownPickle('it calls os.system'));
   });
@@ -55,7 +55,7 @@ describe('the pickle of a TorchScript model', () => {
     ]);
   });
 
-  it('of a class that is not in the archive is not told of', () => {
+  it('of a class that is not in the archive is not described', () => {
     const foreign = Buffer.from('\x80\x02cmodels\nPolicy\n)\x81}b.', 'latin1');
     expect(() => readPickledTensors(foreign)).toThrow(new UnknownPickle('it calls models.Policy'));
   });

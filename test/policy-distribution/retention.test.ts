@@ -18,7 +18,7 @@ failOnLeftoverProcesses();
 
 const signal = new AbortController().signal;
 const HOUR = 3_600_000;
-const nobody = (): boolean => false;
+const none = (): boolean => false;
 const HOLDER = join(import.meta.dirname, 'checkpoint-holder.ts');
 
 class Fixture implements AsyncDisposable {
@@ -66,7 +66,7 @@ describe('checkpoints beyond what may be kept', () => {
     const [a, b, c] = [await fixture.unused('a'), await fixture.unused('b'), await fixture.unused('c')];
     await fixture.store.find(a.digest);
     fixture.clock.skip(2 * HOUR);
-    expect(await fixture.store.retain({ maxBytes: 200, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: 200, isNeeded: none }, signal)).toEqual({
       forgotten: [b.digest],
       removed: [b.digest],
       packed: [],
@@ -83,11 +83,11 @@ describe('checkpoints beyond what may be kept', () => {
     const held = await fixture.store.hold(a.digest);
     expect(held).toBeDefined();
     fixture.clock.skip(48 * HOUR);
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([b.digest]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([b.digest]);
     await held?.[Symbol.asyncDispose]();
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([]);
     fixture.clock.skip(2 * HOUR);
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([a.digest]);
     expect(await fixture.store.hold(a.digest)).toBeUndefined();
     expect(await readdir(join(fixture.scratch.path, 'store/holds'))).toEqual([]);
   });
@@ -99,20 +99,20 @@ describe('checkpoints beyond what may be kept', () => {
     const [first, second] = await Promise.all([fixture.store.hold(a.digest), fixture.store.hold(a.digest)]);
     expect(await holds()).toHaveLength(1);
     await first?.[Symbol.asyncDispose]();
-    // Letting go twice takes nobody else's.
+    // Letting go twice releases no other hold.
     await first?.[Symbol.asyncDispose]();
     fixture.clock.skip(48 * HOUR);
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([]);
     const [third] = await Promise.all([fixture.store.hold(a.digest), second?.[Symbol.asyncDispose]()]);
     expect(await holds()).toHaveLength(1);
     await third?.[Symbol.asyncDispose]();
     expect(await holds()).toEqual([]);
   });
 
-  it('can be held by nobody while they are not there, and are again once they are', async () => {
+  it('cannot be held while they are not there, and are again once they are', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
-    await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
+    await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal);
     expect(await Promise.all([fixture.store.hold(a.digest), fixture.store.hold(a.digest)])).toEqual([undefined, undefined]);
     await fixture.add('a');
     await using held = await fixture.store.hold(a.digest);
@@ -126,13 +126,13 @@ describe('checkpoints beyond what may be kept', () => {
     const ended = once(holder, 'exit');
     await once(holder.stdout, 'data');
     fixture.clock.skip(20 * HOUR);
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([]);
     holder.kill('SIGKILL');
     await ended;
-    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
+    expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([a.digest]);
   });
 
-  it('stay while somebody will need them, or has just brought them', async () => {
+  it('stay while an evaluation will need them, or has just brought them', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     await fixture.add('b');
@@ -147,7 +147,7 @@ describe('checkpoints beyond what may be kept', () => {
   it('stay when there is no bound', async () => {
     await using fixture = await Fixture.open();
     await fixture.unused('a');
-    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: none }, signal)).toEqual({
       forgotten: [],
       removed: [],
       packed: [],
@@ -161,7 +161,7 @@ describe('checkpoints beyond what may be kept', () => {
     await fixture.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
     await fixture.scratch.put('both/more.bin', 'more');
     const both = await fixture.store.add(filesystemSource, join(fixture.scratch.path, 'both'), signal);
-    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).toEqual({
       forgotten: [a.digest],
       removed: [],
       packed: [],
@@ -175,7 +175,7 @@ describe('checkpoints beyond what may be kept', () => {
     const a = await fixture.unused('a');
     const inside = join(fixture.scratch.path, 'inbox');
     await link(a.files[0]?.hostPath ?? '', inside);
-    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).toEqual({
       forgotten: [a.digest],
       removed: [],
       packed: [],
@@ -183,7 +183,7 @@ describe('checkpoints beyond what may be kept', () => {
     });
     expect(await fixture.objects()).toHaveLength(1);
     await rm(inside);
-    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+    expect(await fixture.store.retain({ maxBytes: undefined, isNeeded: none }, signal)).toEqual({
       forgotten: [],
       removed: [a.digest],
       packed: [],
@@ -194,7 +194,7 @@ describe('checkpoints beyond what may be kept', () => {
   it('can be brought again', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
-    await fixture.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
+    await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal);
     expect(await fixture.add('a')).toEqual(a);
     expect(await fixture.store.find(a.digest)).toEqual(a);
   });
@@ -222,7 +222,7 @@ describe('a checkpoint that is looked for', () => {
   });
 });
 
-describe('what is to be forgotten', () => {
+describe('what to forget', () => {
   const file = fc.record({
     digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestBytes),
     size: fc.constant(10),

@@ -34,7 +34,7 @@ async function syncs({ path }: ScratchDirectory): Promise<MockInstance<() => Pro
   return vi.spyOn(prototype, 'sync');
 }
 
-/** A store in which somebody who is gone by now has left the object with its note. */
+/** A store in which a process that is gone has left the object with its note. */
 async function left(scratch: ScratchDirectory, by: 'here' | 'elsewhere'): Promise<void> {
   const store = await opened(scratch);
   await store.add(filesystemSource, await scratch.put('policy.bin', WEIGHTS), signal);

@@ -29,7 +29,7 @@ async function turnsOf(reading: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe('a file that nobody vouches for', () => {
+describe('an untrusted file', () => {
   it('is read in a thread where that takes more than a megabyte of it, and the event loop goes on meanwhile', async () => {
     const files = new UntrustedFiles(systemClock);
     const { order, readAt } = inMemory(large);

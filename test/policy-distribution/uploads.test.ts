@@ -111,7 +111,7 @@ describe('an upload', () => {
     expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
   });
 
-  it('that begins elsewhere than where the last piece ended is told where that was', async () => {
+  it('that begins elsewhere than where the last piece ended learns where that was', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
     for (const offset of [999, 1001, 5000]) {
@@ -286,7 +286,7 @@ describe('unfinished uploads', () => {
     const ended = once(child, 'exit');
     child.stdin.write(WEIGHTS.subarray(0, 3000));
     await eventually('it has written them', async () => (await sizes(fixture)).includes(3000));
-    // As long as it lives it is nobody else's.
+    // As long as that process lives, no other takes it.
     expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
     child.kill('SIGKILL');
     await ended;
@@ -317,7 +317,7 @@ describe('unfinished uploads', () => {
     expect(await fixture.uploads.pendingBytes('nobody')).toBe(0);
   });
 
-  it('are swept when nobody has gone on with them for long, and not while somebody does', async () => {
+  it('are swept when they have not gone on for long, and not while they go on', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
     const open = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);

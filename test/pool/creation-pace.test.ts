@@ -80,7 +80,7 @@ describe('a service that is busy', () => {
     expect(history.rate.perSecond).toBe(2);
   });
 
-  test('refuses nobody who waits, however long it lasts, and says why in the state', async () => {
+  test('refuses no waiter, however long it lasts, and says why in the state', async () => {
     await using fake = await fakePool({ config: { maxCreationFailures: 1 } });
     const busy = new ProviderBusyError('e2b.busy', 'too many sandboxes');
     fake.provider.create = () => Promise.reject(busy);

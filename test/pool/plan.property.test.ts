@@ -145,7 +145,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('whoever waits longest is served, however many come after it who could use what there is', () => {
+  test('the longest waiter is served, however many come after it that could use what there is', () => {
     fc.assert(
       fc.property(configs, happenings, fc.array(fc.nat(5), { minLength: 1, maxLength: 4 }), (config, events, crowd) => {
         const world = worldAfter(config, events);
@@ -160,7 +160,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('whoever waits is served or refused, though creation fails for ever and others stand idle', () => {
+  test('every waiter is served or refused, though creation fails for ever and others stand idle', () => {
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
         const world = worldAfter(config, events);

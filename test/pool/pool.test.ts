@@ -192,7 +192,7 @@ describe('leases', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('a discarded sandbox is destroyed, and its holder not told what it knows', async () => {
+  test('a discarded sandbox is destroyed, and its holder not notified', async () => {
     await using fake = await fakePool();
     const lease = await fake.lease();
     lease.discard('protocol violation');
@@ -238,7 +238,7 @@ describe('leases', () => {
     expect([...fake.provider.audiences.values()]).toEqual(['ann', 'bob', DATA.principal]);
   });
 
-  test('a released sandbox goes past the first in line when it is not for it, and to nobody who came later', async () => {
+  test('a released sandbox goes past the first in line when it is not for it, and to no later one', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const code: Exposure = { kind: 'code', principal: 'ann', suite: digestBytes('suite'), checkpoint: undefined };
     const first = fake.pool.acquire(code, never);
@@ -275,7 +275,7 @@ describe('death', () => {
     expect(fake.pool.state().totals).toMatchObject({ created: 2, destroyed: 1, died: 1, failed: 0 });
   });
 
-  test('of a leased sandbox: its holder is told why', async () => {
+  test('of a leased sandbox: its holder learns why', async () => {
     await using fake = await fakePool();
     const lease = await fake.lease();
     fake.provider.sandbox('s-1').die({ kind: 'out-of-memory' });
@@ -393,7 +393,7 @@ describe('creation that fails', () => {
     );
   });
 
-  test('for which the warm-up has a reason is told with it, and not by the exit code alone', async () => {
+  test('for which the warm-up has a reason is reported with it, and not by the exit code alone', async () => {
     await using fake = await fakePool({
       config: { min: 1 },
       warmUp: async (sandbox) => {
@@ -432,7 +432,7 @@ describe('creation that fails', () => {
     expect(fake.pool.state().lastErrors.creation).toContain('exit code 127');
   });
 
-  test('a template that the provider refuses stops the pool, and everyone is told why', async () => {
+  test('a template that the provider refuses stops the pool, and every waiter learns why', async () => {
     const error = new InputError('template.demands', 'memory limits are not enforceable here');
     await using fake = await fakePool({ prepare: (provider) => (provider.failDescription = error) });
     await expect(fake.pool.waitUntilStarted()).rejects.toBe(error);

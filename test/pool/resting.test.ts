@@ -19,7 +19,7 @@ async function restingPool(rest: () => Promise<void> = () => Promise.resolve()):
   return { fake, rests: () => rests };
 }
 
-describe('a sandbox that nobody needs for a while', () => {
+describe('a sandbox that is idle for a while', () => {
   test('is laid to rest once, not pinged any more, and granted like any other', async () => {
     const { fake, rests } = await restingPool();
     await using _ = fake;

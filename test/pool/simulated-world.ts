@@ -198,7 +198,7 @@ export class SimulatedWorld {
     place.generation++;
     const expiresAt = this.now + this.config.leaseSeconds * 1000;
     const leased = { kind: 'leased', lease: parseLeaseId(`lease-${++this.#leases}`), generation: place.generation, expiresAt } as const;
-    // Whoever gets it brings at once what was wanted, which fails where that may not come in.
+    // The waiter that gets it brings at once what was wanted, which fails where that may not come in.
     this.move(place, leased, place.episodes, addExposure(place.past, waiter.wanted));
   }
 
@@ -255,8 +255,8 @@ export class SimulatedWorld {
     if (this.phase !== 'open' || this.waiting.size === 0) return;
     const idle = this.inState('idle');
     for (const { wanted } of this.waiting.values())
-      assert(!idle.some(({ past }) => mayServe(past, wanted)), 'nobody waits while one is idle that may serve');
+      assert(!idle.some(({ past }) => mayServe(past, wanted)), 'no request waits while a sandbox is idle that may serve it');
     const claimed = this.inState('leased').length + this.waiting.size + idle.length;
-    assert(idle.length === 0 || claimed <= this.config.max, 'nobody waits for the room of one that is idle');
+    assert(idle.length === 0 || claimed <= this.config.max, 'no request waits for the room of an idle sandbox');
   }
 }

@@ -121,7 +121,7 @@ describe('a session', () => {
     expect(played[1]?.outcome).toMatchObject({ kind: 'completed', return: Number.POSITIVE_INFINITY });
   });
 
-  it('is not reusable while the runner owes an answer, also one that nobody waits for any more', async () => {
+  it('is not reusable while the runner owes an answer, also one that is not awaited any more', async () => {
     const session = await open(async (io) => {
       io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
       return never;
@@ -256,7 +256,7 @@ describe('a runner that ends during an episode', () => {
   it.each([
     ['by itself', 0, { kind: 'failed', cause: 'environment-crash' }, false],
     ['by a fault of its own', 139, { kind: 'failed', cause: 'environment-crash', detail: expect.stringContaining('SIGSEGV') }, false],
-    ['because somebody killed it', 137, { kind: 'lost' }, 'runner'],
+    ['because it was killed from outside', 137, { kind: 'lost' }, 'runner'],
   ])('%s', async (_name, exit, outcome, killed) => {
     const { played, closed } = await playWithSecond({ exit });
     expect(played[1]).toMatchObject({ index: 1, outcome, killed });
@@ -392,7 +392,7 @@ describe('episodes that are played in blocks', () => {
     expect(collected.closed?.unplayed.map(({ index }) => index)).toEqual([6, 7, 8]);
   });
 
-  it('are lost together when their runner is killed, which is told once', async () => {
+  it('are lost together when their runner is killed, which is reported once', async () => {
     const session = await playing(
       scriptedRunner(({ index }) => (index === 1 ? { exit: 137 } : { return: index })),
       6,
@@ -405,7 +405,7 @@ describe('episodes that are played in blocks', () => {
     expect(collected.closed?.unplayed.map(({ index }) => index)).toEqual([3, 4, 5]);
   });
 
-  it('go back unplayed, those of a begun block too, when nobody is to blame', async () => {
+  it('go back unplayed, those of a begun block too, when no program is to blame', async () => {
     const session = await playing(
       scriptedRunner(({ index }) => (index === 1 ? never : { return: index })),
       3,

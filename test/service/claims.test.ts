@@ -29,7 +29,7 @@ describe('what a Muster begins with next', () => {
     expect(planClaims({ slots: 2, active: BATCH.slice(0, 2), claimable })).toEqual(['urgent']);
   });
 
-  it('never is more than twice its slots, whoever comes', () => {
+  it('never is more than twice its slots, whichever evaluations come', () => {
     const claimable = Array.from({ length: 20 }, (_, i) => waiting(`new-${i}`, `principal-${i}`));
     expect(planClaims({ slots: 2, active: BATCH.slice(0, 2), claimable })).toHaveLength(2);
   });

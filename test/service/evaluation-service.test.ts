@@ -46,7 +46,7 @@ describe('an evaluation that was accepted', () => {
     await fixture.drained(service);
   });
 
-  it('is looked at by whoever waits for its end when it begins to wait, and when it is over', async () => {
+  it('is read by a waiting caller when the wait begins, and when it is over', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service({ reportMilliseconds: 100 });
     service.open();
@@ -60,7 +60,7 @@ describe('an evaluation that was accepted', () => {
     await fixture.drained(service);
   });
 
-  it('is looked at only when it is over by whoever was told of it a moment ago', async () => {
+  it('is read only at its end by a caller that has just received it', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service({ reportMilliseconds: 100 });
     service.open();
@@ -69,7 +69,7 @@ describe('an evaluation that was accepted', () => {
     const over = service.waitUntilOver(evaluation.id, 60_000, signal, evaluation);
     await fixture.clock.advance(15 * EPISODE_MS);
     expect(await over).toMatchObject({ state: 'finished' });
-    // Once by whoever plays it, once at its end.
+    // Once by the process that plays it, once at its end.
     expect(find).toHaveBeenCalledTimes(2);
     await fixture.drained(service);
   });
@@ -116,14 +116,14 @@ describe('an evaluation that was accepted', () => {
     for (const ended of await Promise.all(waits)) expect(ended).toMatchObject({ state: 'finished' });
     expect(over.mock.calls[0]).toEqual([ids]);
     expect(over.mock.calls.length).toBeLessThanOrEqual((20 * EPISODE_MS + 2000) / 2000);
-    // Whoever plays one looks it up once, and whoever waits for it at its end.
+    // The process that plays one looks it up once, and a waiting caller at its end.
     expect(find).toHaveBeenCalledTimes(ids.length + waits.length);
     await fixture.drained(player);
     await fixture.drained(asked);
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('is no longer waited for when the store gives out: who waits is told', async () => {
+  it('is no longer waited for when the store gives out: the waiting caller gets an error', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(10));
@@ -344,7 +344,7 @@ describe('an evaluation that asks what was answered before', () => {
   });
 });
 
-describe('an evaluation that nobody wants any more', () => {
+describe('an evaluation that is not wanted any more', () => {
   it('is over at once when it has not begun', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service();
@@ -370,7 +370,7 @@ describe('an evaluation that nobody wants any more', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('is cancelled by whoever plays it, wherever that is', async () => {
+  it('is cancelled by the process that plays it, wherever that is', async () => {
     const fixture = new ServiceFixture();
     const [here, there] = [fixture.service(), fixture.service()];
     there.open();
@@ -422,9 +422,9 @@ describe('an evaluation that nobody wants any more', () => {
     const ids = [];
     for (const number of [1, 2, 4]) ids.push(await submitted(service, version(number)));
     const other = await submitted(service, version(1, 'another'));
-    const somebodyElses = await submitted(service, version(1), 'somebody else');
+    const ofAnother = await submitted(service, version(1), 'somebody else');
     ids.push(await submitted(service, version(3)));
-    const states = await Promise.all([...ids, other, somebodyElses].map(async (id) => (await fixture.find(id)).state));
+    const states = await Promise.all([...ids, other, ofAnother].map(async (id) => (await fixture.find(id)).state));
     expect(states).toEqual(['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting', 'waiting']);
   });
 

@@ -36,7 +36,7 @@ function fixture(failures: number) {
 }
 
 describe('what an evaluation has to report', () => {
-  it('is left to whoever concludes it, when it was not written before', async () => {
+  it('is left to the process that concludes it, when it was not written before', async () => {
     const { clock, reports, reporter } = fixture(0);
     reporter.update(promoted);
     const progress = { type: 'progress', data: promoted };

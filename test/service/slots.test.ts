@@ -41,7 +41,7 @@ function ended(slot: Slot, over: AbortSignal): Promise<void> {
 }
 
 describe('the places of a pool, while evaluations come and go', () => {
-  it('are given back for whoever comes, and come back to whoever stays', async () => {
+  it('are given back for a new evaluation, and come back to the ones that stay', async () => {
     const clock = new ManualClock();
     const slots = new Slots(6, clock);
     const batch = new Player(slots, { principal: 'batch', priority: 0 }, 6);
@@ -85,7 +85,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     await player.leave();
   });
 
-  it('go to whoever could use them where nothing is under way, before work is given up anywhere, and are left alone while nobody could', async () => {
+  it('go to an evaluation that can use them where nothing is under way, before work is given up anywhere, and are left alone while none can', async () => {
     const clock = new ManualClock();
     const slots = new Slots(4, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });

@@ -8,7 +8,7 @@ import { LEG } from './store-fixture.ts';
 
 /** So many episodes it plays beyond the last one: time for the kill to come at any of its moments. */
 const GRACE = 20;
-/** For as long it stands still at most; the end of whoever is to kill it goes unnoticed meanwhile. */
+/** It stands still for at most this long; the end of the process that kills it goes unnoticed meanwhile. */
 const LONGEST_MS = 30_000;
 
 /**
@@ -29,7 +29,7 @@ const order = z
 process.stdin.once('end', () => process.exit(1)).resume();
 
 const store = await openStore(order.place, systemClock);
-// Its time is over at once: whoever comes after a kill need not wait.
+// Its time is over at once: the next process need not wait after a kill.
 const ownership = await store.ownerships.claim(parseEvaluationId(order.id), parseOwnerId(order.owner), 0);
 if (!ownership) throw new Error(`${order.id} is over, or another's`);
 await store.course.begin(ownership);

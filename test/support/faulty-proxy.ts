@@ -9,7 +9,7 @@ export type Fault =
   | { readonly kind: 'flip'; readonly bit: number }
   | { readonly kind: 'status'; readonly status: number };
 
-/** Stands between a client and an HTTP server, and spoils the answers that it is told to. */
+/** Stands between a client and an HTTP server, and spoils the answers that a test names. */
 export class FaultyProxy implements AsyncDisposable {
   readonly #server = http.createServer((request, response) => this.#forward(request, response));
   readonly #target: URL;

@@ -5,12 +5,12 @@ import { createServer } from 'node:net';
 
 const FIRST = 10_000;
 const LAST = 65_535;
-/** Of the kernel, in order: the first and the last port of those that it gives to whoever asks for any. */
+/** The kernel's range of ephemeral ports: the first and the last. */
 const GIVEN_TO_ANYBODY = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
- * One of the loopback's that nobody listens at: for programs that have to be told theirs. It stays free until they do, and while they are killed
- * and started again: the kernel gives it to nobody who listens at any port, or connects.
+ * A free port of the loopback, for programs whose port is set from outside. It stays free until they do, and while they are killed
+ * and started again: it is outside the range of ephemeral ports.
  */
 export async function freePort(): Promise<number> {
   const [given = 0] = (await readFile(GIVEN_TO_ANYBODY, 'utf8')).split('\t').map(Number);

@@ -9,7 +9,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** A clock that stands still until it is told to advance. */
+/** A clock that stands still until a test advances it. */
 export class ManualClock implements Clock {
   #now = 0;
   readonly #timers = new Set<Timer>();

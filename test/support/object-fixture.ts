@@ -31,7 +31,7 @@ export interface ObjectContext {
   bucket(server: ObjectServer, url?: string): Promise<Bucket>;
 }
 
-/** Nobody's: the local servers look at none, and nothing of this machine's is to be used. */
+/** Dummy credentials: the local servers look at none, and nothing of this machine's is to be used. */
 export const NO_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 export const gcsContext: ObjectContext = {

@@ -93,7 +93,7 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** The command as that user; it is told to end when this process does. */
+/** The command as that user; it gets a signal to end when this process ends. */
 function as(user: ReturnType<typeof unprivileged>, command: string, ...args: string[]): [string, string[]] {
   const identity = user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : [];
   return ['setpriv', [...identity, '--pdeathsig', 'INT', command, ...args]];

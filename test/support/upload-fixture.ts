@@ -45,7 +45,7 @@ export class UploadFixture implements AsyncDisposable {
   }
 }
 
-/** For uploads of somebody who may use all that is there. */
+/** For uploads of a principal without a quota. */
 export const EVERYTHING: UsableFiles = async (digests) => new Set(digests);
 
 /** SHA-256 in hexadecimal digits. */

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 /** Answers in place of the server's own way. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A key and a certificate for localhost that nobody but the tests trusts. */
+/** A key and a certificate for localhost that only the tests trust. */
 export function localCertificate(): { readonly key: string; readonly cert: string } {
   const directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];

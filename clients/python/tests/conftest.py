@@ -44,7 +44,7 @@ class Awaited:
 
 @pytest.fixture(autouse=True)
 def no_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tests do not give is not there, whoever runs them."""
+    """Settings that a test does not give are absent, whatever the environment of its caller has."""
     for name in ("MUSTER_URL", "MUSTER_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""A server that answers as Muster does, over a real socket, keeps what it was asked, and breaks down when it is told to."""
+"""A server that answers as Muster does, over a real socket, keeps what it was asked, and breaks down on request."""
 
 import hashlib
 import json

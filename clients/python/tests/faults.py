@@ -1,4 +1,4 @@
-"""What a fake server may be told to do in place of answering."""
+"""What a fake server can do in place of answering."""
 
 from dataclasses import dataclass, field
 from typing import Any

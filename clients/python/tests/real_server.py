@@ -17,7 +17,7 @@ STOP_SECONDS = 60
 
 
 def free_port() -> int:
-    """One that nobody listens at, and that the kernel gives to nobody who asks for any: it stays free while the server is killed."""
+    """A free port outside the kernel's range of ephemeral ports: it stays free while the server is killed."""
     given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         # Where the kernel gives nearly all of them, there is none that it does not.

@@ -200,7 +200,7 @@ class DistantRows:
                 told[place] = ReportedFailure(text, bool(is_out_of_memory))
                 data = data[ROW_FAULT.size + length :]
         except struct.error as error:
-            raise ReportedFailure(f"the policy's program told of failed rows what makes no sense: {error}") from None
+            raise ReportedFailure(f"the policy's program reported failed rows in a way that makes no sense: {error}") from None
         if faults > count or any(place >= count for place in told) or len(data) != count * self._actions.bytes:
-            raise ReportedFailure("the policy's program told of failed rows what makes no sense")
+            raise ReportedFailure("the policy's program reported failed rows in a way that makes no sense")
         return told, data

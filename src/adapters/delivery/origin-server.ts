@@ -33,7 +33,7 @@ export interface Served {
   requests: number;
   /** Of bodies, also of those that broke off. */
   bytes: number;
-  /** Of these, of deltas. */
+  /** The bytes of deltas among them. */
   deltaBytes: number;
   /** Answers that were deltas. */
   deltas: number;

@@ -86,7 +86,7 @@ export const dataSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('refused'), reason: z.enum(REFUSAL_REASONS), detail: z.string() }),
 ]);
 
-/** What an agent is told of an action. It holds no clock and no random name: the same actions have the same observations, as far as programs do. */
+/** What an agent sees of an action. It holds no clock and no random name: the same actions have the same observations, as far as programs do. */
 export const observationSchema = z.strictObject({
   text: z.string().describe('for a model: all of `data` in words'),
   data: dataSchema,

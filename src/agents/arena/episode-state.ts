@@ -78,7 +78,7 @@ export type EpisodeEvent =
   | { readonly kind: 'grade' }
   | { readonly kind: 'graded'; readonly outcome: 'rewarded' | 'void' };
 
-/** What is to be done. */
+/** What to do next. */
 export type EpisodeAction =
   | { readonly kind: 'none' }
   | { readonly kind: 'open' }

@@ -47,7 +47,7 @@ function suiteCounts(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCo
   return { passed: passed.length, total: statuses.size };
 }
 
-/** What a reward is made of, from the verdict and what the agent was told. */
+/** What a reward is made of, from the verdict and what the agent saw. */
 export function buildRewardComponents(verdict: Verdict, observations: readonly ObservationData[]): RewardComponents {
   const { total } = testCounts(verdict);
   const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');

@@ -21,7 +21,7 @@ const MOST_PATCH_CHARACTERS = 4 * 2 ** 20;
 /** Of one comparison; a file that is changed all over is shown as removed and added. */
 const MOST_MILLISECONDS = 500;
 
-/** What has become of files between two steps. Directories are told of by what is in them. */
+/** How files have changed between two steps. A directory shows in the files in it. */
 export async function compareWorkspaces(
   before: ReadonlyMap<string, FileAtStep>,
   after: ReadonlyMap<string, FileAtStep>,

@@ -22,6 +22,6 @@ export interface Grading {
 export interface GradingContext {
   readonly sandboxes: GradingSandboxes;
   readonly clock: Clock;
-  /** Told as each stage begins. */
+  /** Called as each stage begins. */
   readonly onStage?: (stage: string) => void;
 }

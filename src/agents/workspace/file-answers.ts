@@ -27,7 +27,7 @@ export interface Counted<Item> {
   readonly items: readonly Item[];
   /** Those left out included. */
   readonly total: number;
-  /** False where not everything was looked at, or told. */
+  /** False where not everything was searched, or is in the answer. */
   readonly isComplete: boolean;
 }
 

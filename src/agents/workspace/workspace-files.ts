@@ -25,12 +25,12 @@ export class WorkspaceFiles {
     return this.#session.request(new ReadAnswer(), { type: 'read', path, most }, signal);
   }
 
-  /** @param depth 1 for what is directly in the directory. @param most entries that are told. */
+  /** @param depth 1 for what is directly in the directory. @param most entries in the answer. */
   list(path: string, depth: number, most: number, signal: AbortSignal): Promise<Asked<Counted<ListedEntry>>> {
     return this.#session.request(new ListAnswer(), { type: 'list', path, depth, most }, signal);
   }
 
-  /** Lines that hold a text, letter for letter. @param most lines that are told. */
+  /** Lines that hold a text, letter for letter. @param most lines in the answer. */
   search(
     path: string,
     { text, ignoresCase }: { readonly text: string; readonly ignoresCase: boolean },

@@ -17,7 +17,7 @@ export interface WorkspaceDelta {
 /** Of what is looked at, and of what is new in it. */
 export const SNAPSHOT_BOUNDS = { files: 50_000, bytes: 128 * 2 ** 20 } as const;
 
-/** Takes what is in directories of a workspace as that from which changes are told. */
+/** Takes what is in directories of a workspace as the state that changes are compared with. */
 export async function markWorkspace(session: WorkspaceSession, paths: readonly string[], signal: AbortSignal): Promise<Asked<unknown>> {
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: true, ...SNAPSHOT_BOUNDS }, signal);
 }

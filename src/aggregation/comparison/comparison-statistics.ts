@@ -63,7 +63,7 @@ const candidateSchema = z.strictObject({
     .describe('mean difference above the margin, below minus the margin, within it, or none of the three shown by the end'),
   decidedAt: count.nullable().describe('pairs at which the verdict was reached; its later episodes count for nothing'),
   pairs: count.describe('folded in index order, from index 0 on'),
-  unresolvedPairs: count.describe('of these, with an episode lost to infrastructure for good on either side'),
+  unresolvedPairs: count.describe('pairs with an episode lost to infrastructure for good on either side'),
   mean: figure.describe('of the candidate, over its resolved pairs'),
   baselineMean: figure.describe('of the baseline, over the same pairs'),
   difference: figure.describe('candidate minus baseline, mean over the same pairs'),

@@ -44,7 +44,7 @@ function cellFrom(start: number, value: number, distinct: Float64Array): number 
  * Draws from the cells with replacement and adds to `counts` how often each came up. Sorted values are sorted once that way, however often they
  * are resampled.
  *
- * One random number gives two draws: among n² equally likely pairs. There are far fewer of these than the 2⁵³ numbers for any n up to a million.
+ * One random number gives two draws: among n² equally likely pairs. There are far fewer pairs than the 2⁵³ numbers for any n up to a million.
  */
 export function countDraws(random: Random, cells: Uint32Array, draws: number, counts: Uint32Array | Float64Array, weight = 1): void {
   const size = cells.length;

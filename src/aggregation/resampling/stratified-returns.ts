@@ -22,7 +22,7 @@ export class StratifiedReturns {
   readonly #strata: readonly { readonly weight: number; readonly cells: Uint32Array }[];
   /** All different ones, ascending. */
   readonly #values: Float64Array;
-  /** Of each of these. */
+  /** One for each task. */
   readonly #probabilities: Float64Array;
 
   constructor(strata: readonly Stratum[]) {

@@ -35,9 +35,9 @@ function contentLines(contents: FileContents): readonly string[] {
     case 'torchscript': {
       const { format, tensors, unknown, entries } = contents;
       if (!tensors)
-        return [`${format}: ${number(entries.length)} entries; its tensors are not told: ${escapeUnprintableLine(unknown ?? '')}`];
+        return [`${format}: ${number(entries.length)} entries; its tensors are unknown: ${escapeUnprintableLine(unknown ?? '')}`];
       const rows = tensors.map(({ name, dtype, shape }) => [escapeUnprintableLine(name), dtype, shapeText(shape)]);
-      return [`${format}: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
+      return [`${format}: ${number(tensors.length)} tensors, read from its pickle, which was not run`, ...table(rows)];
     }
     case 'keras':
       return kerasLines(contents);
@@ -49,13 +49,13 @@ function contentLines(contents: FileContents): readonly string[] {
 }
 
 function kerasLines({ model, unknown, entries }: Extract<FileContents, { format: 'keras' }>): readonly string[] {
-  if (!model) return [`keras: its layers are not told: ${escapeUnprintableLine(unknown ?? '')}`, ...entryLines(entries)];
+  if (!model) return [`keras: its layers are unknown: ${escapeUnprintableLine(unknown ?? '')}`, ...entryLines(entries)];
   const rows = model.layers.map(({ name, kind, inputShape }) => [
     escapeUnprintableLine(name),
     escapeUnprintableLine(kind),
     inputShape ? anyShapeText(inputShape) : '',
   ]);
-  const head = `keras: ${escapeUnprintableLine(model.kind)}, ${number(model.layers.length)} layers, told by its configuration, which was not built`;
+  const head = `keras: ${escapeUnprintableLine(model.kind)}, ${number(model.layers.length)} layers, read from its configuration, which was not built`;
   return [head, ...table(rows), ...entryLines(entries)];
 }
 

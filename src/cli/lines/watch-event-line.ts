@@ -34,6 +34,6 @@ function standingText(standing: Standing, best: Score): string {
     case 'worse':
       return `worse than ${escapeUnprintableLine(best.name)}`;
     case 'undecided':
-      return `not told apart from the best, ${escapeUnprintableLine(best.name)}`;
+      return `not distinguishable from the best, ${escapeUnprintableLine(best.name)}`;
   }
 }

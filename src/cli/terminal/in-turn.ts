@@ -13,7 +13,7 @@ interface Begun<Result> {
 }
 
 /**
- * Does tasks in a row. Each is begun when the one before it has its turn, and has its own when whoever takes the results asks for it. Who
+ * Does tasks in a row. Each is begun when the one before it has its turn, and has its own when the caller asks for its result. Who
  * stops asking abandons the one that was getting ready.
  *
  * @param task must not reject.

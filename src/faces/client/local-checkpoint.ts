@@ -25,7 +25,7 @@ export interface ReadOptions {
   readonly onRead: (bytes: number, all: number) => void;
 }
 
-/** More than servers take unless they are told to; a wrong path (`/`) must cost little. */
+/** More than servers take by default; a wrong path (`/`) must cost little. */
 const MOST_FILES = 100_000;
 
 /** Reads everything once. @throws InputError `checkpoint.empty`, and as the source does. */

@@ -4,7 +4,7 @@ import { createAbortError } from '../../kernel/abort.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import { UnavailableError } from './client-errors.ts';
 
-/** Requests as they go out. On Node's own `http`, which waits for an answer as long as it is told to: a server reads large checkpoints first. */
+/** Requests as they go out. On Node's own `http`, which waits for an answer as long as its options say: a server reads large checkpoints first. */
 
 export interface WireRequest {
   readonly method: string;

@@ -33,7 +33,7 @@ export interface Measured {
 export interface Delivered {
   /** Of all that they were sent. */
   readonly bytes: number;
-  /** Of these, of files that came as deltas. */
+  /** The bytes among them of files that came as deltas. */
   readonly deltaBytes: number;
 }
 

@@ -7,7 +7,7 @@ import { line } from 'd3-shape';
 import { renderChart } from './charts/chart.ts';
 import { computeDomain, createAcrossScale, createUpScale, renderPlot } from './charts/plot.ts';
 
-/** More points than this are not told apart. */
+/** More points than this cannot be distinguished. */
 const MOST_POINTS = 2000;
 
 /** An episode that was played again: outcome, reward by step, and a strip of pictures. */

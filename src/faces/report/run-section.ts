@@ -61,7 +61,7 @@ export function startTime(startedAt: string): Markup {
 function episodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
   const rows: FigureRow[] = [
     { name: 'Played', value: count(outcomes, `${source}.outcomes`), note: 'to their end, whether or not the result needed them' },
-    { name: 'Not needed', value: count(surplus, `${source}.surplus`), note: 'of these: they were under way when the result was there' },
+    { name: 'Not needed', value: count(surplus, `${source}.surplus`), note: 'they were under way when the result was there' },
     { name: 'Played again', value: count(retried, `${source}.retried`), note: 'because their sandbox was lost' },
     { name: 'Played twice', value: count(duplicated, `${source}.duplicated`), note: 'because they were slow: the first outcome counts' },
   ];

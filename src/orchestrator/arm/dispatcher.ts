@@ -171,7 +171,7 @@ export class Dispatcher {
   settle(index: EpisodeIndex, milliseconds: number): Settled | undefined {
     const number = this.#numberOf(index);
     const flight = this.#flights.get(number);
-    // What came of a block before its runner's end may be told of after the block has been handed back.
+    // What came of a block before its runner's end may be reported after the block has been handed back.
     const block = flight?.block ?? this.#returned.find((returned) => returned.number === number);
     const episode = block?.settle(index);
     if (!block || !episode) return undefined;

@@ -4,7 +4,7 @@ import type { Killed } from '../../runner/played-episode.ts';
 /** How often an index was tried in vain. */
 export interface LostAttempts {
   readonly lost: number;
-  /** Of these: the runner was killed while it played this very episode. */
+  /** Attempts among them in which the runner was killed while it played this very episode. */
   readonly killed: number;
 }
 

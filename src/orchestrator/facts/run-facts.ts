@@ -140,7 +140,7 @@ function poolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunPa
   };
 }
 
-/** Share of the time from which on it is worth to be told that forward passes could be batched. */
+/** From this share of the time on, a warning says that forward passes could be batched. */
 const MUCH_FORWARD = 0.5;
 
 /** What a reader of the result must know about the run, each a sentence. */

@@ -12,7 +12,7 @@ const trialSchema = z.strictObject({
     .describe('true where too few blocks came to an end in the time that there was: what the runners measured of an episode tells then'),
   timesSingle: z.number().nullable().describe('as many times as fast as one episode after the other on as many sandboxes as processors'),
   episodes: z.int().describe('played'),
-  failed: z.int().describe('of these'),
+  failed: z.int().describe('episodes that failed'),
   forwardShare: z
     .number()
     .nullable()

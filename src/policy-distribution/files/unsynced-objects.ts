@@ -48,7 +48,7 @@ export class UnsyncedObjects {
   }
 
   /**
-   * Puts an object on the disk that somebody has noted. The note stays: it is theirs. Asked once the object was found: if there is no note then, its
+   * Puts an object on the disk that a process has noted. The note stays: it is theirs. Asked once the object was found: if there is no note then, its
    * writer is done with it.
    */
   async syncNoted(digest: Digest, hostPath: string): Promise<void> {

@@ -16,7 +16,7 @@ export interface WithdrawnFile {
 const NAMED = /^(?<name>.+)\.(?<owner>[0-9a-f]{16}\.\d+\.\d+\.[0-9a-f-]{36})$/;
 
 /**
- * Files of one directory on their way out: they are out of everybody's reach before it is looked whether somebody wants them after all, and gone
+ * Files of one directory on their way out: they are out of reach before Muster looks whether they are wanted after all, and gone
  * only then. Those of a process that ended in between are put back: nothing is lost by a kill, and what is to go goes the next time.
  */
 export class WithdrawnFiles {

@@ -198,7 +198,7 @@ export class ContentStore {
     return { digest, size, hostPath };
   }
 
-  /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
+  /** What another process has brought may wait for the disk yet: who syncs first has it there before any caller hears of it. */
   async #ensureSynced(object: StoredObject): Promise<StoredObject> {
     const { digest, size, hostPath } = object;
     if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES)

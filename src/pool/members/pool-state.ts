@@ -29,7 +29,7 @@ export interface PoolState {
 export interface PoolTotals {
   /** Sandboxes that the provider made. */
   readonly created: number;
-  /** Of these, how many are gone for certain. */
+  /** How many of them are gone for certain. */
   readonly destroyed: number;
   /** Sandboxes that did not get ready, made or not. */
   readonly failed: number;

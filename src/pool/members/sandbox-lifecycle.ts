@@ -149,7 +149,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.condemn(member, getMessage(error), { kind: 'sandbox-died', detail: getMessage(error) });
   }
 
-  /** Entered in the books first, then told to its holder, then done. Nothing happens when it is ending already. */
+  /** Recorded first, then signalled to its holder, then done. Nothing happens when it is ending already. */
   condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
     if (member.state.kind === 'destroying') return;
     this.#members.move(member, { kind: 'destroying', reason });

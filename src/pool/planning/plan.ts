@@ -237,7 +237,7 @@ function retire(config: PoolConfig, census: Census, surplus: number, now: number
   census.idle = longestIdleFirst.slice(retired);
 }
 
-/** What nobody has needed for a while is laid to rest, once it owes no answer. @returns whether it is at rest. */
+/** Pauses a sandbox that has been idle for a while, once it owes no answer. @returns whether it is paused. */
 function pauseIdle({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
   if (restSeconds === undefined || state.isResting === true) return state.isResting === true;
   const due = state.since + restSeconds * 1000;

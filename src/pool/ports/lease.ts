@@ -9,7 +9,7 @@ export type LeaseLoss =
   | { readonly kind: 'sandbox-died'; readonly detail: string }
   | { readonly kind: 'pool-disposed' };
 
-/** The holder of a lease tried to use it, or is told by its signal, after the lease was lost. Work under way in the sandbox is lost too. */
+/** The holder of a lease tried to use it, or is notified by its signal, after the lease was lost. Work under way in the sandbox is lost too. */
 export class LeaseLostError extends InfrastructureError {
   readonly loss: LeaseLoss;
 

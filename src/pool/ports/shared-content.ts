@@ -31,7 +31,7 @@ export interface Sharing extends Disposable {
   readonly digests: readonly string[];
   /**
    * Whether sandboxes that are made from now on have all of it. Until it is loaded they wait for it; when it cannot be loaded, or was never
-   * going to be, each sandbox is told to load it by itself, and says what is wrong with it.
+   * going to be, each sandbox has to load it by itself, and says what is wrong with it.
    */
   readonly isOn: boolean;
   /**

@@ -22,7 +22,7 @@ export function requireStep({ id, steps }: StoredAgentEpisode, field: string, at
   throw new InputError('step.unknown', `${field}: episode ${id} has ${steps} steps; expected a number from 0 to ${steps}, got ${step}`);
 }
 
-/** The files of an episode after its steps. Each throws EpisodeStateError `episode.files` when they cannot be told any more. */
+/** The files of an episode after its steps. Each throws EpisodeStateError `episode.files` when they cannot be known any more. */
 export class EpisodeHistory {
   readonly #parts: HistoryParts;
 

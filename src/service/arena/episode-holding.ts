@@ -35,7 +35,7 @@ const ALL_STEPS = 100_000;
 const NO_FENCE = 0;
 
 /**
- * The right of this process to write one episode, and what is stored of it. While the right is fresh nobody else can have written, so that a step
+ * The right of this process to write one episode, and what is stored of it. While the right is fresh no other process can have written, so that a step
  * reads nothing; once it is older it is renewed first, and when another process has had the episode meanwhile, everything is read anew.
  */
 export class EpisodeHolding {

@@ -342,7 +342,7 @@ export class EpisodeService {
   }
 }
 
-/** For each episode its own, forks included: it decides the hidden cases, and is told when the episode is closed. */
+/** For each episode its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
 function newGradingSeed(): string {
   return randomBytes(16).toString('hex');
 }

@@ -15,7 +15,7 @@ import type { PlayableTask } from './playable-task.ts';
 
 export interface OpenEpisodeParts extends HoldingParts, StageParts {
   readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
-  /** Told of every stored change. */
+  /** Called with every stored change. */
   readonly onChange: (id: AgentEpisodeId) => void;
 }
 

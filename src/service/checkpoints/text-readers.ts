@@ -20,7 +20,7 @@ export async function findReadable(
   const isOwn = (evaluation: Looked): boolean => role === 'operator' || evaluation.principal === principal;
   const readable = new Set(evaluations.filter(isOwn).map(({ id }) => id));
   const asked = evaluations.flatMap(({ id, request }) => {
-    // What another version of Muster has accepted names checkpoints that cannot be told.
+    // What another version of Muster has accepted names checkpoints that this one cannot read.
     const order = readable.has(id) ? undefined : orderSchema.safeParse(request).data;
     return order ? [{ id, checkpoints: listCheckpoints(order) }] : [];
   });

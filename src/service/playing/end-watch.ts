@@ -13,7 +13,7 @@ export interface EndWatchOptions {
 
 /**
  * Announces the end of evaluations that other processes play: asks for all of them at once, however many wait. When the store gives no answer, those
- * who wait are woken: they look themselves, and are told what is wrong.
+ * who wait are woken: they look themselves, and get the error.
  */
 export class EndWatch {
   readonly #options: EndWatchOptions;

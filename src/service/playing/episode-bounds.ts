@@ -5,7 +5,7 @@ export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisode
 
 /**
  * The episodes of each principal that are played at the same time, over all pools of this process: each slot in a pool plays one at a time.
- * Pools ask how far they may go, and are told when a principal that is at its bound gives something back.
+ * Pools ask how far they may go, and are notified when a principal that is at its bound gives something back.
  */
 export class EpisodeBounds {
   readonly #quotaOf: EpisodeQuota;

@@ -44,7 +44,7 @@ export interface RunningEvaluationOptions {
  * One evaluation, from the moment that it is this process's to the moment that it no longer is.
  *
  * It ends *concluded* (with its answer; cancelled, or past its deadline, with what there was of one; or failed), *given back* (the
- * process is to end: whoever claims it goes on), *left* (the store gave out: its ownership expires, and it is claimed again), or *lost*
+ * process is to end: the process that claims it goes on), *left* (the store gave out: its ownership expires, and it is claimed again), or *lost*
  * (another owns it: nothing more is written).
  */
 export class RunningEvaluation {

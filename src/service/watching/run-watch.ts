@@ -171,7 +171,7 @@ export class RunWatch {
         else if (next) await this.#begun.prepare(next);
       }
     };
-    // A run that cannot be listed any more is seen again, and told of, when the evaluation is over.
+    // A run that cannot be listed any more is seen again, and reported, when the evaluation is over.
     const looking = look().catch(() => undefined);
     return {
       signal: AbortSignal.any([outer, overtaken.signal]),

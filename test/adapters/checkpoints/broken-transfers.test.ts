@@ -25,7 +25,7 @@ const WEIGHTS = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 31) %
 const NAME = 'run/policy.bin';
 const FINE: Fault = { kind: 'none' };
 
-/** A bucket behind a proxy that spoils what it is told to. */
+/** A bucket behind a proxy that spoils the answers that a test names. */
 class Fixture implements AsyncDisposable {
   readonly clock = new SkippableClock();
   readonly proxy: FaultyProxy;

@@ -126,7 +126,7 @@ describe('a stranger who names a bucket', () => {
     expect((await list(gcs(['gs://team-models']), 'gs://team-models/x')).files).toMatchObject([{ path: 'x' }]);
   });
 
-  it.each(['gs://', 'gs:///x', 'gs://B/x', 'gs://user:password@bucket/x', 'gs://..'])('is told that %s names no object', async (uri) => {
+  it.each(['gs://', 'gs:///x', 'gs://B/x', 'gs://user:password@bucket/x', 'gs://..'])('learns that %s names no object', async (uri) => {
     await expect(list(gcs(), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
   });
 });

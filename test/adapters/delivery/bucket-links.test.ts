@@ -126,7 +126,7 @@ describe('links to objects of buckets', () => {
     expect(await links({ s3: signing(async () => url), hosts }).to(asked, signal)).toBeUndefined();
   });
 
-  it('that nobody can sign are none, and the log says why', async () => {
+  it('that cannot be signed are left out, and the log says why', async () => {
     const warnings: object[] = [];
     const log = { ...silentLog, warn: (fields: object): void => void warnings.push(fields) };
     const unsigned = new ObjectStoreError('Cannot sign data without `client_email`', undefined, false, {});

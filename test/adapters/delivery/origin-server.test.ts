@@ -86,7 +86,7 @@ describe('a link to a file', () => {
     expect(fixture.origin.served.bytes).toBe(0);
   });
 
-  it('gives nothing but a delta to whoever has the whole file from elsewhere', async () => {
+  it('gives nothing but a delta to a caller that has the whole file from elsewhere', async () => {
     await using fixture = await OriginFixture.open();
     const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const bases = { 'if-none-match': `"${'ab'.repeat(32)}"` };

@@ -39,7 +39,7 @@ const AFTER: Tensors = {
   other: weights(600_000, 6),
 };
 
-/** A program that fetches with a file of the checkpoint before beside it, through a proxy that spoils what it is told to. */
+/** A program that fetches with a file of the checkpoint before beside it, through a proxy that spoils the answers that a test names. */
 class Fixture implements AsyncDisposable {
   readonly origins: OriginFixture;
   readonly directory: ScratchDirectory;

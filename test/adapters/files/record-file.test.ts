@@ -25,7 +25,7 @@ describe('the record of a watch', () => {
     expect(await readdir(join(directory, 'watches'))).toEqual([]);
   });
 
-  it('is free when whoever held it was killed', async () => {
+  it('is free when the process that held it was killed', async () => {
     const path = join(directory, 'watches/run.json');
     const module = new URL('../../../src/adapters/files/record-file.ts', import.meta.url).href;
     const clock = new URL('../../../src/kernel/clock.ts', import.meta.url).href;

@@ -81,7 +81,7 @@ describe('a checked request', () => {
     expect(lookup.asked).toEqual(['models.example.com', 'models.example.com']);
   });
 
-  it('does not trust a certificate that nobody knows', async () => {
+  it('does not trust an unknown certificate', async () => {
     await using server = await WebServer.start(localCertificate());
     server.put('x', Buffer.from('hello'));
     await expect(bodyOf(requests(), server.url('x'))).rejects.toMatchObject({ kind: 'infrastructure', code: 'egress.failed' });

@@ -114,7 +114,7 @@ describe('whoever guesses tokens', () => {
     expect(await fixture.ask(text)).toMatchObject({ status: 429, code: 'access.too-many' });
   });
 
-  it('is told apart from whose tokens are good, however many these are', async () => {
+  it('is distinguished from callers with good tokens, however many these are', async () => {
     await using fixture = await TokenFixture.open(2);
     for (let i = 0; i < 5; i += 1) expect((await fixture.ask((await fixture.newToken()).text)).status).toBe(200);
   });

@@ -186,7 +186,7 @@ describe('a grant', () => {
     expect((await admin('GET', grants)).json).toEqual({ items: [] });
   });
 
-  it('lets a directory be made, and a delta be told, of what was granted', async () => {
+  it('lets a directory and a delta be made of what was granted', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
@@ -199,7 +199,7 @@ describe('a grant', () => {
     expect((await other('PUT', `/v1/checkpoints/${sha256(next)}?kind=delta&name=policy.bin`, { body })).status).toBe(201);
   });
 
-  it('is made by who brought the checkpoint and by operators, and by nobody else', async () => {
+  it('is made by who brought the checkpoint and by operators, and by no other caller', async () => {
     await using fixture = await Fixture.open();
     const [owner, granted, stranger] = [await fixture.as('owner'), await fixture.as('granted'), await fixture.as('stranger')];
     const [viewer, admin] = [await fixture.as('viewer', 'viewer'), await fixture.as('admin', 'operator')];

@@ -69,7 +69,7 @@ describe('bringing a checkpoint', () => {
     expect((await files.checkpoints.find(parseDigest(`sha256:${DIGEST}`)))?.files[0]?.path).toBe('policy.bin');
   });
 
-  it('in parts: each begins where the last one ended, and another is told where that is', async () => {
+  it('in parts: each begins where the last one ended, and another part learns where that is', async () => {
     await using all = await opened();
     const { server } = all;
     const first = await server.send('PUT', TARGET, part(0, 1999));
@@ -81,7 +81,7 @@ describe('bringing a checkpoint', () => {
     expect((await server.send('PUT', TARGET, part(2000, 4999))).status).toBe(201);
   });
 
-  it('as a delta of one that is there: the whole file is charged, and what it is told by has to be there', async () => {
+  it('as a delta of one that is there: the whole file is charged, and its base has to be there', async () => {
     await using all = await opened();
     const { server, fixture } = all;
     const next = Buffer.from(WEIGHTS);
@@ -154,7 +154,7 @@ describe('bringing a checkpoint', () => {
     expect(refused?.headers['retry-after']).toBeUndefined();
   });
 
-  it('takes the role of a submitter, and nobody sees what another has sent in part', async () => {
+  it('takes the role of a submitter, and no caller sees what another has sent in part', async () => {
     await using all = await opened({ takesTokens: true });
     const { server, fixture } = all;
     const office = new TokenService(fixture.store, fixture.clock, 'test');
@@ -209,7 +209,7 @@ describe('an upload that is sent again while the broken connection seems to last
     await closed;
   });
 
-  it('goes on at the next start when the server ends, which waits for nobody', async () => {
+  it('goes on at the next start when the server ends, which waits for no one', async () => {
     await using all = await opened();
     const { server, files } = all;
     const socket = await connected(server);

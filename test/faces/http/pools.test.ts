@@ -8,7 +8,7 @@ import { settle } from '../../support/manual-clock.ts';
 import { ServerFixture } from '../../support/server-fixture.ts';
 import { ServiceFixture } from '../../support/service-fixture.ts';
 
-/** Pools that nobody plays on, but for their sizes. */
+/** Idle pools, of which only the sizes matter. */
 class PaperPools implements ManagedPools {
   readonly templates = ['local', 'large'];
   readonly #sizes = new Map<string, PoolSize>();

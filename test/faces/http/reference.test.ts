@@ -7,7 +7,7 @@ import { UploadFixture } from '../../support/upload-fixture.ts';
 const reference = (name: string): object => ({ $ref: `#/components/schemas/${name}` });
 
 describe('the schemas of the reference', () => {
-  it('have one name each, without those that nobody refers to', () => {
+  it('have one name each, without unused ones', () => {
     const schemas = {
       SameInput: { items: reference('SameInput') },
       Same: { items: reference('Same') },

@@ -103,7 +103,7 @@ describe('what a program printed', () => {
     ['stranger', 'viewer'],
     ['stranger', 'submitter'],
     ['half', 'submitter'],
-  ])('is withheld from %s (%s), who gets the figures, and is told so', async (principal, role) => {
+  ])('is withheld from %s (%s), who gets the figures, and learns that', async (principal, role) => {
     await using server = await opened();
     const id = await failed(server, remarked());
     // Of one of the two checkpoints alone.

@@ -197,7 +197,7 @@ def test_an_observation_of_one_row_that_does_not_fit_fails_that_episode(runner: 
 
 
 def test_a_policy_that_fails_for_all_rows_at_once_fails_the_episodes_that_are_being_played(runner: RunnerProcess, tmp_path: Path) -> None:
-    """Nobody can tell whose fault it was; the rows go on with the next episodes."""
+    """It is unknown whose fault it was; the rows go on with the next episodes."""
     code = (
         "class P:\n"
         "    def reset_row(self, row, seed): self.due = seed == 502\n"

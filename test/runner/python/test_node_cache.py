@@ -142,7 +142,7 @@ def test_what_is_released_makes_room(tmp_path: Path, server: WeightsServer) -> N
 
 def test_one_that_was_killed_in_mid_fetch_is_taken_over_and_its_room_is_free_again(tmp_path: Path, server: WeightsServer) -> None:
     node = Node(tmp_path, server, most_bytes=2 * MEBIBYTE)
-    # A server that says nothing more: whoever asks waits.
+    # A server that says nothing more: each request waits.
     server.content = weights(1)
     server.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else Answered(status=503, headers={"Retry-After": "1"})
     killed = node.start(node.order(weights(1)))

@@ -41,7 +41,7 @@ def order(into: Path, url: str, content: bytes = WEIGHTS, **changes: Any) -> Pul
 
 
 def refusal(into: Path, url: str, **changes: Any) -> PullError:
-    """What is told of an order that fails; nothing is left of it."""
+    """The report of an order that fails; nothing is left of it."""
     with pytest.raises(PullError) as caught:
         pull(order(into, url, **changes))
     assert list(into.parent.iterdir()) == []
@@ -259,7 +259,7 @@ def test_what_a_bucket_does_not_give_muster_does(
 
 
 def test_a_bucket_out_of_reach_is_left_at_once(tmp_path: Path, server: WeightsServer) -> None:
-    pull(order(tmp_path / "checkpoint", server.url, bucketUrl="http://127.0.0.1:1/nobody"))
+    pull(order(tmp_path / "checkpoint", server.url, bucketUrl="http://127.0.0.1:1/absent"))
     assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
 
 

@@ -1,4 +1,4 @@
-"""What is played for nobody before sandboxes are forked."""
+"""Episodes that are played for no evaluation before sandboxes are forked."""
 
 import gymnasium
 import pytest

@@ -87,6 +87,6 @@ class WeightsServer:
             body = bytes(spoiled)
         part = body if answered.cut_after is None else body[: answered.cut_after]
         self.sent += len(part)
-        # Whoever asked may have gone.
+        # The client may have gone.
         with suppress(OSError):
             handler.wfile.write(part)

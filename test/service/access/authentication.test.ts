@@ -61,7 +61,7 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `bearer  ${text} `)).toEqual(expected);
   });
 
-  it('is nobody without a token, with something else, and with a token of elsewhere', async () => {
+  it('is no principal without a token, with something else, and with a token of elsewhere', async () => {
     const { clock, store } = fixture();
     expect(await authenticate(store.tokens, clock, undefined)).toEqual(refused('missing'));
     for (const header of ['', 'Bearer', 'Bearer x', 'Basic dXNlcjpwYXNz', mintBearerToken().text])
@@ -69,7 +69,7 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `Bearer ${mintBearerToken().text}`)).toEqual(refused('unknown'));
   });
 
-  it('is nobody with the id of one token and the secret of another, whatever became of the first', async () => {
+  it('is no principal with the id of one token and the secret of another, whatever became of the first', async () => {
     const { clock, store, office } = fixture();
     const { token, text } = await office.issue({ principal: 'pipeline', role: 'operator', lifetimeMs: undefined });
     const forged = `Bearer muster_${token.id}_${readBearerToken(mintBearerToken().text)?.secret}`;
@@ -88,7 +88,7 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `Bearer ${text}`)).toEqual(refused('expired'));
   });
 
-  it('is told what to do about each refusal, and nothing of the store', () => {
+  it('learns what to do about each refusal, and nothing of the store', () => {
     const whys: readonly RefusedToken[] = ['missing', 'malformed', 'unknown', 'expired', 'revoked'];
     expect(new Set(whys.map(describeRemedy)).size).toBe(whys.length);
   });

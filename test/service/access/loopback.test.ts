@@ -37,7 +37,7 @@ describe('a server whose access is off', () => {
     ['from another machine', { remoteAddress: '192.168.1.7' }],
     ['from nowhere', { remoteAddress: undefined }],
     ['that a proxy forwarded', { forwarded: 'for=192.0.2.1' }],
-    ['for a name that somebody made resolve to loopback', { host: 'attacker.example:8080' }],
+    ['for a foreign name that resolves to loopback', { host: 'attacker.example:8080' }],
     ['without a Host', { host: undefined }],
     ['with a Host that is none', { host: 'a b' }],
     ['of a stranger’s page', { origin: 'https://attacker.example' }],

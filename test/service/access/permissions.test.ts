@@ -5,7 +5,7 @@ import { ROLES, type Role } from '../../../src/evaluation-store/tokens.ts';
 
 type Answer = '-' | 'no' | 'yes' | 'own';
 
-/** Who may make each call: nobody known, viewer, submitter, operator. */
+/** Who may make each call: unknown caller, viewer, submitter, operator. */
 const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>> = {
   'GET /healthz': ['yes', 'yes', 'yes', 'yes'],
   'GET /readyz': ['yes', 'yes', 'yes', 'yes'],
@@ -81,7 +81,7 @@ describe('permissions', () => {
     expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('viewer'), 'me')).toEqual({ kind: 'forbidden', needed: 'submitter' });
   });
 
-  it('take a thing for somebody else’s unless it is said whose it is', () => {
+  it('take a thing for another principal’s unless its owner is given', () => {
     expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
   });
 });

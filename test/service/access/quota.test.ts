@@ -38,7 +38,7 @@ describe('a submission', () => {
     });
   });
 
-  it('after the time it was told is allowed, and a millisecond before it is another day', () => {
+  it('after the announced time is allowed, and a millisecond before it is another day', () => {
     const time = fc.date({ min: new Date(0), max: new Date('2100-01-01T00:00:00Z'), noInvalidDate: true });
     fc.assert(
       fc.property(time, (now) => {

@@ -35,7 +35,7 @@ interface Entry extends Tenant {
   timer: Disposable;
 }
 
-/** The sandboxes of one account, its plan's limits, and the end of what nobody extends. */
+/** The sandboxes of one account, its plan's limits, and the end of sandboxes that are not extended. */
 export class Account {
   readonly templates: readonly string[];
   /** When each creation that went through was. */
@@ -46,7 +46,7 @@ export class Account {
   refusals = 0;
   readonly #plan: Plan;
   readonly #clock: Clock;
-  /** Added to every time that is told: the service's clock is nobody else's. */
+  /** Added to every time that the service reports: its clock is its own. */
   readonly #skewMs: number;
   readonly #context: MachineContext;
   readonly #entries = new Map<string, Entry>();

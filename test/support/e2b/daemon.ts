@@ -112,7 +112,7 @@ async function writeForm(machine: SimulatedMachine, request: IncomingMessage, ty
   return written;
 }
 
-/** Sends what the program prints for as long as somebody takes it, and how it ended. */
+/** Sends what the program prints while a client reads it, and how it ended. */
 async function relay(
   started: MachineProcess,
   response: ServerResponse,

@@ -35,7 +35,7 @@ export interface MachineProcess {
   /** Where its files come in; root's commands see the sandbox's own. */
   readonly inbox: Pick<Sandbox, 'upload'> | undefined;
   isInputClosed: boolean;
-  /** Takes what is printed; what nobody takes is thrown away. */
+  /** Takes what is printed; without a reader it is thrown away. */
   listener: Listener | undefined;
   /** Resolves when all has been printed and it has ended. */
   readonly ended: Promise<SandboxExit>;
@@ -186,7 +186,7 @@ async function filesAt(target: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => path.relative(target, path.join(parentPath, name)));
 }
 
-/** As soon as somebody listens, and from then on whether anybody does or not. */
+/** From the first reader on, also after it is gone. */
 async function listen(started: MachineProcess): Promise<SandboxExit> {
   const { sandbox } = started;
   const pump = async (output: Readable, name: 'stdout' | 'stderr'): Promise<void> => {

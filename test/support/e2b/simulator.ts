@@ -59,7 +59,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
 };
 
 /**
- * E2B on this machine, for the real SDK over real sockets: control plane and sandbox daemons at one address, told apart by the header
+ * E2B on this machine, for the real SDK over real sockets: control plane and sandbox daemons at one address, distinguished by the header
  * with a sandbox's id. What it does was held against E2B's own daemon and API.
  */
 export class E2bSimulator implements AsyncDisposable {

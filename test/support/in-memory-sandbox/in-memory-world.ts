@@ -37,12 +37,12 @@ export class InMemoryWorld {
     return [...(this.#owners.get(owner)?.sandboxes.values() ?? [])];
   }
 
-  /** Owners that crashed and whose sandboxes nobody has swept. */
+  /** Owners that crashed and whose sandboxes are not swept yet. */
   crashedOwners(): readonly OwnerId[] {
     return [...this.#owners].filter(([, { isRunning }]) => !isRunning).map(([owner]) => owner);
   }
 
-  /** Imitates the sudden death of a Muster: its sandboxes stay until somebody sweeps. */
+  /** Imitates the sudden death of a Muster: its sandboxes stay until a sweep. */
   crash(owner: OwnerId): void {
     const entry = this.#owners.get(owner);
     if (entry) entry.isRunning = false;

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 
 /**
- * A program for in-memory sandboxes: a function in place of a process. It returns its exit code; what it throws is told on
+ * A program for in-memory sandboxes: a function in place of a process. It returns its exit code; what it throws is written to
  * stderr, and its code is then 1.
  */
 export type Program = (io: ProgramIo) => Promise<number>;

@@ -20,7 +20,7 @@ export async function dialBackImage(): Promise<DialBackImage> {
   return { image, python, transport: transportOf(python, RUNNER_INSIDE) };
 }
 
-/** The same for tests that look at what is to be seen inside: the checkout may lie anywhere, in /tmp for example. */
+/** The same for tests that look at what is visible inside: the checkout may lie anywhere, in /tmp for example. */
 export async function outOfTheWay(): Promise<DialBackImage> {
   const { image, python: here } = await runnerImage();
   const environment = dirname(dirname(here));

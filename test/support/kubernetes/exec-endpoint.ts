@@ -29,7 +29,7 @@ export class ExecEndpoint {
     for (const socket of this.#sockets) socket.terminate();
   }
 
-  /** @param onExit told how the command ended, before the client is. */
+  /** @param onExit called with how the command ended, before the client is. */
   accept(
     request: IncomingMessage,
     socket: Duplex,

@@ -94,7 +94,7 @@ export class KubernetesContext implements SandboxContext {
     return createKubernetesProvider({ owner: this.newOwner(), clock: this.clock, log, places: [this.pod] });
   }
 
-  /** Pods that are warm are nobody's sandbox yet. */
+  /** Warm pods are no sandboxes yet. */
   async traces(): Promise<readonly string[]> {
     const groups = await Promise.all(this.#node.cgroupDirectories.map((directory) => groupsIn(directory)));
     return [...this.simulator.podNames(), ...this.simulator.names(CLAIMS), ...groups.flat()];
@@ -119,7 +119,7 @@ export class KubernetesContext implements SandboxContext {
       const usage = /^usage_usec (\d+)$/m.exec(stat)?.[1];
       if (usage !== undefined) return Number(usage) / 1e6;
     }
-    throw new Error('nobody counts what the sandbox uses');
+    throw new Error('the usage of the sandbox is not counted');
   }
 
   /** What the next Muster does at its start. @returns what was left for it. */

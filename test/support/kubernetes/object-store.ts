@@ -19,7 +19,7 @@ export interface Listing {
 /** What can still be watched from; etcd compacts every five minutes. */
 const HISTORY = 20_000;
 
-/** Objects with the versions and the history of an API server: every change gets the next number, and watchers are told in that order. */
+/** Objects with the versions and the history of an API server: every change gets the next number, and watchers receive them in that order. */
 export class ObjectStore {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #watchers = new Set<(event: StoreEvent) => void>();
@@ -110,7 +110,7 @@ export class ObjectStore {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Forgets all history: whoever watches from an older version is told that it is gone. */
+  /** Forgets all history: a watch from an older version gets the error that it is gone. */
   compact(): void {
     this.#events = [];
     this.#version += 1;

@@ -34,7 +34,7 @@ if __name__ == "__main__":
         serve(socket.socket(fileno=int(command[0])), path)
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=64)
     if os.fork() == 0:
-        # What the container is told by its environment is not for everybody in it to read.
+        # The container's environment is not for every program in it to read.
         listener.set_inheritable(True)
         words = [sys.executable, "-I", "-S", __file__, "serve", path, str(listener.fileno())]
         os.execve(sys.executable, words, {})

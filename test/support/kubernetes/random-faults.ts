@@ -30,7 +30,7 @@ const EXEC_FAULTS: readonly Fault[] = [
 ];
 const DISASTERS: readonly Disaster[] = ['evicted', 'preempted', 'container-killed', 'deleted'];
 
-/** What one request meets, if the dice say so. Refusals that nobody would repeat are not among it: those end an evaluation, as they should. */
+/** What one request meets, if the dice say so. Refusals that are not repeated are not among it: those end an evaluation, as they should. */
 export function randomFaults(random: () => number, share: number): FaultPlan {
   return ({ kind, method, path }: SimulatedRequest) => {
     if (random() >= share) return undefined;

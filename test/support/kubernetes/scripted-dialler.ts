@@ -4,7 +4,7 @@ import type { V1EnvVar } from '@kubernetes/client-node';
 import { PROTOCOL } from '../../../src/adapters/sandbox/kubernetes/dial-back/messages.ts';
 import type { PodHold } from '../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
 
-/** What a container was told, as far as it dials. */
+/** What a container reads from its environment in order to dial. */
 export interface Invitation {
   readonly url: string;
   readonly token: string;

@@ -83,7 +83,7 @@ export class SimulatedPods {
   readonly #nodeNames: readonly string[];
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
-  /** Pods on a node that nobody hears of any more. */
+  /** Pods on a node that has gone silent. */
   readonly #lost = new Set<string>();
   #bound = 0;
   capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
@@ -297,13 +297,13 @@ export class SimulatedPods {
       this.#completed(name);
       this.#store.remove(PODS, name);
       this.#removals.delete(name);
-      // Whoever waits for room may have it now.
+      // A pod that waits for room may have it now.
       for (const { metadata } of this.#store.all(PODS)) if (!this.#scheduled.has(metadata.name)) this.#schedule(metadata.name);
     })();
     this.#removals.set(name, removal);
   }
 
-  /** What a node says last of a pod that was told to end. */
+  /** What a node says last of a pod that is ending. */
   #completed(name: string): void {
     const pod = this.#store.find(PODS, name);
     if (!pod || podSchema.parse(pod).status.phase === 'Failed') return;

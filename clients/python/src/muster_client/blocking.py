@@ -63,7 +63,7 @@ class _Connection:
         self._stream.close()
 
     def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
-        """What came of an effect. What a caller is told of an error is up to the call."""
+        """What came of an effect. The call decides which error the caller gets."""
         try:
             return self._perform(effect), None
         except MusterError as error:

@@ -45,7 +45,7 @@ class Checkpoint:
         if self.base is not None:
             assert_is("checkpoint.base", self.base, (str, os.PathLike), "a path")
         if self.base is not None and self.path is None:
-            raise InvalidArgument("checkpoint.base: expected beside path: only what is sent can be told by another one")
+            raise InvalidArgument("checkpoint.base: expected beside path: only a file that is sent can be encoded as a delta")
         if self.sha256 is not None and not SHA256.fullmatch(self.sha256):
             raise InvalidArgument(f"checkpoint.sha256: expected 64 lower-case hexadecimal digits, got {self.sha256!r}")
 

@@ -27,7 +27,7 @@ class Options(TypedDict, total=False):
     your own give a time: so much from now is another request each time it is asked."""
     labels: Mapping[str, str] | None
     webhook: str | None
-    """URL that is told when it is over."""
+    """URL that is called when it is over."""
     cache: bool
     """False: every episode is played anew."""
     idempotency_key: str | None

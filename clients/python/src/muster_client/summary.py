@@ -47,7 +47,7 @@ class Summary:
     episodes: int
     """Played and counted, in the order of their indices."""
     unresolved: int
-    """Of these, lost to infrastructure for good; they widen the interval."""
+    """Episodes lost to infrastructure for good; they widen the interval."""
     success_rate: float | None
     """None unless the suite says what a success is."""
     ended: str

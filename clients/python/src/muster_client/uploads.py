@@ -27,7 +27,7 @@ ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
 def uploaded(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
     """The digest of a file or directory, once the server has it.
 
-    @param base: one that the server may have, that it may be told by.
+    @param base: a checkpoint that the server may have, as base of a delta.
     """
     local = yield from perform(Work(lambda: local_checkpoint(path)))
     if base is not None:
@@ -76,7 +76,7 @@ def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told
     try:
         yield from _send(settings, file.sha256, {"kind": "delta", **query}, len(told), lambda offset: told[offset : offset + PART_BYTES])
     except (BadRequest, NotFound, Conflict):
-        # What it is told by is gone, or the server takes no deltas: the whole file may be of use.
+        # The base of the delta is gone, or the server takes no deltas: the whole file may be of use.
         return False
     return True
 

@@ -92,6 +92,6 @@ def test_one_policy_plays_all_agents_of_a_game_that_pettingzoo_brings(tmp_path: 
     assert done.returncode == 0, done.stderr
     episodes = [json.loads(line) for line in (tmp_path / "out" / "played" / "episodes.ndjson").read_text().splitlines()]
     for episode in episodes:
-        # The same policy on both sides always chooses the same, which nobody wins.
+        # The same policy on both sides always chooses the same, and no side wins.
         assert episode["outcome"]["return"] == 0.0
         assert episode["outcome"]["length"] == 5

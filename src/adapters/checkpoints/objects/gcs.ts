@@ -53,9 +53,9 @@ export class GcsStore implements ObjectStore {
     try {
       return toFoundObject(await this.#read(objectSchema, this.#objectUrl(place), signal));
     } catch (error) {
-      const told = gcsError(error);
-      if (told.status === 404) return undefined;
-      throw told;
+      const failure = gcsError(error);
+      if (failure.status === 404) return undefined;
+      throw failure;
     }
   }
 

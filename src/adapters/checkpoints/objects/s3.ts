@@ -42,9 +42,9 @@ export class S3Store implements ObjectStore {
       const head = await client.send(new commands.HeadObjectCommand({ Bucket: bucket, Key: name }), { abortSignal: signal });
       return { name, size: head.ContentLength ?? 0, revision: formatRevision(head.ETag) };
     } catch (error) {
-      const told = s3Error(error);
-      if (told.status === 404) return undefined;
-      throw told;
+      const failure = s3Error(error);
+      if (failure.status === 404) return undefined;
+      throw failure;
     }
   }
 

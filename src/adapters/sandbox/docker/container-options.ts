@@ -7,7 +7,7 @@ import { INBOX } from '../upload-path.ts';
 import { createLabels } from './ownership.ts';
 import type { DockerPart } from './settings.ts';
 
-/** Nobody, where Muster is root; otherwise Muster's own user, whose files the inbox has. */
+/** The user `nobody` where Muster is root; otherwise Muster's own user, whose files the inbox has. */
 const NOBODY = 65_534;
 const NANOSECONDS = 1e9;
 

@@ -15,7 +15,7 @@ export function isPassing(error: unknown): boolean {
 
 /**
  * Whether a creation came to nothing for certain. After anything else, a broken connection above all, there may be a sandbox whose id
- * nobody was told.
+ * the caller got no answer.
  */
 export function hasMadeNothing(error: unknown): boolean {
   return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(getStatus(error));

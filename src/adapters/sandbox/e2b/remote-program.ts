@@ -168,7 +168,7 @@ export class RemoteProgram {
 const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null';
 
 /**
- * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when nobody has its
+ * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when no process has its
  * output open any more, so what it left behind is ended first.
  */
 function underShell(command: readonly string[]): string {

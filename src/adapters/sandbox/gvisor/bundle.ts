@@ -96,7 +96,7 @@ function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly obje
 
 /**
  * All of them are gVisor's, none is the host's. It mounts its own /sys where none is asked for, which tells of the host's
- * processors: an empty one takes its place. /dev belongs to root inside, which nobody is; were it read-only, older versions
+ * processors: an empty one takes its place. /dev belongs to root inside, which no process inside runs as; were it read-only, older versions
  * would not let a shell write to /dev/null.
  */
 function kernelMounts(limits: SandboxLimits): readonly object[] {

@@ -222,7 +222,7 @@ export class SharedImages {
   }
 
   /**
-   * Whoever wants it loads it in a sandbox, and learns there what is wrong with it. What somebody has taken away while it was being loaded is
+   * An evaluation that wants it loads it in its sandbox, and learns there what is wrong with it. What another process has taken away while it was being loaded is
    * not to blame.
    */
   #onFailed(image: Image, content: readonly PlacedContent[], error: unknown): void {

@@ -20,7 +20,7 @@ export function createMcpServer({ version, onDefect, ...parts }: McpParts): McpS
         const { text, data, isError } = await call(given, parts);
         return { content: [{ type: 'text', text }], structuredContent: data, isError };
       } catch (error) {
-        // The model is told: it can mend what it got wrong, or say that it cannot go on.
+        // The model gets the error: it can mend what it got wrong, or say that it cannot go on.
         const { status, code, detail } = toProblem(error);
         if (status === 500) onDefect(error);
         return { content: [{ type: 'text', text: detail }], structuredContent: { code }, isError: true };
@@ -31,7 +31,7 @@ export function createMcpServer({ version, onDefect, ...parts }: McpParts): McpS
 
 const anyArguments = z.record(z.string(), z.unknown());
 
-/** Callers are told the schema, and arguments that do not fit it reach the tool, which says more of them and counts them as a step. */
+/** Callers see the schema, and arguments that do not fit it reach the tool, which says more of them and counts them as a step. */
 function declareArguments(parameters: Record<string, unknown>): StandardSchemaWithJSON<Record<string, unknown>, Record<string, unknown>> {
   const { validate } = anyArguments['~standard'];
   return { '~standard': { version: 1, vendor: 'muster', validate, jsonSchema: { input: () => parameters, output: () => parameters } } };

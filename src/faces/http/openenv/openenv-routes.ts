@@ -33,7 +33,7 @@ const params = z.object({ task: z.string().max(260).refine(isTaskId, 'expected t
 const metadataSchema = z.strictObject({
   name: z.string(),
   description: z.string(),
-  readme_content: z.string().nullable().describe('what the agent is told'),
+  readme_content: z.string().nullable().describe('the instruction of the agent'),
   version: z.string().nullable().describe('digest of the task'),
   author: z.string().nullable(),
   documentation_url: z.string().nullable(),

@@ -6,7 +6,7 @@ const BODY_MILLISECONDS = 60_000;
 
 /**
  * Ends connections that send their body ever so slowly. Bodies that are taken in as they come are not bound by it: they are watched by
- * whoever takes them in.
+ * the part that takes them in.
  *
  * @param isStreamed by the route's URL.
  */

@@ -59,7 +59,7 @@ export function addEventRoutes(instance: FastifyInstance, { service, clock, room
     async (request, reply) => {
       const evaluation = await findEvaluation(service, request.params.id);
       const after = Number(request.headers['last-event-id'] ?? request.query.after ?? 0);
-      // Browsers come back when a stream ends, unless they are told that there is no more.
+      // Browsers reconnect when a stream ends, unless its last event says that there is no more.
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
       room.take(requireCaller(request.caller).principal, reply);
       const events = service.follow(evaluation.id, after, createGoneSignal(reply));

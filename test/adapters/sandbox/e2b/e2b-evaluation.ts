@@ -47,7 +47,7 @@ export interface E2bRunOptions extends SimulatorOptions {
   readonly episodes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
-  /** Begins only when all sandboxes are ready, and is told so. */
+  /** Begins only when all sandboxes are ready. */
   readonly whenReady?: () => void;
   /** Muster's; the simulator has one of its own. */
   readonly musterClock?: Clock;

@@ -16,7 +16,7 @@ test.each([
   ['nothing', {}],
   ['another program’s', { muster: 'sandbox', 'muster-owner': 'x', 'muster-sandbox': 'y', 'muster-process': 'no JSON' }],
   ['an id that is none', { ...metadata, 'muster-sandbox': 'No Id' }],
-])('a sandbox with %s written on it is nobody’s to sweep', (_, written) => {
+])('a sandbox with %s written on it is never swept', (_, written) => {
   expect(readLabel({ metadata: written })).toBeUndefined();
 });
 
@@ -33,5 +33,5 @@ test('a sandbox is forgotten when it is still paused an hour after its lifetime'
   expect(isForgotten({ state: 'paused', startedAt, metadata }, end)).toBe(false);
   expect(isForgotten({ state: 'paused', startedAt, metadata }, end + 1)).toBe(true);
   expect(isForgotten({ state: 'running', startedAt, metadata }, end + 1), 'E2B ends it').toBe(false);
-  expect(isForgotten({ state: 'paused', startedAt, metadata: {} }, end + 1), 'nobody knows its lifetime').toBe(false);
+  expect(isForgotten({ state: 'paused', startedAt, metadata: {} }, end + 1), 'its lifetime is unknown').toBe(false);
 });

@@ -33,7 +33,7 @@ describe('a request to E2B that may be sent more than once', () => {
     await expect(request).rejects.toThrow('called off');
   });
 
-  it('that fails after it was called off says so to nobody', async () => {
+  it('that fails after it was called off reports nothing', async () => {
     const calling = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
     const request = retryPatiently(new HurriedClock(100), calling.signal, () => promise);

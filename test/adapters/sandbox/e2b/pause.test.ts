@@ -80,7 +80,7 @@ test('a paused sandbox can be destroyed as it is', async () => {
   expect(await context.traces()).toEqual([]);
 });
 
-test('a sandbox that is taken away while it sleeps is lost when somebody needs it', async () => {
+test('a sandbox that is taken away while it is paused is lost when it is needed', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
   await context.killFromOutside(provider, sandbox.id);

@@ -9,7 +9,7 @@ import { evaluateAtE2b } from './e2b-evaluation.ts';
 process.env['E2B_ENVD_RPC_CONNECTIONS'] = '1000';
 useRealSockets();
 
-/** A clock that Muster and the service share, on which many seconds pass in one, until it is told to go like others. */
+/** A clock that Muster and the service share, on which many seconds pass in one, until a test lets it go as others do. */
 class FastClock implements Clock {
   #factor: number;
   #base = { system: systemClock.now(), now: 0 };

@@ -16,10 +16,10 @@ const NEVER = new AbortController().signal;
 const PLACE = { projectDirectory: PROJECT, python: 'python3' };
 /** Of the event loop, from the first request on: more than it takes to make a form of all files. */
 const TURNS = 150;
-/** Longer than any of these tests: a sandbox that nobody says it of lives for 15 s. */
+/** Longer than any of these tests: a sandbox without such a setting lives for 15 s. */
 const LIFE_MS = 600_000;
 
-/** What went wrong where nobody could catch it; a server would end by it. */
+/** Uncaught errors, by which a server would end. */
 const uncaught: unknown[] = [];
 const note = (error: unknown): void => void uncaught.push(error);
 beforeEach(() => void process.on('unhandledRejection', note));
@@ -76,7 +76,7 @@ test('a connection that breaks before or after the file has come is made again',
   });
 });
 
-test('a template without the interpreter is told of at once', async () => {
+test('a template without the interpreter is refused at once', async () => {
   await withSandbox([], async (remote, context) => {
     const upload = uploadRunner(remote, { ...PLACE, python: '/no/such/python' }, context.clock, NEVER);
     await expect(upload).rejects.toMatchObject({ code: 'e2b.runner', message: expect.stringContaining('/no/such/python') });

@@ -52,7 +52,7 @@ describe('an evaluation on claimed pods, whatever goes wrong', () => {
     expect(await evaluateOnPods(context)).toEqual(undisturbed);
     expect(faults.struck).toMatchObject([{ disaster: 'sandbox-deleted' }]);
     faults.plan(() => undefined);
-    // What was taken away goes with nobody waiting for it.
+    // What was taken away goes without being awaited.
     await context.simulator.pods.settled();
     expect(await context.traces()).toEqual([]);
   });

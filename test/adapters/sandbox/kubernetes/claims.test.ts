@@ -79,7 +79,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
         context.simulator.agentSandbox.create(object.kind === 'SandboxTemplate' ? TEMPLATES : WARM_POOLS, object);
       }
     };
-    it('are told of while the API server refuses their pods, and given up in time', async () => {
+    it('are reported while the API server refuses their pods, and given up in time', async () => {
       context.simulator.store.remove('priorityclasses', 'muster-sandbox');
       operate();
       const failed = failure();
@@ -187,7 +187,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       expect(await context.traces()).toEqual([]);
     });
 
-    it('are told of while nobody answers their claims, and given up in time', async () => {
+    it('are reported while their claims go unanswered, and given up in time', async () => {
       operate();
       await eventually('the pool is warm', () => warmPods().length === 2);
       await eventually('the controller has looked at the template', () => names('networkpolicies').includes('muster-network-policy'));
@@ -243,7 +243,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       ['behind', -7_200_000],
       ['ahead', 7_200_000],
     ])(
-      'end by themselves once their lifetime has passed and nobody sweeps, though the cluster’s clock is two hours %s',
+      'end by themselves once their lifetime has passed without a sweep, though the cluster’s clock is two hours %s',
       async (_where, skew) => {
         aheadMs = skew;
         await context.crashedOwner([['perl', '/opt/runners/tiny-runner.pl']]);

@@ -49,7 +49,7 @@ describe('the connections to an API server over TLS', () => {
     expect(context.simulator.connections).toBeLessThan(requests / 2 + execs);
   });
 
-  it('are refused when the certificate is nobody’s', async () => {
+  it('are refused when the certificate has no known issuer', async () => {
     const untrusting = path.join(context.stateDir, 'untrusting');
     await writeFile(untrusting, context.simulator.kubeconfig(undefined, localCertificate().cert));
     await expect(

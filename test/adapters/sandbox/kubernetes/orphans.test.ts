@@ -21,7 +21,7 @@ describe('pods of a Muster that is on another machine', () => {
   let context: KubernetesContext;
   let owner: SandboxProvider;
   let other: SandboxProvider;
-  /** The cluster's clock, ahead of the test's beginning. It stands: how long a busy machine takes is nobody's age. */
+  /** The cluster's clock, ahead of the test's beginning. It stands: how long a busy machine takes makes nothing older. */
   let aheadMs: number;
 
   beforeEach(async () => {
@@ -77,7 +77,7 @@ describe('pods of a Muster that is on another machine', () => {
     expect(await other.sweep(NEVER)).toEqual([]);
   });
 
-  it('are swept when somebody has taken the lease away', async () => {
+  it('are swept when their lease was deleted', async () => {
     await podElsewhere();
     context.simulator.store.remove(LEASES, `muster-${owner.owner}`);
     expect(await other.sweep(NEVER)).toEqual(['s1']);

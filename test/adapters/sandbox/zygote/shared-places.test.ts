@@ -120,7 +120,7 @@ describe('a content that zygotes load', () => {
     await expect.poll(() => problems).toEqual([new Error('not empty')]);
   });
 
-  it('is given up waiting for by whoever is called off, and by nobody else', async () => {
+  it('is given up waiting for by whoever is called off, and by no other caller', async () => {
     const { inbox, places } = setUp();
     const { promise, resolve } = Promise.withResolvers<void>();
     const patient = places.hold(

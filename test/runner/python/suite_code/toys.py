@@ -49,7 +49,7 @@ class Chosen(Toy):
 
 
 class Misdeclared(Toy):
-    """Declares four numbers and gives what it is told to."""
+    """Declares four numbers and gives those of its settings."""
 
     def __init__(self, observation: Any) -> None:
         super().__init__([0.0] * 4)
@@ -118,7 +118,7 @@ class Careless(Toy):
 
 
 class DrawnOnce(Toy):
-    """Draws a number while it is made, from a generator that nobody has seeded."""
+    """Draws a number while it is made, from an unseeded generator."""
 
     def __init__(self) -> None:
         super().__init__()

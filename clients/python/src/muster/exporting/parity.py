@@ -41,7 +41,7 @@ class Reference:
 
 
 def assert_parity(path: Path, reference: Reference) -> None:
-    """@raises ParityError saying how many actions differ, and naming the first layer that does where it can be told.
+    """@raises ParityError saying how many actions differ, and naming the first layer that differs where it is known.
 
     Raises ExportError when the exported policy does not fit the environment's spaces.
     """

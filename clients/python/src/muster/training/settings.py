@@ -1,4 +1,4 @@
-"""What an evaluator beside training is told once."""
+"""The settings of an evaluator beside a training."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Looks for what the test expects in the frames of whoever calls."""
+"""Looks for what the test expects in the frames of its callers."""
 
 import inspect
 

@@ -16,7 +16,7 @@ const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 export function getAdvertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
   if (advertise === undefined)
     throw addressError(
-      `is not set, and pods that dial back have to be told where Muster is; set it to ws:// or wss:// and an address that they reach`,
+      `is not set, and pods that dial back need Muster's address; set it to ws:// or wss:// and an address that they reach`,
     );
   const url = URL.canParse(advertise) ? new URL(advertise) : undefined;
   if (!url || !['ws:', 'wss:'].includes(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')

@@ -51,7 +51,7 @@ export class DialBackLine implements PodLine {
     };
   }
 
-  /** @throws InputError for settings that pods cannot be told: see `getAdvertisedUrl`, `resolveHostAliases`, `readAuthority`. */
+  /** @throws InputError for settings that cannot be passed to pods: see `getAdvertisedUrl`, `resolveHostAliases`, `readAuthority`. */
   static async open(pod: string, settings: DialBackSettings, gate: DialBackGate, clock: Clock): Promise<DialBackLine> {
     const url = getDialledUrl(settings, gate.port);
     const [hostAliases, authority] = await Promise.all([resolveHostAliases(url), readAuthority(settings)]);

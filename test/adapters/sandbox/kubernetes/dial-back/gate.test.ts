@@ -96,9 +96,9 @@ describe('where pods that dial back arrive', () => {
   });
 
   it.each([
-    ['a token that nobody was given', 'ws://HOST/dial-back/pod-1/program', 'guessed'],
+    ['a token that was never issued', 'ws://HOST/dial-back/pod-1/program', 'guessed'],
     ['no token', 'ws://HOST/dial-back/pod-1/program', ''],
-    ['a pod that nobody expects', 'ws://HOST/dial-back/pod-2/program', undefined],
+    ['an unexpected pod', 'ws://HOST/dial-back/pod-2/program', undefined],
     ['the other container of the pod', 'ws://HOST/dial-back/pod-1/inbox', undefined],
     ['another path', 'ws://HOST/', undefined],
   ])('refuses %s, before anything is a WebSocket', async (_title, url, token) => {

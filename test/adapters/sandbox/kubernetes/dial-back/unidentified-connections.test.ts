@@ -38,7 +38,7 @@ describe('connections that have not said yet what they are', () => {
     return client;
   }
 
-  it('are bounded, and whoever has the most of them gives way first', async () => {
+  it('are bounded, and the address with the most of them gives way first', async () => {
     const honest = await come('127.0.0.2');
     const flood = [await come('127.0.0.3'), await come('127.0.0.3'), await come('127.0.0.3'), await come('127.0.0.3')];
     await eventually('the oldest of the flood is gone', () => flood[0]?.destroyed === true);
