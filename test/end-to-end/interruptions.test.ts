@@ -8,7 +8,7 @@ import { mazePolicy, mazeSuite } from './maze.ts';
 import type { MusterCommand } from './muster-command.ts';
 import { ANYTHING, Stage } from './stage.ts';
 
-const SANDBOXES = extent({ short: 24, full: 200 });
+const SANDBOXES = extent({ short: 12, full: 200 });
 /** Episodes from here on never end. */
 const FIRST_BLOCKED = 300;
 
