@@ -25,7 +25,7 @@ class TooLarge(Exception):
 
 
 class Line:
-    """One end."""
+    """One end of the connection."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end

@@ -17,14 +17,14 @@ _TAIL_BYTES = 8 + len(_MAGIC)
 _MOST_INDEX_BYTES = 16 * 2**20
 # As Muster itself reads them (docs/checkpoints.md): a block has three, a segment a dozen.
 _MOST_INDEX_VALUES = 2_500_000
-# Up to its end, or that of all there is where it has none: so each byte is looked at once.
+# A string to its closing quote, or to the end of the input where it has none, so that each byte is read once.
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BLOCK_BYTES = 2**20
 _SAME, _CHANGES, _DIFFERENCES, _BYTES, _COMPRESSED = range(5)
 
 
 class DeltaError(Exception):
-    """It is no delta, or not one of this base."""
+    """The file is no delta, or is a delta of another base."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Segment:
 
 
 class DeltaReader:
-    """The file that a delta tells, block by block. Whether it is the right one its digest says."""
+    """Decodes the file that a delta encodes, block by block. The caller compares the file's digest."""
 
     def __init__(self, delta: BinaryIO, base: BinaryIO) -> None:
         """@raises DeltaError"""

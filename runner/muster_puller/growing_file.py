@@ -13,7 +13,7 @@ _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class GrowingFile:
-    """What is hashed is what was written. Its room is taken at once: a disk that is too small is found before anything is fetched."""
+    """The hash covers exactly the bytes that were written. The file's space is allocated first, so a disk that is too small fails before any fetch."""
 
     def __init__(self, path: Path, wanted: WantedFile) -> None:
         """@raises PullError `disk-full`, `disk`"""

@@ -36,7 +36,7 @@ def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
 
 @contextmanager
 def directory_problem(path: str) -> Iterator[None]:
-    """Say what keeps a path from being walked. Raises Refusal."""
+    """Turn an error of the system on the way along a path into a Refusal that says why."""
     try:
         yield
     except FileNotFoundError as error:
@@ -50,7 +50,7 @@ def directory_problem(path: str) -> Iterator[None]:
 
 
 def kind_of(mode: int) -> str:
-    """What is neither a file nor a directory nor a link, for people."""
+    """Name for people what is neither a regular file, nor a directory, nor a link."""
     if stat.S_ISFIFO(mode):
         return "a named pipe"
     if stat.S_ISSOCK(mode):

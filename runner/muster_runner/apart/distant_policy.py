@@ -23,7 +23,7 @@ NOT_A_BLOCK = -1
 
 
 class DistantCheckpoint:
-    """Loaded and verified over there, before any code of it has run."""
+    """A checkpoint in the policy's program, loaded and verified before any of its code runs."""
 
     def __init__(self, link: PolicyLink, request: Load) -> None:
         """@raises PolicyRefusal"""

@@ -49,8 +49,8 @@ class LockstepRun:
         self._steps = 0
         self._forward_seconds = 0.0
         self._shared_seconds = 0.0
-        """The row whose environment is at work."""
         self._active: Row | None = None
+        """The row whose environment is at work."""
         self._prints.take()
 
     def play(self) -> PlayedBlock:

@@ -10,7 +10,7 @@ export function toListedFile(path: string, address: string, stats: BigIntStats):
   return { path, size: Number(stats.size), address, revision: formatRevision(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
 }
 
-/** The change time is the kernel's own and cannot be set back, as a copy that keeps modification times would do. */
+/** Names a file's version. The kernel alone sets the change time; a copy that keeps the modification time does not hide a change. */
 export function formatRevision({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `device ${dev} inode ${ino} size ${size} modified ${mtimeNs} changed ${ctimeNs}`;
 }

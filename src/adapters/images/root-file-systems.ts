@@ -18,7 +18,7 @@ const WORKDIR_BOUNDS = SUBMISSION_BOUNDS;
 
 /** The files that a Dockerfile is built from: those of environment/, by their paths there. */
 export interface BuildContext {
-  /** Of all of it. */
+  /** Every file of environment/. */
   readonly files: readonly { readonly path: string; readonly digest: string; readonly isExecutable: boolean }[];
   read(path: string): Promise<Buffer>;
 }
@@ -39,8 +39,8 @@ export class RootFileSystems {
   /**
    * The directory with the files of a root file system.
    *
-   * @param context undefined where there is no Dockerfile to be built. @returns undefined for the host's own.
-   * @throws InputError when it cannot be had, with the remedy.
+   * @param context undefined where no Dockerfile is built. @returns undefined for the host's own root.
+   * @throws InputError when the image is not found or cannot be built, with the remedy.
    */
   async directory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
     if (root.kind === 'host') return undefined;

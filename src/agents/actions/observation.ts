@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Entries of one listing, and lines of one search. */
 export const MOST_ENTRIES = 1000;
 export const MOST_MATCHES = 200;
-/** Of a file's text that is shown, in characters; the middle is left out. */
+/** The most characters of a file's text that are shown; the middle of a longer text is left out. */
 export const SHOWN_CHARACTERS = 128 * 1024;
 
 const count = z.int().min(0);

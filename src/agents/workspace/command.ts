@@ -1,14 +1,14 @@
 /** A command to be run in a workspace. Nothing of its process tree is left when it has ended. */
 export interface Command {
   readonly argv: readonly string[];
-  /** Absolute path inside. */
+  /** Absolute path inside the sandbox. */
   readonly directory: string;
-  /** All of it: nothing is inherited. */
+  /** Every variable of the command: none is inherited. */
   readonly environment: Readonly<Record<string, string>>;
   readonly seconds: number;
   readonly input?: Uint8Array;
   readonly output: OutputBounds;
-  /** Whether it gets a socket as descriptor 3, for what nothing that it starts can write to by a path. */
+  /** Whether the command gets a socket as descriptor 3, which no program can open by a path. */
   readonly reports?: boolean;
   /** Whether it may start neither processes nor threads. */
   readonly alone?: boolean;
@@ -25,11 +25,11 @@ export interface Command {
 export interface OutputBounds {
   readonly head: number;
   readonly tail: number;
-  /** Of both streams together: a command that prints more is ended. */
+  /** The limit of both streams together: a command that prints more is ended. */
   readonly most: number;
 }
 
-/** How a command ended, by itself or not. What the machine does to it is an error that is thrown. */
+/** How a command ended. When the machine fails, an error is thrown instead. */
 export type CommandEnd =
   | { readonly kind: 'exited'; readonly code: number }
   | { readonly kind: 'signalled'; readonly signal: number }
@@ -63,7 +63,7 @@ export interface CommandResult {
   readonly peakBytes: number;
 }
 
-/** A file with the path that it has, or is to have, inside. */
+/** A file, with its path inside the sandbox. */
 export interface WorkspaceFile {
   readonly path: string;
   readonly content: Buffer;

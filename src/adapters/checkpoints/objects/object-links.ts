@@ -18,15 +18,15 @@ export interface ObjectLinksOptions {
 }
 
 interface Made {
-  /** Undefined when there is none to be had. */
+  /** Undefined when no link can be signed. */
   readonly url: Promise<string | undefined>;
-  /** As the clock's `now`: it is given to others until then. */
+  /** The time, as of the clock's `now`, until which the link is handed out again. */
   readonly until: number;
 }
 
-/** Without a key of its own Muster has links signed by the store's service. */
+/** The most time for one signature: without a key of its own Muster asks the store's service to sign. */
 const SIGNING_MS = 10_000;
-/** Those that were asked for last. */
+/** Links that stay in memory: the most recently used ones. */
 const MOST_KEPT = 10_000;
 
 /** Links to objects of buckets, for sandboxes that read from there what Muster has read from there. */
@@ -38,7 +38,7 @@ export class ObjectLinks {
     this.#options = options;
   }
 
-  /** Undefined for what came from no bucket, or from one that sandboxes do not reach, or without credentials that can sign: the log says so. */
+  /** Undefined when the object came from no bucket, when sandboxes do not reach the bucket, or when no credentials can sign; the log says so. */
   async to(object: BucketObject | undefined, signal: AbortSignal): Promise<string | undefined> {
     const { hosts, clock, seconds } = this.#options;
     if (object === undefined || hosts.length === 0) return undefined;
