@@ -6,11 +6,19 @@ const wayFields = { play: playDeclarationSchema, sandboxes: z.int().describe('sa
 
 const trialSchema = z.strictObject({
   ...wayFields,
-  episodesPerSecond: z.number().nullable().describe('speed of all sandboxes together, in a steady state; null when it could not be measured'),
+  episodesPerSecond: z
+    .number()
+    .nullable()
+    .describe('speed of all sandboxes together, in a steady state; null when it could not be measured'),
   isEstimate: z
     .boolean()
-    .describe('true where too few blocks ended within the time: the speed then follows from the time of an episode that the runners measured'),
-  timesSingle: z.number().nullable().describe('speed as a multiple of playing one episode after the other on one sandbox for each processor'),
+    .describe(
+      'true where too few blocks ended within the time: the speed then follows from the time of an episode that the runners measured',
+    ),
+  timesSingle: z
+    .number()
+    .nullable()
+    .describe('speed as a multiple of playing one episode after the other on one sandbox for each processor'),
   episodes: z.int().describe('episodes that were played'),
   failed: z.int().describe('episodes that failed'),
   forwardShare: z
