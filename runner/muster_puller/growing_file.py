@@ -13,7 +13,10 @@ _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class GrowingFile:
-    """The hash covers exactly the bytes that were written. The file's space is allocated first, so a disk that is too small fails before any fetch."""
+    """The hash covers exactly the bytes that were written.
+
+    The file's space is allocated first, so a disk that is too small fails before any fetch.
+    """
 
     def __init__(self, path: Path, wanted: WantedFile) -> None:
         """@raises PullError `disk-full`, `disk`"""
