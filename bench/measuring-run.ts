@@ -1,6 +1,6 @@
 import type { Benchmark, Report } from './benchmark.ts';
 import { showFigures } from './figures-text.ts';
-import { KeptMeasurements, type StoredMeasurement } from './kept-measurements.ts';
+import { RecordedMeasurements, type StoredMeasurement } from './recorded-measurements.ts';
 import { KnownSeconds } from './known-seconds.ts';
 import type { Machine } from './machine.ts';
 import type { BenchmarkMessage } from './one-benchmark.ts';
@@ -33,11 +33,11 @@ interface RunOptions {
 /** One run of some benchmarks: what is measured is shown and kept at once, with the time that is left. */
 export class MeasuringRun {
   readonly #options: RunOptions;
-  readonly #kept: ReadonlyMap<string, KeptMeasurements>;
+  readonly #kept: ReadonlyMap<string, RecordedMeasurements>;
   readonly #known: KnownSeconds;
   readonly #made: number[] = [];
 
-  private constructor(options: RunOptions, kept: ReadonlyMap<string, KeptMeasurements>, known: KnownSeconds) {
+  private constructor(options: RunOptions, kept: ReadonlyMap<string, RecordedMeasurements>, known: KnownSeconds) {
     this.#options = options;
     this.#kept = kept;
     this.#known = known;
@@ -45,10 +45,10 @@ export class MeasuringRun {
 
   static async open(options: RunOptions): Promise<MeasuringRun> {
     const { benchmarks, afresh, settings, keep } = options;
-    const kept = new Map<string, KeptMeasurements>();
+    const kept = new Map<string, RecordedMeasurements>();
     for (const { name } of benchmarks) {
-      if (afresh) await KeptMeasurements.forget(keep, name, settings);
-      kept.set(name, await KeptMeasurements.open(keep, name, settings));
+      if (afresh) await RecordedMeasurements.forget(keep, name, settings);
+      kept.set(name, await RecordedMeasurements.open(keep, name, settings));
     }
     return new MeasuringRun(options, kept, await KnownSeconds.open(keep, options.quick));
   }
@@ -107,7 +107,7 @@ export class MeasuringRun {
     return showTimeLeft({ made: this.#made, left });
   }
 
-  #keptOf(benchmark: string): KeptMeasurements {
+  #keptOf(benchmark: string): RecordedMeasurements {
     const kept = this.#kept.get(benchmark);
     if (!kept) throw new Error(`${benchmark} is none of this run's benchmarks`);
     return kept;

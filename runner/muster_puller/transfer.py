@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from muster_puller.answer import Answer, Broken, asked
+from muster_puller.delta_encoded_file import DeltaOffer
 from muster_puller.failure import PullError
 from muster_puller.growing_file import GrowingFile
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
-from muster_puller.told_file import DeltaOffer
 
 # In a row, without a byte in between.
 _MOST_FAILURES = 8

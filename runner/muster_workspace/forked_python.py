@@ -91,7 +91,7 @@ class Interpreters:
         return pid
 
     def end_others(self, accounts: Accounts) -> None:
-        """Kill and bury every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
+        """Kill and reap every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
         current = self._current
         accounts.reap()
         if current is not None and is_alone_with(current.pid) and current.is_there():

@@ -85,7 +85,7 @@ class Accounts:
 
 
 def end_all(accounts: Accounts) -> None:
-    """Kill every other process, bury them, and remove what processes leave in the kernel. Raises Remaining."""
+    """Kill every other process, reap them, and remove what processes leave in the kernel. Raises Remaining."""
     deadline = time.monotonic() + _GONE_SECONDS
     while True:
         with contextlib.suppress(ProcessLookupError):
@@ -101,7 +101,7 @@ def end_all(accounts: Accounts) -> None:
 
 
 def end_one(pid: int) -> None:
-    """Kill and bury a child, if it is still there."""
+    """Kill and reap a child, if it is still there."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

@@ -5,7 +5,7 @@ export interface Contender {
 }
 
 /** A place in a ranking by mean. */
-export interface Place {
+export interface RankRange {
   /** Of the contender in the list that was given. */
   readonly contender: number;
   /** Best and worst rank that the intervals leave open, from 1 on. */
@@ -17,7 +17,7 @@ export interface Ranking {
   /** Probability that all of the ranks given are right at once: at least 1 − Σ αᵢ, whatever the intervals have in common (Bonferroni). */
   readonly confidence: number;
   /** By falling mean; those without one last, in the order given. */
-  readonly places: readonly Place[];
+  readonly places: readonly RankRange[];
 }
 
 /**

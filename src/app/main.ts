@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
-import { assertOneResult } from '../adapters/files/kept-summaries.ts';
+import { assertOneResult } from '../adapters/files/recorded-summaries.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesystemSource } from '../adapters/checkpoints/filesystem.ts';
-import { assertOneResult } from '../adapters/files/kept-summaries.ts';
+import { assertOneResult } from '../adapters/files/recorded-summaries.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
 import { readSummaryFile } from '../adapters/files/summary-file.ts';
 import type { Config } from '../config/config.ts';

@@ -1,5 +1,5 @@
 import { suggestNearest } from '../adapters/files/nearest-path.ts';
-import { readSummaries, type KeptSummary } from '../adapters/files/kept-summaries.ts';
+import { readSummaries, type RecordedSummary } from '../adapters/files/recorded-summaries.ts';
 import { readEpisodeLines, openEarlierRun } from '../adapters/files/recorded-evaluation.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
@@ -88,7 +88,7 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 
 /** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
-  const kept: KeptSummary[] = [];
+  const kept: RecordedSummary[] = [];
   for (const path of paths) kept.push(...(await suggestNearest(path, () => readSummaries(path))));
   return toResultDocument(kept);
 }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { KeptValues } from '../../src/aggregation/results/kept-values.ts';
+import { RetainedValues } from '../../src/aggregation/results/retained-values.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
 import { computeDistributionFigures } from '../../src/aggregation/results/distribution-figures.ts';
 import { ReturnDistribution } from '../../src/aggregation/results/return-distribution.ts';
@@ -147,7 +147,7 @@ test('the schema can be published as JSON Schema', () => {
 });
 
 test('values are kept up to the first million, apart by task', () => {
-  const kept = new KeptValues();
+  const kept = new RetainedValues();
   for (let value = 0; value < 1_000_500; value += 1) kept.add(1_000_500 - value, value % 3 === 0 ? 65_535 : 1);
   expect(kept.count).toBe(1_000_000);
   const sorted = kept.sorted();
@@ -156,7 +156,7 @@ test('values are kept up to the first million, apart by task', () => {
     [666_666, 1_000_499],
     [333_334, 1_000_500],
   ]);
-  expect([new KeptValues().sorted(), new KeptValues().byTask()]).toEqual([[], []]);
+  expect([new RetainedValues().sorted(), new RetainedValues().byTask()]).toEqual([[], []]);
 });
 
 test('figures that need the values say when some were not kept', () => {

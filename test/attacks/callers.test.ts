@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LATE } from '../end-to-end/stage.ts';
-import { Town, type TownChanges } from '../end-to-end/town.ts';
+import { SharedServer, type SharedServerChanges } from '../end-to-end/shared-server.ts';
 import { extent, isFullForm, sampled } from '../support/full-form.ts';
 import { gvisorHere } from '../support/gvisor-context.ts';
 import { IMAGE, KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
@@ -20,32 +20,32 @@ const PEEK = running(
 );
 
 /** Two principals on one server: the intruder knows what the owner evaluates, and on which suite. */
-class Rivals implements AsyncDisposable {
-  readonly town: Town;
+class TwoPrincipals implements AsyncDisposable {
+  readonly shared: SharedServer;
 
-  private constructor(town: Town) {
-    this.town = town;
+  private constructor(shared: SharedServer) {
+    this.shared = shared;
   }
 
-  static async open({ server = OPEN_DOOR, ...changes }: TownChanges = {}): Promise<Rivals> {
-    return new Rivals(await Town.open({ server, ...changes }));
+  static async open({ server = OPEN_DOOR, ...changes }: SharedServerChanges = {}): Promise<TwoPrincipals> {
+    return new TwoPrincipals(await SharedServer.open({ server, ...changes }));
   }
 
   /** What an evaluation of the owner comes to. */
   async official(cache = false): Promise<string> {
-    const summary = await this.town.client('owner').evaluate(LATE, 'cartpole', { stop: STOP, cache });
+    const summary = await this.shared.client('owner').evaluate(LATE, 'cartpole', { stop: STOP, cache });
     return JSON.stringify(summary.official);
   }
 
   /** What the intruder is told of a suite of its own, which comes to nothing. */
   async attack(environment: Environment): Promise<{ readonly code: string; readonly message: string }> {
-    const { id } = await this.town.client('intruder').submit(EARLY, sent(environment), { cache: false });
-    const { failure } = await this.town.ended('intruder', id);
+    const { id } = await this.shared.client('intruder').submit(EARLY, sent(environment), { cache: false });
+    const { failure } = await this.shared.ended('intruder', id);
     return failure ?? { code: '', message: '' };
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.town[Symbol.asyncDispose]();
+    return this.shared[Symbol.asyncDispose]();
   }
 }
 
@@ -58,15 +58,15 @@ const LASTING = 'leaves a thread that patches CartPole later';
  * @param isFirst in the short form, all attacks are tried on the first kind of sandbox.
  * @returns what the owner got each time.
  */
-async function besieged(rivals: Rivals, isFirst: boolean): Promise<Readonly<Record<string, string>>> {
-  const came: Record<string, string> = { alone: await rivals.official() };
+async function besieged(principals: TwoPrincipals, isFirst: boolean): Promise<Readonly<Record<string, string>>> {
+  const came: Record<string, string> = { alone: await principals.official() };
   for (const [attack, environment] of sampled(Object.entries(CHANGES), ([name]) => isFirst || name === LASTING)) {
-    const { code } = await rivals.attack(environment);
-    came[`after one who ${attack}`] = await rivals.official();
+    const { code } = await principals.attack(environment);
+    came[`after one who ${attack}`] = await principals.official();
     expect([attack, code]).toEqual([attack, 'suite.refused']);
   }
   const digest = sha256(await readFile(LATE));
-  const { message } = await rivals.attack(PEEK);
+  const { message } = await principals.attack(PEEK);
   expect(message).toContain('ValueError');
   expect(message).toContain(sha256(await readFile(EARLY)));
   came['told to one who reads the inbox'] = message.includes(digest) ? message : (came['alone'] ?? '');
@@ -91,16 +91,16 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
   it.each(isEverywhere ? ['forked', 'plain'] : ['forked'])(
     'changes nothing that the owner gets, and reads nothing of the owner’s, where they are %s',
     async (start) => {
-      await using rivals = await Rivals.open({ pool, templates: { local: { start } } });
-      const came = await besieged(rivals, start === 'forked');
+      await using principals = await TwoPrincipals.open({ pool, templates: { local: { start } } });
+      const came = await besieged(principals, start === 'forked');
       expect(JSON.parse(came['alone'] ?? '')).toMatchObject({ mean: 500 });
       expect(came).toEqual(undisturbed(came));
     },
   );
 
   it.runIf(isEverywhere && gvisorHere.gvisor.state === 'available')('nor where they are gVisor’s', async () => {
-    await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'gvisor' } } });
-    const came = await besieged(rivals, false);
+    await using principals = await TwoPrincipals.open({ pool, templates: { local: { provider: 'gvisor' } } });
+    const came = await besieged(principals, false);
     expect(came).toEqual(undisturbed(came));
   });
 
@@ -108,8 +108,8 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
     const { image, python } = await runnerImage();
     await using context = await KubernetesContext.open(image);
     const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python };
-    await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'kubernetes', kubernetes } } });
-    const came = await besieged(rivals, false);
+    await using principals = await TwoPrincipals.open({ pool, templates: { local: { provider: 'kubernetes', kubernetes } } });
+    const came = await besieged(principals, false);
     expect(came).toEqual(undisturbed(came));
   });
 });
@@ -117,26 +117,29 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
 describe('the memory of a sandbox that an intruder is given', () => {
   it('has the policies that the intruder’s own evaluations share, and no other’s', async () => {
     // Each episode has a sandbox of its own here, so policies are loaded where sandboxes are forked from.
-    await using rivals = await Rivals.open({ pool: { max: 2, warm: 0, episodesPerSandbox: 1 }, templates: { local: { start: 'forked' } } });
-    const owner = rivals.town.client('owner');
+    await using principals = await TwoPrincipals.open({
+      pool: { max: 2, warm: 0, episodesPerSandbox: 1 },
+      templates: { local: { start: 'forked' } },
+    });
+    const owner = principals.shared.client('owner');
     const { id } = await owner.submit(LATE, 'cartpole', { stop: { rule: 'fixed', episodes: extent({ short: 30, full: 100 }) } });
-    const { message } = await rivals.attack(running('import muster_runner.preloaded as p; raise ValueError(list(p._preloaded))'));
+    const { message } = await principals.attack(running('import muster_runner.preloaded as p; raise ValueError(list(p._preloaded))'));
     expect(message).toContain(sha256(await readFile(EARLY)));
     expect(message).not.toContain(sha256(await readFile(LATE)));
-    expect((await rivals.town.ended('owner', id)).state).toBe('finished');
+    expect((await principals.shared.ended('owner', id)).state).toBe('finished');
   });
 });
 
 describe('episodes that an intruder has played after changing CartPole', () => {
   it('are what they would have been, also for others who find them in the cache', async () => {
-    await using rivals = await Rivals.open();
-    const expected = await rivals.official();
+    await using principals = await TwoPrincipals.open();
+    const expected = await principals.official();
     const ask = async (principal: string): Promise<{ readonly official: string; readonly recalled: number | undefined }> => {
       // Of all that is asked here, nothing was stored before.
-      const { official, run } = await rivals.town.client(principal).evaluate(LATE, 'cartpole', { stop: STOP });
+      const { official, run } = await principals.shared.client(principal).evaluate(LATE, 'cartpole', { stop: STOP });
       return { official: JSON.stringify(official), recalled: run.recalled };
     };
-    for (const environment of Object.values(CHANGES)) await rivals.attack(environment);
+    for (const environment of Object.values(CHANGES)) await principals.attack(environment);
     expect(await ask('intruder')).toEqual({ official: expected, recalled: 0 });
     expect(await ask('owner')).toEqual({ official: expected, recalled: 4 });
   });
@@ -144,11 +147,11 @@ describe('episodes that an intruder has played after changing CartPole', () => {
 
 describe('the door', () => {
   it('lets none of it in, unless the operator lists the modules', async () => {
-    await using rivals = await Rivals.open({ server: {} });
+    await using principals = await TwoPrincipals.open({ server: {} });
     const answers: string[] = [];
     for (const environment of [...Object.values(CHANGES), PEEK])
       answers.push(
-        await rivals.town.told('intruder', '/v1/evaluations', 'POST', {
+        await principals.shared.told('intruder', '/v1/evaluations', 'POST', {
           checkpoint: { sha256: '0'.repeat(64) },
           suite: sent(environment),
         }),

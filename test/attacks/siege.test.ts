@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY } from '../end-to-end/stage.ts';
-import { Town } from '../end-to-end/town.ts';
+import { SharedServer } from '../end-to-end/shared-server.ts';
 import { extent } from '../support/full-form.ts';
 import { WAYS } from './attack-fixture.ts';
 import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
@@ -48,19 +48,19 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
 );
 
 /** All that the owner is told of an evaluation, but for the time that it took. */
-async function told(town: Town, id: string): Promise<string> {
-  const { official } = await town.client('owner').wait(id);
-  const lines = await Array.fromAsync(town.client('owner').episodes(id));
+async function told(shared: SharedServer, id: string): Promise<string> {
+  const { official } = await shared.client('owner').wait(id);
+  const lines = await Array.fromAsync(shared.client('owner').episodes(id));
   const episodes = lines.map(({ index, outcome }) => ({ index, outcome }));
   return JSON.stringify({ official, episodes });
 }
 
-async function ask(town: Town, checkpoint: keyof typeof HONEST, cache: boolean): Promise<string> {
-  return (await town.client('owner').submit(HONEST[checkpoint], 'cartpole', { stop: STOP, cache })).id;
+async function ask(shared: SharedServer, checkpoint: keyof typeof HONEST, cache: boolean): Promise<string> {
+  return (await shared.client('owner').submit(HONEST[checkpoint], 'cartpole', { stop: STOP, cache })).id;
 }
 
-async function attack(town: Town, { attack: which, cancels }: Extract<Move, { readonly who: 'intruder' }>): Promise<string> {
-  const client = town.client('intruder');
+async function attack(shared: SharedServer, { attack: which, cancels }: Extract<Move, { readonly who: 'intruder' }>): Promise<string> {
+  const client = shared.client('intruder');
   const { id } = await client.submit(EARLY, which === 'trap' ? 'trap' : sent(HOSTILE[which] ?? running('raise KeyError')), {
     cache: false,
   });
@@ -69,17 +69,17 @@ async function attack(town: Town, { attack: which, cancels }: Extract<Move, { re
 }
 
 /** @returns for each evaluation of the owner which it was, and what was told of it. */
-async function played(town: Town, plan: readonly Move[]): Promise<readonly (readonly [keyof typeof HONEST, string])[]> {
+async function played(shared: SharedServer, plan: readonly Move[]): Promise<readonly (readonly [keyof typeof HONEST, string])[]> {
   const begun: { readonly move: Move; readonly id: string }[] = [];
   for (const move of plan) {
-    const id = move.who === 'owner' ? await ask(town, move.checkpoint, move.cache) : await attack(town, move);
+    const id = move.who === 'owner' ? await ask(shared, move.checkpoint, move.cache) : await attack(shared, move);
     begun.push({ move, id });
-    if (move.waits) await town.ended(move.who, id);
+    if (move.waits) await shared.ended(move.who, id);
   }
   const answers: (readonly [keyof typeof HONEST, string])[] = [];
   for (const { move, id } of begun) {
-    if (move.who === 'owner') answers.push([move.checkpoint, await told(town, id)]);
-    else await town.ended('intruder', id);
+    if (move.who === 'owner') answers.push([move.checkpoint, await told(shared, id)]);
+    else await shared.ended('intruder', id);
   }
   return answers;
 }
@@ -89,14 +89,14 @@ describe.each(WAYS)('on one server with %s sandboxes', (start) => {
     'whatever an intruder does before, beside and after them, evaluations give the bytes that they give alone',
     async () => {
       const server = { ...OPEN_DOOR, suites: { cartpole: CARTPOLE, trap: TRAP } };
-      await using town = await Town.open({ server, pool: { max: 2, warm: 1 }, templates: { local: { start } } }, LONGEST_MS);
+      await using shared = await SharedServer.open({ server, pool: { max: 2, warm: 1 }, templates: { local: { start } } }, LONGEST_MS);
       const alone: Record<string, string> = {};
       for (const checkpoint of ['late', 'early', 'anything'] as const)
-        alone[checkpoint] = await told(town, await ask(town, checkpoint, false));
+        alone[checkpoint] = await told(shared, await ask(shared, checkpoint, false));
       // Sandboxes go on from one run to the next, as they do on a server.
       await fc.assert(
         fc.asyncProperty(moves, async (plan) => {
-          const answers = await played(town, plan);
+          const answers = await played(shared, plan);
           expect(answers).toEqual(answers.map(([checkpoint]) => [checkpoint, alone[checkpoint]]));
         }),
         { numRuns: RUNS, endOnFailure: true },

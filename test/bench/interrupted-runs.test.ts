@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { MusterCommand } from '../end-to-end/muster-command.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
-import { KeptMeasurements } from '../../bench/kept-measurements.ts';
+import { RecordedMeasurements } from '../../bench/recorded-measurements.ts';
 import { secondsLeft, showTimeLeft } from '../../bench/time-left.ts';
 
 const keptLineSchema = z.looseObject({ name: z.string(), value: z.unknown() });
@@ -83,21 +83,21 @@ describe('a benchmark', () => {
 
   it('that was killed while it wrote has what was whole, and goes on behind it', async () => {
     await using bench = await Bench.open();
-    const kept = await KeptMeasurements.open(bench.directory, 'one', 'full');
+    const kept = await RecordedMeasurements.open(bench.directory, 'one', 'full');
     const first = { name: '1 sandbox', seconds: 2, date: '2026-11-23T10:00:00.000Z', value: { rate: 3 } };
     await kept.add(first);
     const line = await readFile(kept.path, 'utf8');
     await writeFile(kept.path, line + line.slice(0, 20));
-    const again = await KeptMeasurements.open(bench.directory, 'one', 'full');
+    const again = await RecordedMeasurements.open(bench.directory, 'one', 'full');
     expect(again.all).toEqual([first]);
     await again.add({ ...first, name: '16 sandboxes' });
-    expect((await KeptMeasurements.open(bench.directory, 'one', 'full')).all.map(({ name }) => name)).toEqual([
+    expect((await RecordedMeasurements.open(bench.directory, 'one', 'full')).all.map(({ name }) => name)).toEqual([
       '1 sandbox',
       '16 sandboxes',
     ]);
-    expect((await KeptMeasurements.open(bench.directory, 'one', 'quick')).all).toEqual([]);
+    expect((await RecordedMeasurements.open(bench.directory, 'one', 'quick')).all).toEqual([]);
     await writeFile(kept.path, 'figures\n');
-    await expect(KeptMeasurements.open(bench.directory, 'one', 'full')).rejects.toThrow(`${kept.path}:1: not a measurement`);
+    await expect(RecordedMeasurements.open(bench.directory, 'one', 'full')).rejects.toThrow(`${kept.path}:1: not a measurement`);
   });
 
   it('tells the time that is left from the last run where there was one, and else from what is done', () => {

@@ -4,7 +4,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../support/upload-fixture.ts';
 import { ANYTHING, LATE } from './stage.ts';
-import { Town } from './town.ts';
+import { SharedServer } from './shared-server.ts';
 
 /** Stands in the owner's checkpoint, and is nobody else's to read. */
 const SECRET = 'weights-that-nobody-else-may-read';
@@ -35,7 +35,7 @@ def make(*, observation_space, action_space, checkpoint_dir: Path, deterministic
 `;
 
 /** A directory with a policy in Python. */
-async function telltale({ stage }: Town, name: string, weights: string): Promise<string> {
+async function telltale({ stage }: SharedServer, name: string, weights: string): Promise<string> {
   const directory = stage.path(name);
   await cp(ANYTHING, directory, { recursive: true });
   await stage.write(path.join(name, 'anything.py'), TELLTALE);
@@ -43,30 +43,30 @@ async function telltale({ stage }: Town, name: string, weights: string): Promise
   return directory;
 }
 
-let town: Town;
+let shared: SharedServer;
 beforeAll(async () => {
   nock.enableNetConnect('127.0.0.1');
-  town = await Town.open();
+  shared = await SharedServer.open();
 });
-afterAll(() => town[Symbol.asyncDispose]());
+afterAll(() => shared[Symbol.asyncDispose]());
 
 describe('a principal who knows the digest of another’s checkpoint', () => {
   it('is answered as for one that is not there, until the owner or an operator grants it', async () => {
-    const digest = (await town.client('owner').upload(LATE)).replace('sha256:', '');
+    const digest = (await shared.client('owner').upload(LATE)).replace('sha256:', '');
     expect(digest).toBe(sha256(await readFile(LATE)));
-    const own = await town.client('owner').submit({ sha256: digest }, 'cartpole', { stop: STOP });
-    expect((await town.ended('owner', own.id)).state).toBe('finished');
+    const own = await shared.client('owner').submit({ sha256: digest }, 'cartpole', { stop: STOP });
+    expect((await shared.ended('owner', own.id)).state).toBe('finished');
     const asked = async (principal: string, hex: string): Promise<readonly string[]> => {
       const suite = { suite: 'cartpole', stop: STOP };
       const answers = [
-        await town.told(principal, `/v1/checkpoints/${hex}`, 'HEAD'),
-        await town.told(principal, '/v1/evaluations', 'POST', { ...suite, checkpoint: { sha256: hex } }),
-        await town.told(principal, '/v1/comparisons', 'POST', {
+        await shared.told(principal, `/v1/checkpoints/${hex}`, 'HEAD'),
+        await shared.told(principal, '/v1/evaluations', 'POST', { ...suite, checkpoint: { sha256: hex } }),
+        await shared.told(principal, '/v1/comparisons', 'POST', {
           suite: 'cartpole',
           baseline: { sha256: hex },
           candidates: [{ sha256: hex }],
         }),
-        await town.told(principal, `/v1/checkpoints/${hex}/grants`, 'POST', { principal: 'intruder' }),
+        await shared.told(principal, `/v1/checkpoints/${hex}/grants`, 'POST', { principal: 'intruder' }),
       ];
       return answers.map((answer) => answer.replaceAll(hex, 'DIGEST'));
     };
@@ -78,28 +78,28 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
       expect((await asked(principal, digest)).slice(0, open.length)).toEqual(open);
     }
     // The operator has just granted it to the intruder, as the last thing that was asked.
-    expect((await town.muster('admin', ['grant', 'list', digest])).stdout).toMatch(/intruder +admin/);
-    expect(await town.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('200 ');
-    expect((await town.muster('admin', ['grant', 'revoke', digest, 'intruder'])).stdout).toContain('intruder may no longer use');
-    expect(await town.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('404 ');
-    const added = await town.muster('owner', ['grant', 'add', `sha256:${digest}`, 'intruder']);
+    expect((await shared.muster('admin', ['grant', 'list', digest])).stdout).toMatch(/intruder +admin/);
+    expect(await shared.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('200 ');
+    expect((await shared.muster('admin', ['grant', 'revoke', digest, 'intruder'])).stdout).toContain('intruder may no longer use');
+    expect(await shared.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('404 ');
+    const added = await shared.muster('owner', ['grant', 'add', `sha256:${digest}`, 'intruder']);
     expect([added.exitCode, added.stdout]).toEqual([0, `intruder may use ${digest} from now on\n`]);
-    const granted = await town.client('intruder').submit({ sha256: digest }, 'cartpole', { stop: STOP });
-    expect((await town.ended('intruder', granted.id)).state).toBe('finished');
-    const refused = await town.muster('intruder', ['grant', 'add', digest, 'watcher']);
+    const granted = await shared.client('intruder').submit({ sha256: digest }, 'cartpole', { stop: STOP });
+    expect((await shared.ended('intruder', granted.id)).state).toBe('finished');
+    const refused = await shared.muster('intruder', ['grant', 'add', digest, 'watcher']);
     expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('did not bring it')]);
   });
 });
 
 describe('what code tells of the checkpoint that it plays', () => {
   it('reaches its principal and those who may use the checkpoint, and nobody else, whichever way they look', async () => {
-    const owner = town.client('owner');
+    const owner = shared.client('owner');
     const ids: string[] = [];
     const digests: string[] = [];
     for (const weights of [SECRET, `refuse ${SECRET}`]) {
-      const directory = await telltale(town, `telltale-${ids.length}`, weights);
+      const directory = await telltale(shared, `telltale-${ids.length}`, weights);
       const { id, checkpoints } = await owner.submit(directory, 'cartpole', { stop: STOP });
-      await town.ended('owner', id);
+      await shared.ended('owner', id);
       ids.push(id);
       digests.push(checkpoints[0]?.digest ?? '');
     }
@@ -111,7 +111,7 @@ describe('what code tells of the checkpoint that it plays', () => {
     ];
     const hears = async (principal: string): Promise<readonly string[]> => {
       const heard: string[] = [];
-      for (const way of ways) if ((await town.told(principal, way)).includes(SECRET)) heard.push(way);
+      for (const way of ways) if ((await shared.told(principal, way)).includes(SECRET)) heard.push(way);
       return heard;
     };
     // An evaluation whose episodes all fail ends with their error, which stands in its document.
@@ -120,13 +120,13 @@ describe('what code tells of the checkpoint that it plays', () => {
     expect(await hears('intruder')).toEqual([]);
     expect(await hears('watcher')).toEqual([]);
     expect(await hears('admin')).toEqual(everything);
-    const seen = await town.client('watcher').get(ids[1] ?? '');
+    const seen = await shared.client('watcher').get(ids[1] ?? '');
     expect(seen).toMatchObject({
       state: 'failed',
       withheld: true,
       failure: { code: 'checkpoint.refused', message: expect.stringContaining('withheld') },
     });
-    const [line] = await Array.fromAsync(town.client('watcher').episodes(ids[0] ?? ''));
+    const [line] = await Array.fromAsync(shared.client('watcher').episodes(ids[0] ?? ''));
     expect(line).toMatchObject({ index: 0, outcome: { kind: 'failed', cause: 'policy-crash', detail: '' }, withheld: true });
     for (const digest of digests) await owner.grant(digest.replace('sha256:', ''), 'watcher');
     expect(await hears('watcher')).toEqual(everything);
@@ -138,10 +138,10 @@ describe('what code tells of the checkpoint that it plays', () => {
 describe('episodes that came out of a sandbox with code in it', () => {
   it('are found again by their principal alone, though another asks the same of the same files', async () => {
     // The same bytes, which both of them have.
-    const directory = town.stage.path('anything');
+    const directory = shared.stage.path('anything');
     await cp(ANYTHING, directory, { recursive: true });
     const played = async (principal: string): Promise<{ readonly outcomes: number; readonly recalled: number }> => {
-      const summary = await town.client(principal).evaluate(directory, 'cartpole', { stop: STOP });
+      const summary = await shared.client(principal).evaluate(directory, 'cartpole', { stop: STOP });
       return { outcomes: summary.run.outcomes, recalled: summary.run.recalled ?? 0 };
     };
     expect(await played('intruder')).toEqual({ outcomes: 4, recalled: 0 });
@@ -153,7 +153,7 @@ describe('episodes that came out of a sandbox with code in it', () => {
   it('are not those that data alone came to, which are shared with all who have the checkpoint', async () => {
     const early = LATE.replace('late', 'early');
     const played = async (principal: string): Promise<number> =>
-      (await town.client(principal).evaluate(early, 'cartpole', { stop: STOP })).run.outcomes;
+      (await shared.client(principal).evaluate(early, 'cartpole', { stop: STOP })).run.outcomes;
     expect([await played('owner'), await played('intruder')]).toEqual([4, 0]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { listFirst, listSuiteDifferences, type KeptSuite } from '../../src/orchestrator/results/earlier-evaluation.ts';
+import { listFirst, listSuiteDifferences, type RecordedSuite } from '../../src/orchestrator/results/earlier-evaluation.ts';
 
-const SHOP: KeptSuite = {
+const SHOP: RecordedSuite = {
   suite: { name: 'shop', digest: 'a', seed: 1, episodeSeconds: 60, filesDigest: 'f', stop: { rule: 'fixed', episodes: 9 } },
   modules: [
     { path: 'data/prices.csv', digest: '1' },

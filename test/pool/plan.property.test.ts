@@ -40,8 +40,8 @@ const KINDS = [
   'busy',
   'die',
   'answer',
-  'bury',
-  'bury',
+  'reap',
+  'reap',
 ] as const;
 
 const DATA: Exposure = { kind: 'data', principal: 'ann' };
@@ -91,8 +91,8 @@ function happen(world: SimulatedWorld, { kind, which, amount }: Happening): void
       return pick(world.inState('idle', 'leased')).forEach((place) => world.move(place, { kind: 'destroying', reason: 'died' }));
     case 'answer':
       return pick(world.inState('idle')).forEach((place) => world.answer(place));
-    case 'bury':
-      return pick(world.inState('destroying')).forEach((place) => world.bury(place));
+    case 'reap':
+      return pick(world.inState('destroying')).forEach((place) => world.reap(place));
   }
 }
 

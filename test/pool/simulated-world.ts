@@ -7,7 +7,7 @@ import { getCreationRate, plan } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { canFollow, type SandboxObservation, type SandboxState } from '../../src/pool/planning/sandbox-state.ts';
 
-interface Place extends SandboxObservation {
+interface SimulatedSandbox extends SandboxObservation {
   readonly beganAt: number;
   generation: number;
 }
@@ -15,7 +15,7 @@ interface Place extends SandboxObservation {
 /** A world of sandboxes and waiters that does what the planner says, at once, and checks that each action was right to take. */
 export class SimulatedWorld {
   readonly config: PoolConfig;
-  readonly sandboxes = new Map<SandboxId, Place>();
+  readonly sandboxes = new Map<SandboxId, SimulatedSandbox>();
   readonly waiting = new Map<number, WaiterObservation>();
   readonly createdAt: number[] = [];
   readonly gone = new Set<SandboxId>();
@@ -43,7 +43,7 @@ export class SimulatedWorld {
     this.#check();
   }
 
-  inState(...kinds: SandboxState['kind'][]): Place[] {
+  inState(...kinds: SandboxState['kind'][]): SimulatedSandbox[] {
     return [...this.sandboxes.values()].filter(({ state }) => kinds.includes(state.kind));
   }
 
@@ -53,12 +53,12 @@ export class SimulatedWorld {
     return id;
   }
 
-  move(place: Place, state: SandboxState, episodes = place.episodes, past = place.past): void {
+  move(place: SimulatedSandbox, state: SandboxState, episodes = place.episodes, past = place.past): void {
     assert(canFollow(place.state.kind, state.kind), `${place.state.kind} to ${state.kind}`);
     this.sandboxes.set(place.id, { ...place, state, episodes, past });
   }
 
-  makeIdle(place: Place, episodes = place.episodes): void {
+  makeIdle(place: SimulatedSandbox, episodes = place.episodes): void {
     const isNew = place.state.kind === 'warming';
     if (isNew) this.#creation.onReady();
     this.move(
@@ -70,45 +70,45 @@ export class SimulatedWorld {
   }
 
   /** One that is made for a principal has data or code of it in memory from its beginning, or nothing; any other has what the provider thinks best. */
-  #born({ past }: Place): PastExposure {
+  #born({ past }: SimulatedSandbox): PastExposure {
     const principal = past.kind === 'data' ? past.principal : 'ann';
     if (principal === undefined) return FRESH;
     const kinds = [FRESH, { kind: 'data', principal }, { kind: 'imported', principal }] as const;
     return kinds[this.createdAt.length % kinds.length] ?? FRESH;
   }
 
-  made(place: Place): void {
+  made(place: SimulatedSandbox): void {
     this.#creation.onCreated(this.now);
     this.move(place, { kind: 'warming' });
   }
 
   /** The provider's service takes no more creations. */
-  refuse(place: Place, retryAfterMs?: number): void {
+  refuse(place: SimulatedSandbox, retryAfterMs?: number): void {
     this.#creation.onRefused(place.beganAt, new Error('busy'), this.now, retryAfterMs);
     this.move(place, { kind: 'destroying', reason: 'refused' });
   }
 
-  fail(place: Place): void {
+  fail(place: SimulatedSandbox): void {
     this.#creation.onFailed(place.beganAt, new Error('no'), this.now);
     this.move(place, { kind: 'destroying', reason: 'failed' });
   }
 
-  answer(place: Place): void {
+  answer(place: SimulatedSandbox): void {
     if (place.state.kind === 'idle') this.move(place, { ...place.state, heardAt: this.now, pingedAt: undefined });
   }
 
-  renew(place: Place): void {
+  renew(place: SimulatedSandbox): void {
     if (place.state.kind === 'leased') this.move(place, { ...place.state, expiresAt: this.now + this.config.leaseSeconds * 1000 });
   }
 
-  bury(place: Place): void {
+  reap(place: SimulatedSandbox): void {
     this.sandboxes.delete(place.id);
     this.gone.add(place.id);
   }
 
   /** Everything outside goes well: what comes gets ready, what is leased is released, what is destroyed is gone; then time passes. */
   goWell(): void {
-    for (const place of this.inState('destroying')) this.bury(place);
+    for (const place of this.inState('destroying')) this.reap(place);
     for (const place of this.inState('creating')) this.made(place);
     for (const place of this.inState('warming', 'leased')) this.makeIdle(place);
     for (const place of this.inState('idle')) this.answer(place);
@@ -119,7 +119,7 @@ export class SimulatedWorld {
 
   /** As `goWell`, but that nothing can be created any more. */
   goBadly(): void {
-    for (const place of this.inState('destroying')) this.bury(place);
+    for (const place of this.inState('destroying')) this.reap(place);
     for (const place of this.inState('creating', 'warming')) this.fail(place);
     for (const place of this.inState('leased')) this.makeIdle(place);
     for (const place of this.inState('idle')) this.answer(place);
@@ -186,7 +186,7 @@ export class SimulatedWorld {
     assert(this.inState('creating', 'warming').length <= this.config.creationConcurrency);
   }
 
-  #grant(id: number, place: Place): void {
+  #grant(id: number, place: SimulatedSandbox): void {
     assert.equal(this.phase, 'open');
     const waiter = this.waiting.get(id);
     assert(waiter);
@@ -214,27 +214,27 @@ export class SimulatedWorld {
     this.refused++;
   }
 
-  #revoke(lease: LeaseId, place: Place): void {
+  #revoke(lease: LeaseId, place: SimulatedSandbox): void {
     if (place.state.kind !== 'leased') throw new Error('what is not leased was revoked');
     assert.equal(place.state.lease, lease);
     assert(this.phase === 'closing' || place.state.expiresAt <= this.now, 'revoked before its time');
     this.move(place, { kind: 'destroying', reason: 'revoked' });
   }
 
-  #assertInTheWay(place: Place): void {
+  #assertInTheWay(place: SimulatedSandbox): void {
     const claimed = this.inState('leased', 'idle').length + this.waiting.size;
     assert(claimed > this.config.max, 'only where its room is needed does one go because of what was in it');
     assert([...this.waiting.values()].some(({ wanted }) => !mayServe(place.past, wanted)));
   }
 
-  #ping(place: Place): void {
+  #ping(place: SimulatedSandbox): void {
     if (place.state.kind !== 'idle') throw new Error('what is not idle was pinged');
     assert.equal(place.state.pingedAt, undefined);
     assert(!place.state.isResting, 'what sleeps is left alone');
     this.move(place, { ...place.state, pingedAt: this.now });
   }
 
-  #rest(place: Place): void {
+  #rest(place: SimulatedSandbox): void {
     if (place.state.kind !== 'idle') throw new Error('what is not idle was laid to rest');
     assert.equal(place.state.pingedAt, undefined, 'laid to rest while it owes an answer');
     assert(!place.state.isResting, 'laid to rest twice');
@@ -242,7 +242,7 @@ export class SimulatedWorld {
     this.move(place, { ...place.state, isResting: true });
   }
 
-  #place(id: SandboxId): Place {
+  #place(id: SandboxId): SimulatedSandbox {
     const place = this.sandboxes.get(id);
     if (place === undefined) throw new Error(`no sandbox ${id}`);
     return place;

@@ -12,14 +12,14 @@ const SAVE_SECONDS = 1800;
 const OUTPUT = 4 * 2 ** 20;
 
 /** An image that docker or podman has. */
-export interface KeptImage {
+export interface LocalImage {
   readonly digest: Digest;
   /** Writes it as `docker save` does. @throws InfrastructureError */
   save(file: string, signal: AbortSignal): Promise<void>;
 }
 
 /** @returns undefined where neither docker nor podman has an image of that name. They are not asked to fetch it. */
-export async function findKeptImage(reference: string, signal: AbortSignal): Promise<KeptImage | undefined> {
+export async function findKeptImage(reference: string, signal: AbortSignal): Promise<LocalImage | undefined> {
   // A name that begins with "-" would be read as a flag.
   if (reference.startsWith('-')) return undefined;
   for (const name of KEEPERS) {

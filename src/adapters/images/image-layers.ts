@@ -46,18 +46,18 @@ const archiveSchema = z
  * @param where names the image for messages. @throws InputError `image.invalid`, naming the file.
  */
 export async function readImage(where: string, directory: string, architecture: string): Promise<ImageLayers> {
-  const place: Place = { where, directory };
+  const place: ImageDirectory = { where, directory };
   if (await isFile(join(directory, 'index.json'))) return ociImage(place, architecture);
   if (await isFile(join(directory, 'manifest.json'))) return archivedImage(place);
   throw invalid(place, 'it has neither index.json nor manifest.json', 'an OCI image layout, or what "docker save" writes');
 }
 
-interface Place {
+interface ImageDirectory {
   readonly where: string;
   readonly directory: string;
 }
 
-async function ociImage(place: Place, architecture: string): Promise<ImageLayers> {
+async function ociImage(place: ImageDirectory, architecture: string): Promise<ImageLayers> {
   let text: Buffer = await readFile(join(place.directory, 'index.json'));
   let name = 'index.json';
   for (let step = 0; step < MOST_INDICES; step += 1) {
@@ -80,7 +80,7 @@ async function ociImage(place: Place, architecture: string): Promise<ImageLayers
   throw invalid(place, `its indices point to more than ${MOST_INDICES} others`, 'a manifest');
 }
 
-async function archivedImage(place: Place): Promise<ImageLayers> {
+async function archivedImage(place: ImageDirectory): Promise<ImageLayers> {
   const name = 'manifest.json';
   const [image] = checked(place, name, archiveSchema, await readFile(join(place.directory, name)));
   if (image === undefined) throw invalid(place, `${name} has no image`, 'one');
@@ -91,7 +91,7 @@ async function archivedImage(place: Place): Promise<ImageLayers> {
   return layersOf(place, digestBytes(config), image.Layers, config);
 }
 
-async function layersOf(place: Place, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
+async function layersOf(place: ImageDirectory, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
   const config = given ?? (await blob(place, digest));
   const { rootfs } = checked(place, 'its configuration', configSchema, config);
   if (rootfs.diff_ids.length !== files.length)
@@ -105,7 +105,7 @@ async function layersOf(place: Place, digest: string, files: readonly string[], 
 }
 
 /** @throws InputError when it is not what its name says. */
-async function blob(place: Place, digest: string): Promise<Buffer> {
+async function blob(place: ImageDirectory, digest: string): Promise<Buffer> {
   const file = join(place.directory, blobOf(digest));
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) throw invalid(place, `${blobOf(digest)} is missing`, 'every blob that the image names');
@@ -120,13 +120,13 @@ function blobOf(digest: string): string {
   return `blobs/${digest.replace(':', '/')}`;
 }
 
-function checked<Value>(place: Place, name: string, schema: z.ZodType<Value>, bytes: Buffer): Value {
+function checked<Value>(place: ImageDirectory, name: string, schema: z.ZodType<Value>, bytes: Buffer): Value {
   const found = schema.safeParse(json(place, name, bytes));
   if (found.success) return found.data;
   throw invalid(place, `${name}: ${z.prettifyError(found.error).slice(0, 500)}`, 'a file as the OCI image specification has it');
 }
 
-function json(place: Place, name: string, bytes: Buffer): unknown {
+function json(place: ImageDirectory, name: string, bytes: Buffer): unknown {
   try {
     return parseJson(bytes, JSON_BOUNDS);
   } catch (error) {
@@ -139,6 +139,6 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 
-function invalid({ where }: Place, problem: string, expected: string): InputError {
+function invalid({ where }: ImageDirectory, problem: string, expected: string): InputError {
   return new InputError('image.invalid', `image ${where}: ${problem}; expected ${expected}`);
 }

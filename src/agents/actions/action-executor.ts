@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileRefusal, OutputBounds } from '../workspace/command.ts';
-import type { Asked } from '../workspace/file-answers.ts';
+import type { FileResult } from '../workspace/file-answers.ts';
 import { type FileChange, WorkspaceFiles } from '../workspace/workspace-files.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
@@ -194,7 +194,7 @@ export class ActionExecutor {
   }
 
   async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
-    const read: Asked<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    const read: FileResult<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
     if (read.kind === 'refused') return { refused: refusedFile(read.refusal) };
     if (!isUtf8(read.result) || read.result.includes(0))
       return { refused: refused('no-text', `${file} is no text (${read.result.length} bytes); run a program to look at it`) };

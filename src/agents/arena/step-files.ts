@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import type { AgentEpisodeId } from './episode-ids.ts';
-import type { KeptEntry, WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
+import type { WorkspaceEntry, WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 
 const path = z.string();
 
@@ -93,14 +93,14 @@ export function applyDeltas(deltas: readonly StepDelta[]): {
 
 /** Everything that is to be in a workspace. @param brought what the task brings. @returns undefined when a content is not there any more. */
 export async function restoreEntries(
-  brought: readonly KeptEntry[],
+  brought: readonly WorkspaceEntry[],
   deltas: readonly StepDelta[],
   contents: FileContents,
   tree: AgentEpisodeId,
-): Promise<readonly KeptEntry[] | undefined> {
+): Promise<readonly WorkspaceEntry[] | undefined> {
   const { entries, removed } = applyDeltas(deltas);
   const changed = new Set(entries.map((entry) => entry.path));
-  const kept: KeptEntry[] = brought.filter((entry) => !changed.has(entry.path) && !removed.has(entry.path));
+  const kept: WorkspaceEntry[] = brought.filter((entry) => !changed.has(entry.path) && !removed.has(entry.path));
   for (const entry of entries) {
     if (entry.kind === 'file') {
       const content = await readContent(entry, contents, tree);

@@ -70,12 +70,12 @@ function testsOf({ files }: TaskDirectory, step: string): TaskStep['tests'] {
   return [...byPath].map(([path, file]) => ({ path, file })).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-interface Ground {
+interface StepContext {
   readonly tests: TaskStep['tests'];
   readonly workspace: Workspace;
 }
 
-function verifierOf(directory: TaskDirectory, place: StepPlace, { tests, workspace }: Ground): Verifier {
+function verifierOf(directory: TaskDirectory, place: StepPlace, { tests, workspace }: StepContext): Verifier {
   const { timeout_sec: timeoutSeconds, env: environment } = place.verifier;
   const where = `${directory.where}/${place.directory}muster.toml`;
   const staged = parseStagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });

@@ -12,14 +12,14 @@ const COMPOSE_FILES = ['environment/docker-compose.yaml', 'environment/docker-co
 const ALWAYS_EXPORTED = '/logs/artifacts';
 const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
-interface Place {
+interface TaskLocation {
   /** Names `task.toml` for messages. */
   readonly where: string;
   readonly paths: ReadonlySet<string>;
 }
 
 /** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
-export function readWorkspace(place: Place, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
+export function readWorkspace(place: TaskLocation, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
   return {
     root: rootOf(place, environment, asked.root),
     workdir: asked.workdir ?? environment.workdir ?? DEFAULT_WORKDIR,
@@ -28,7 +28,7 @@ export function readWorkspace(place: Place, environment: HarborEnvironment, aske
   };
 }
 
-function rootOf({ where, paths }: Place, environment: HarborEnvironment, asked: RootFileSystem['kind'] | undefined): RootFileSystem {
+function rootOf({ where, paths }: TaskLocation, environment: HarborEnvironment, asked: RootFileSystem['kind'] | undefined): RootFileSystem {
   const { docker_image: image, build_timeout_sec: buildSeconds, os } = environment;
   const composes = COMPOSE_FILES.filter((path) => paths.has(path));
   const hasDockerfile = paths.has(DOCKERFILE);

@@ -4,7 +4,7 @@ import type { Answer } from './answers.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
 /** What is asked of files, or why it cannot be had. */
-export type Asked<Result> =
+export type FileResult<Result> =
   { readonly kind: 'given'; readonly result: Result } | { readonly kind: 'refused'; readonly refusal: FileRefusal };
 
 export interface ListedEntry {
@@ -32,10 +32,10 @@ export interface Counted<Item> {
 }
 
 /** Puts an answer on files together, of which a refusal is one. */
-export abstract class FileAnswer<Result> implements Answer<Asked<Result>> {
+export abstract class FileAnswer<Result> implements Answer<FileResult<Result>> {
   protected abstract takePart(frame: AnswerFrame): Result | undefined | 'unexpected';
 
-  take(frame: AnswerFrame): Asked<Result> | undefined {
+  take(frame: AnswerFrame): FileResult<Result> | undefined {
     if (frame.type === 'refused') {
       const { kind, path, detail } = frame;
       if (kind === 'processes') throw new InfrastructureError('workspace.failed', `a workspace could not end its processes: ${detail}`);

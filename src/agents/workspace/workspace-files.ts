@@ -1,4 +1,4 @@
-import { type Asked, type Counted, type FoundLine, ListAnswer, type ListedEntry, ReadAnswer, SearchAnswer } from './file-answers.ts';
+import { type FileResult, type Counted, type FoundLine, ListAnswer, type ListedEntry, ReadAnswer, SearchAnswer } from './file-answers.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 import { ChangedAnswer, type WorkspaceDelta } from './workspace-snapshots.ts';
 
@@ -21,12 +21,12 @@ export class WorkspaceFiles {
   }
 
   /** @param most bytes; a larger file is refused. */
-  read(path: string, most: number, signal: AbortSignal): Promise<Asked<Buffer>> {
+  read(path: string, most: number, signal: AbortSignal): Promise<FileResult<Buffer>> {
     return this.#session.request(new ReadAnswer(), { type: 'read', path, most }, signal);
   }
 
   /** @param depth 1 for what is directly in the directory. @param most entries in the answer. */
-  list(path: string, depth: number, most: number, signal: AbortSignal): Promise<Asked<Counted<ListedEntry>>> {
+  list(path: string, depth: number, most: number, signal: AbortSignal): Promise<FileResult<Counted<ListedEntry>>> {
     return this.#session.request(new ListAnswer(), { type: 'list', path, depth, most }, signal);
   }
 
@@ -36,12 +36,12 @@ export class WorkspaceFiles {
     { text, ignoresCase }: { readonly text: string; readonly ignoresCase: boolean },
     most: number,
     signal: AbortSignal,
-  ): Promise<Asked<Counted<FoundLine>>> {
+  ): Promise<FileResult<Counted<FoundLine>>> {
     return this.#session.request(new SearchAnswer(), { type: 'search', path, text, ignoresCase, most }, signal);
   }
 
   /** @returns what it has changed, with the paths once links are followed: a later look at the workspace does not tell of it again. */
-  change({ written, removed }: FileChange, signal: AbortSignal): Promise<Asked<WorkspaceDelta>> {
+  change({ written, removed }: FileChange, signal: AbortSignal): Promise<FileResult<WorkspaceDelta>> {
     const frame = { type: 'change', paths: written.map(({ path }) => path), sizes: written.map(({ content }) => content.length), removed };
     const contents = written.map(({ content }) => content);
     return this.#session.request(new ChangedAnswer(contents), frame, signal, Buffer.concat(contents));

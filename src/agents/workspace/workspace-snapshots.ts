@@ -1,16 +1,16 @@
-import { type Asked, ChangeAnswer, FileAnswer } from './file-answers.ts';
+import { type FileResult, ChangeAnswer, FileAnswer } from './file-answers.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
 /** Something in a workspace, with its absolute path. What is neither file nor link nor directory is not kept. */
-export type KeptEntry =
+export type WorkspaceEntry =
   | { readonly kind: 'file'; readonly path: string; readonly content: Buffer; readonly executable: boolean }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'directory'; readonly path: string };
 
 /** What has become of a workspace since it was looked at before. */
 export interface WorkspaceDelta {
-  readonly entries: readonly KeptEntry[];
+  readonly entries: readonly WorkspaceEntry[];
   readonly removed: readonly string[];
 }
 
@@ -18,7 +18,11 @@ export interface WorkspaceDelta {
 export const SNAPSHOT_BOUNDS = { files: 50_000, bytes: 128 * 2 ** 20 } as const;
 
 /** Takes what is in directories of a workspace as the state that changes are compared with. */
-export async function markWorkspace(session: WorkspaceSession, paths: readonly string[], signal: AbortSignal): Promise<Asked<unknown>> {
+export async function markWorkspace(
+  session: WorkspaceSession,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<FileResult<unknown>> {
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: true, ...SNAPSHOT_BOUNDS }, signal);
 }
 
@@ -27,16 +31,16 @@ export async function readChanges(
   session: WorkspaceSession,
   paths: readonly string[],
   signal: AbortSignal,
-): Promise<Asked<WorkspaceDelta>> {
+): Promise<FileResult<WorkspaceDelta>> {
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS }, signal);
 }
 
 /** Brings a workspace that holds nothing into a state that was kept. @throws InfrastructureError when it cannot be. */
 export async function restoreWorkspace(
   session: WorkspaceSession,
-  entries: readonly KeptEntry[],
+  entries: readonly WorkspaceEntry[],
   signal: AbortSignal,
-): Promise<Asked<true>> {
+): Promise<FileResult<true>> {
   const files = entries.filter((entry) => entry.kind === 'file');
   await session.put(files, signal);
   const links = entries.filter((entry) => entry.kind === 'link');
@@ -48,7 +52,7 @@ export async function restoreWorkspace(
 /** Puts together what a change has changed: the program does not send back the contents that it was given. */
 export class ChangedAnswer extends FileAnswer<WorkspaceDelta> {
   readonly #contents: readonly Buffer[];
-  readonly #entries: KeptEntry[] = [];
+  readonly #entries: WorkspaceEntry[] = [];
   readonly #removed: string[] = [];
   #files = 0;
 
@@ -89,7 +93,7 @@ interface OpenFile {
 }
 
 class DeltaAnswer extends FileAnswer<WorkspaceDelta> {
-  readonly #entries: (OpenFile | Exclude<KeptEntry, { kind: 'file' }>)[] = [];
+  readonly #entries: (OpenFile | Exclude<WorkspaceEntry, { kind: 'file' }>)[] = [];
   readonly #removed: string[] = [];
 
   protected override takePart(frame: AnswerFrame): WorkspaceDelta | undefined | 'unexpected' {
@@ -116,11 +120,11 @@ class DeltaAnswer extends FileAnswer<WorkspaceDelta> {
 
 function keptEntry(
   frame: { readonly kind: 'directory'; readonly path: string } | { readonly kind: 'link'; readonly path: string; readonly target: string },
-): Exclude<KeptEntry, { kind: 'file' }> {
+): Exclude<WorkspaceEntry, { kind: 'file' }> {
   return frame.kind === 'link' ? { kind: 'link', path: frame.path, target: frame.target } : { kind: 'directory', path: frame.path };
 }
 
-function whole(entry: OpenFile | Exclude<KeptEntry, { kind: 'file' }>): KeptEntry {
+function whole(entry: OpenFile | Exclude<WorkspaceEntry, { kind: 'file' }>): WorkspaceEntry {
   if (!('parts' in entry)) return entry;
   return { kind: 'file', path: entry.path, executable: entry.executable, content: Buffer.concat(entry.parts) };
 }

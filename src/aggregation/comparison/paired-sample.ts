@@ -1,4 +1,4 @@
-import { KeptPairs } from '../resampling/kept-pairs.ts';
+import { RetainedPairs } from '../resampling/retained-pairs.ts';
 import { Moments } from '../intervals/moments.ts';
 import { SerialDependence } from '../folding/serial-dependence.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
@@ -14,7 +14,7 @@ export class PairedSample {
   readonly differences = new Moments();
   /** Of the differences. */
   readonly dependence = new SerialDependence();
-  readonly kept = new KeptPairs();
+  readonly kept = new RetainedPairs();
   #unresolved = 0;
   #discordant = 0;
 

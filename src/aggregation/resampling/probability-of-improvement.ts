@@ -1,6 +1,6 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
-import type { KeptReturns } from './kept-pairs.ts';
+import type { PairedReturns } from './retained-pairs.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
 
@@ -12,7 +12,7 @@ export interface TaskReturns {
 
 /** Returns, and the question about them. Plain data, so that it can go to another thread. */
 export interface ImprovementQuestion {
-  readonly tasks: readonly KeptReturns[];
+  readonly tasks: readonly PairedReturns[];
   readonly confidence: number;
   /** Of the bootstrap. */
   readonly seed: number;

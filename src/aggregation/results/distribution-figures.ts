@@ -2,7 +2,7 @@ import { quantileSorted } from 'simple-statistics';
 import { computeBcaInterval } from '../resampling/bca.ts';
 import { computeHistogram } from './histogram.ts';
 import { computeInterquartileMean } from '../resampling/interquartile-mean.ts';
-import { KeptValues, type TaskedValues } from './kept-values.ts';
+import { RetainedValues, type TaskedValues } from './retained-values.ts';
 import type { OfficialStatistics, Quantiles } from './statistics.ts';
 import { StratifiedReturns } from '../resampling/stratified-returns.ts';
 
@@ -22,7 +22,7 @@ export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFi
 
 /** Sorts and resamples: takes some 50 milliseconds of a processor, and one or two seconds for a million returns. */
 export function computeDistributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
-  const kept = KeptValues.of({ values, tasks });
+  const kept = RetainedValues.of({ values, tasks });
   const sorted = kept.sorted();
   const stratified = weights && stratifiedReturns(kept, weights);
   const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.byTask(), confidence);
@@ -34,7 +34,7 @@ export function computeDistributionFigures({ values, tasks, confidence, withBca,
   };
 }
 
-function stratifiedReturns(kept: KeptValues, weights: readonly number[]): StratifiedReturns {
+function stratifiedReturns(kept: RetainedValues, weights: readonly number[]): StratifiedReturns {
   const strata = kept.byPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
   return new StratifiedReturns(strata.filter(({ values }) => values.length > 0));
 }

@@ -1,13 +1,13 @@
 import { MOST_BCA_VALUES } from '../resampling/bca.ts';
 import type { DistributionQuestion } from './distribution-figures.ts';
-import { KeptValues } from './kept-values.ts';
+import { RetainedValues } from './retained-values.ts';
 
 /** With fewer episodes to a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
 const FEW_PER_TASK = 5;
 
 /** The resolved returns themselves, as far as they are kept, for the figures that need them. */
 export class ReturnDistribution {
-  readonly #values = new KeptValues();
+  readonly #values = new RetainedValues();
   readonly #tasks = new Set<number>();
   #count = 0;
 

@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { sleep } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, getMessage, type MusterError } from '../../kernel/errors.ts';
-import { tryParseJson } from '../../kernel/json-bounds.ts';
-import { problemSchema } from '../http/problems/problem.ts';
-import { RefusedError, UnavailableError } from './client-errors.ts';
+import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { readProblem } from './answer-problem.ts';
+import { UnavailableError } from './client-errors.ts';
 import { Patience, type PatienceOptions } from './patience.ts';
 import { openAnswer, readText } from './wire.ts';
 
@@ -94,7 +93,7 @@ export class Calls {
     const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
     const { statusCode: status = 0, headers } = message;
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
-    throw problemIn(status, headers, await readText(message, url, signal));
+    throw readProblem(status, headers, await readText(message, url, signal));
   }
 
   /** Waits before the next try. @throws the error when there is to be none. */
@@ -139,40 +138,4 @@ export class Calls {
 
 function bodyOf({ body }: Call): string | Uint8Array | undefined {
   return body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
-}
-
-/** What passes by itself. */
-const PASSING = new Set([502, 503, 504]);
-const MOST_SHOWN_CHARACTERS = 500;
-
-/** The error that an answer is, which is no success. A proxy may have given it, or it may be that of HEAD, which has no body. */
-function problemIn(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
-  const { code, detail, errors } = documentIn(text) ?? describeMissingProblem(status, headers, text);
-  const retryAfterSeconds = secondsIn(headers['retry-after']);
-  if (PASSING.has(status)) return new UnavailableError(code, detail, { retryAfterSeconds });
-  if (status >= 400 && status < 500) return new RefusedError({ status, code, detail, errors, retryAfterSeconds });
-  return new InfrastructureError(code, detail);
-}
-
-/** A later version of the server may say more. */
-const toldSchema = z.object(problemSchema.pick({ code: true, detail: true, errors: true }).shape);
-type Told = z.infer<typeof toldSchema>;
-
-function documentIn(text: string): Told | undefined {
-  return toldSchema.safeParse(tryParseJson(text)).data;
-}
-
-/** What the server said in a header, where it said nothing else. */
-const DESCRIBED = /\berror_description="([^"]*)"/;
-
-function describeMissingProblem(status: number, headers: IncomingHttpHeaders, text: string): Told {
-  const described = DESCRIBED.exec(headers['www-authenticate'] ?? '')?.[1];
-  if (text === '' && described !== undefined) return { code: 'server.answer', detail: described, errors: [] };
-  const said = text.slice(0, MOST_SHOWN_CHARACTERS);
-  return { code: 'server.answer', detail: `the server answered with ${status}${said === '' ? '' : `: ${said}`}`, errors: [] };
-}
-
-/** The other form that HTTP allows, a date, is not used by Muster, and is as good as none. */
-function secondsIn(header: string | undefined): number | undefined {
-  return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }

@@ -7,7 +7,7 @@ export interface EvaluationFacts {
   readonly config: { readonly templates: Readonly<Record<string, object>> };
   readonly suite: { readonly template: string } & Readonly<Record<string, unknown>>;
   /** That the suite ships. */
-  readonly modules?: readonly KeptModule[] | undefined;
+  readonly modules?: readonly RecordedModule[] | undefined;
   readonly checkpoint: { readonly digest: string };
   /** See `STATISTICS_VERSION`. */
   readonly statistics: number;
@@ -65,15 +65,15 @@ function templateOf({ config, suite }: EvaluationFacts): object | undefined {
 }
 
 /** A suite's modules, as a results directory keeps them. */
-interface KeptModule {
+interface RecordedModule {
   readonly path: string;
   readonly digest: string;
 }
 
 /** A suite as it was kept, with its modules where they are known. */
-export interface KeptSuite {
+export interface RecordedSuite {
   readonly suite: Readonly<Record<string, unknown>>;
-  readonly modules?: readonly KeptModule[] | undefined;
+  readonly modules?: readonly RecordedModule[] | undefined;
 }
 
 /** Where a suite file says what the definition has under another name; what follows from the rest is left out. */
@@ -89,7 +89,7 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
 const MOST_TOLD = 4;
 
 /** What differs between two suites, as a reader finds it in their files: keys, and modules by their paths. Empty when nothing does. */
-export function listSuiteDifferences(earlier: KeptSuite, asked: KeptSuite): readonly string[] {
+export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuite): readonly string[] {
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);
   const hasOtherFiles = !isSame(earlier.suite['filesDigest'], asked.suite['filesDigest']);
@@ -102,7 +102,7 @@ export function listFirst(differences: readonly string[]): string {
   return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function moduleDifferences(earlier: readonly KeptModule[] = [], asked: readonly KeptModule[] = []): readonly string[] {
+function moduleDifferences(earlier: readonly RecordedModule[] = [], asked: readonly RecordedModule[] = []): readonly string[] {
   const before = new Map(earlier.map(({ path, digest }) => [path, digest]));
   const now = new Map(asked.map(({ path, digest }) => [path, digest]));
   const paths = [...new Set([...before.keys(), ...now.keys()])].sort();

@@ -68,12 +68,12 @@ export async function readZipEntry(file: string, entry: LocatedEntry, readAt: Re
   }
 }
 
-interface Place {
+interface ByteRange {
   readonly offset: number;
   readonly length: number;
 }
 
-async function directoryPlace(file: string, size: number, readAt: ReadAt): Promise<Place> {
+async function directoryPlace(file: string, size: number, readAt: ReadAt): Promise<ByteRange> {
   const tailAt = Math.max(0, size - END.bytes - MOST_COMMENT_BYTES - END64_LOCATOR.bytes);
   const tail = viewOf(await readAt(tailAt, size - tailAt));
   for (let at = tail.byteLength - END.bytes; at >= 0; at -= 1) {
@@ -86,7 +86,7 @@ async function directoryPlace(file: string, size: number, readAt: ReadAt): Promi
   throw refusalError(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
 }
 
-async function zip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<Place> {
+async function zip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
   if (at + END64.bytes > size)
     throw refusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
   const record = viewOf(await readAt(at, END64.bytes));

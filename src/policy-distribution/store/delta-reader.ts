@@ -27,7 +27,7 @@ export async function readIndex(delta: Stretches, address: string): Promise<Delt
   return untrustedFiles.read('deltaIndex', order, async (position, count) => json.subarray(position, position + count));
 }
 
-interface Place {
+interface BlockPosition {
   readonly segment: DeltaSegment;
   /** Of the block in the file, in its segment and of its payload in the delta. */
   readonly begin: number;
@@ -46,9 +46,9 @@ export class DeltaFile implements Stretches {
   readonly index: DeltaIndex;
   readonly #delta: Stretches;
   readonly #base: Stretches;
-  readonly #places: readonly Place[];
+  readonly #places: readonly BlockPosition[];
   readonly #block = new Block();
-  #present: Place | undefined;
+  #present: BlockPosition | undefined;
 
   /** @param index as `readIndex` has read it from the delta. @throws MalformedDelta when the base is another one. */
   constructor(delta: Stretches, index: DeltaIndex, base: Stretches) {
@@ -87,7 +87,7 @@ export class DeltaFile implements Stretches {
     }
   }
 
-  #placeAt(position: number): Place {
+  #placeAt(position: number): BlockPosition {
     let [low, high] = [0, this.#places.length - 1];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
@@ -99,7 +99,7 @@ export class DeltaFile implements Stretches {
     return found;
   }
 
-  async #read(place: Place): Promise<Uint8Array> {
+  async #read(place: BlockPosition): Promise<Uint8Array> {
     if (this.#present === place) return this.#block.bytes;
     this.#present = undefined;
     const bytes = this.#block.resize(place.length);
@@ -115,7 +115,7 @@ export class DeltaFile implements Stretches {
     return bytes;
   }
 
-  #rebuild({ kind, length, segment: { wordBytes } }: Place, payload: Uint8Array): string | undefined {
+  #rebuild({ kind, length, segment: { wordBytes } }: BlockPosition, payload: Uint8Array): string | undefined {
     const { words, bytes } = this.#block;
     switch (kind) {
       case BLOCK_KINDS.same:
@@ -135,8 +135,8 @@ export class DeltaFile implements Stretches {
   }
 }
 
-function placesOf({ segments }: DeltaIndex): readonly Place[] {
-  const places: Place[] = [];
+function placesOf({ segments }: DeltaIndex): readonly BlockPosition[] {
+  const places: BlockPosition[] = [];
   let [begin, payload] = [0, MAGIC.length];
   for (const segment of segments) {
     for (const [i, [kind, payloadBytes]] of segment.blocks.entries()) {

@@ -14,7 +14,7 @@ import {
   readChanges,
   markWorkspace,
   restoreWorkspace,
-  type KeptEntry,
+  type WorkspaceEntry,
   type WorkspaceDelta,
 } from '../../agents/workspace/workspace-snapshots.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
@@ -137,6 +137,6 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 }
 
-function toKeptFile({ path, content, executable }: WorkspaceFile): KeptEntry {
+function toKeptFile({ path, content, executable }: WorkspaceFile): WorkspaceEntry {
   return { kind: 'file', path, content, executable };
 }

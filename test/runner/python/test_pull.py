@@ -281,6 +281,6 @@ def test_where_a_file_is_alike_muster_is_asked_for_a_delta_or_nothing_and_then_t
     held = {"sha256": hashlib.sha256(base.read_bytes()).hexdigest(), "path": str(base)}
     wanted = {**file, "bucketUrl": bucket.url}
     document = {"kind": "pull", "into": str(tmp_path / "into"), "files": [wanted], "seconds": 60, "bases": [held]}
-    monkeypatch.setattr("muster_puller.told_file.can_unpack", lambda: True)
+    monkeypatch.setattr("muster_puller.delta_encoded_file.can_unpack", lambda: True)
     assert pull(parse_pull(document)) == FetchedFiles(received=len(large), deltas=0, from_buckets=1)
     assert [each.get("a-im") for each in server.asked] == ["muster-delta, identity;q=0"]

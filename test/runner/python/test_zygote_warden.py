@@ -55,7 +55,7 @@ class Walled:
         self.pid = FirstProcesses.start(self.processes, serial, word)
         return self.pid
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Once the first process has ended."""
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         self.warden._reap()
@@ -74,7 +74,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walled]
 
 
 def test_a_first_process_that_is_buried_before_its_report_is_read_still_says_why_it_failed(failing: Walled, tmp_path: Path) -> None:
-    failing.bury()
+    failing.reap()
     assert failing.told == [{"type": "failed", "sandbox": "one", "message": f"open {tmp_path}/missing/file: No such file or directory"}]
 
 
@@ -82,7 +82,7 @@ def test_a_first_process_that_somebody_kills_has_been_taken_away(monkeypatch: py
     walled = Walled((), monkeypatch)
     try:
         os.kill(walled.pid, signal.SIGKILL)
-        walled.bury()
+        walled.reap()
     finally:
         walled.close()
     assert walled.told == [{"type": "lost", "sandbox": "one", "message": "its first process was killed from outside"}]

@@ -9,7 +9,7 @@ export interface HeldPlace extends Disposable {
 }
 
 /** A content's files, for as long as they are held. */
-interface Place {
+interface HeldContent {
   readonly path: Promise<string>;
   /** What lies directly in the inbox because of it. */
   readonly names: Set<string>;
@@ -23,7 +23,7 @@ interface Place {
 export class SharedPlaces {
   readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;
   readonly #onProblem: (problem: unknown) => void;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, HeldContent>();
   /** Removals that are under way, by what was there. */
   readonly #leaving = new Map<string, Promise<void>>();
 
@@ -58,19 +58,19 @@ export class SharedPlaces {
     }
   }
 
-  #begin(content: SharedContent, signal: AbortSignal): Place {
+  #begin(content: SharedContent, signal: AbortSignal): HeldContent {
     const names = new Set<string>();
     const receive: Parameters<SharedContent['deliver']>[0]['upload'] = (file, source, until) => {
       names.add(file.split('/', 1)[0] ?? file);
       return this.#inbox.receive(file, source, until);
     };
-    const place: Place = { path: content.deliver({ upload: receive }, signal), names, holders: 0 };
+    const place: HeldContent = { path: content.deliver({ upload: receive }, signal), names, holders: 0 };
     this.#places.set(content.digest, place);
     place.path.catch(() => this.#leave(content.digest, place));
     return place;
   }
 
-  #holdPlace(digest: string, place: Place, path: string): HeldPlace {
+  #holdPlace(digest: string, place: HeldContent, path: string): HeldPlace {
     let isHeld = true;
     return {
       path,
@@ -81,13 +81,13 @@ export class SharedPlaces {
     };
   }
 
-  #letGo(digest: string, place: Place): void {
+  #letGo(digest: string, place: HeldContent): void {
     place.holders -= 1;
     if (place.holders === 0) this.#leave(digest, place);
   }
 
   /** The next holder waits until nothing is left of it, and has it delivered again. */
-  #leave(digest: string, place: Place): void {
+  #leave(digest: string, place: HeldContent): void {
     if (this.#places.get(digest) !== place) return;
     this.#places.delete(digest);
     const left = this.#remove(place).finally(() => this.#leaving.delete(digest));
@@ -95,7 +95,7 @@ export class SharedPlaces {
   }
 
   /** Never rejects. */
-  async #remove({ path, names }: Place): Promise<void> {
+  async #remove({ path, names }: HeldContent): Promise<void> {
     await path.catch(() => {});
     const removals = await Promise.allSettled(Array.from(names, async (name) => this.#inbox.remove(name)));
     for (const removal of removals) if (removal.status === 'rejected') this.#onProblem(removal.reason);

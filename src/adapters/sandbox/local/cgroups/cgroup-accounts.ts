@@ -26,13 +26,13 @@ const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
   ],
 };
 
-interface Place {
+interface FigureSource {
   readonly figure: Figure;
   /** In which of a sandbox's directories. */
   readonly hierarchy: number;
 }
 
-type Slots = Readonly<Partial<Record<keyof SandboxUsage, Place>>>;
+type Slots = Readonly<Partial<Record<keyof SandboxUsage, FigureSource>>>;
 
 /** Reads what control groups have counted. Where the kernel keeps it is the same for all groups, and found out once. */
 export class CgroupAccounts {
@@ -71,7 +71,7 @@ export class CgroupAccounts {
     return { ...(cpuSeconds && { cpuSeconds }), ...(peakMemoryBytes && { peakMemoryBytes }), ...(processes && { processes }) };
   }
 
-  async #place(figures: readonly Figure[], directories: readonly string[]): Promise<Place | undefined> {
+  async #place(figures: readonly Figure[], directories: readonly string[]): Promise<FigureSource | undefined> {
     for (const figure of figures) {
       for (const hierarchy of directories.keys()) {
         if ((await this.#count({ figure, hierarchy }, directories)) !== undefined) return { figure, hierarchy };
@@ -80,7 +80,7 @@ export class CgroupAccounts {
     return undefined;
   }
 
-  async #count(place: Place | undefined, directories: readonly string[]): Promise<number | undefined> {
+  async #count(place: FigureSource | undefined, directories: readonly string[]): Promise<number | undefined> {
     if (!place) return undefined;
     const directory = directories[place.hierarchy] ?? '';
     const { file, pattern, perUnit } = place.figure;

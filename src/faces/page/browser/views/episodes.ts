@@ -8,7 +8,7 @@ import type { Detail } from '../model/state.ts';
 import type { Ranking } from '../model/route.ts';
 import { link } from './link.ts';
 
-export interface Place {
+export interface EpisodePage {
   /** First index of the page, or first position in the ranking. */
   readonly from: number;
   readonly ranking: Ranking;
@@ -27,7 +27,12 @@ const RANKING_WORDS: Readonly<Record<Ranking, string>> = {
 };
 
 /** The episodes of an evaluation, a page at a time, by index or as a ranking has them. */
-export function renderEpisodeTable({ episodes }: Detail, evaluation: EvaluationResource, place: Place, actions: Actions): TemplateResult {
+export function renderEpisodeTable(
+  { episodes }: Detail,
+  evaluation: EvaluationResource,
+  place: EpisodePage,
+  actions: Actions,
+): TemplateResult {
   return html`<section aria-labelledby="episodes">
     <div class="head">
       <h2 id="episodes">Episodes</h2>
@@ -38,12 +43,12 @@ export function renderEpisodeTable({ episodes }: Detail, evaluation: EvaluationR
   </section>`;
 }
 
-function emptyText({ from, ranking }: Place): string {
+function emptyText({ from, ranking }: EpisodePage): string {
   if (from > 0) return 'There are no episodes from here on.';
   return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
 }
 
-function rankings(id: string, { arm, ranking }: Place, actions: Actions): TemplateResult {
+function rankings(id: string, { arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
   const offered = (['', ...EPISODE_RANKINGS] as const).filter((each) => each !== 'discordant' || arm > 0);
   const onChange = ({ target }: Event): void => {
     const chosen = target instanceof HTMLSelectElement ? offered.find((each) => each === target.value) : undefined;
@@ -57,7 +62,7 @@ function rankings(id: string, { arm, ranking }: Place, actions: Actions): Templa
   </label>`;
 }
 
-function arms({ id, checkpoints }: EvaluationResource, { arm }: Place, actions: Actions): TemplateResult {
+function arms({ id, checkpoints }: EvaluationResource, { arm }: EpisodePage, actions: Actions): TemplateResult {
   return html`<nav class="pages" aria-label="Checkpoints">
     ${checkpoints.map(({ part }, position) =>
       link(
@@ -70,7 +75,7 @@ function arms({ id, checkpoints }: EvaluationResource, { arm }: Place, actions: 
   </nav>`;
 }
 
-function pages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: Place, actions: Actions): TemplateResult {
+function pages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
   const last = ranking === '' ? episodes.at(-1)?.index : from + episodes.length - 1;
   const earlier = Math.max(0, from - EPISODES_A_PAGE);
   return html`<nav class="pages" aria-label="Pages of episodes">

@@ -9,14 +9,14 @@ export interface TaskedValues {
 }
 
 /** Values in index order, 8 bytes each, with the positions of their tasks, for figures that moments cannot give. */
-export class KeptValues {
+export class RetainedValues {
   #values = new Float64Array(FIRST_CAPACITY);
   #tasks = new Uint16Array(FIRST_CAPACITY);
   #count = 0;
 
   /** Over the arrays themselves. */
-  static of({ values, tasks }: TaskedValues): KeptValues {
-    const kept = new KeptValues();
+  static of({ values, tasks }: TaskedValues): RetainedValues {
+    const kept = new RetainedValues();
     [kept.#values, kept.#tasks, kept.#count] = [values, tasks, values.length];
     return kept;
   }

@@ -1,13 +1,13 @@
 /** 2 MB of returns a candidate; probability of improvement is that of the first so many. */
 const MOST_KEPT = 100_000;
 
-export interface KeptReturns {
+export interface PairedReturns {
   readonly candidate: Float64Array<ArrayBuffer>;
   readonly baseline: Float64Array<ArrayBuffer>;
 }
 
 /** The returns of resolved pairs in index order, by task. */
-export class KeptPairs {
+export class RetainedPairs {
   readonly #tasks = new Map<number, { readonly candidate: number[]; readonly baseline: number[] }>();
   #count = 0;
 
@@ -26,7 +26,7 @@ export class KeptPairs {
   }
 
   /** Of the tasks that came up, in the order of the suite. They are the caller's own. */
-  byTask(): readonly KeptReturns[] {
+  byTask(): readonly PairedReturns[] {
     const tasks = [...this.#tasks].sort(([a], [b]) => a - b);
     return tasks.map(([, { candidate, baseline }]) => ({ candidate: Float64Array.from(candidate), baseline: Float64Array.from(baseline) }));
   }

@@ -6,7 +6,7 @@ import type { EvaluationResource } from '../../src/faces/http/schemas/evaluation
 import { MusterServer } from './muster-server.ts';
 import { CARTPOLE, Stage } from './stage.ts';
 
-export interface TownChanges {
+export interface SharedServerChanges {
   readonly server?: object;
   readonly pool?: object;
   readonly templates?: object;
@@ -16,7 +16,7 @@ export interface TownChanges {
 const DEADLINE_MS = 600_000;
 
 /** A server with tokens and one real sandbox, and principals who know of each other's digests. */
-export class Town implements AsyncDisposable {
+export class SharedServer implements AsyncDisposable {
   readonly stage: Stage;
   readonly server: MusterServer;
   readonly #tokens: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export class Town implements AsyncDisposable {
   }
 
   /** @param changes of the configuration. */
-  static async open({ server: serverChanges = {}, ...changes }: TownChanges = {}, deadlineMs = DEADLINE_MS): Promise<Town> {
+  static async open({ server: serverChanges = {}, ...changes }: SharedServerChanges = {}, deadlineMs = DEADLINE_MS): Promise<SharedServer> {
     const stage = await Stage.open();
     const tokens: Record<string, string> = {};
     for (const [principal, role] of [
@@ -39,8 +39,8 @@ export class Town implements AsyncDisposable {
     ] as const)
       tokens[principal] = await stage.token(principal, role);
     const server = { port: 0, access: 'tokens', suites: { cartpole: CARTPOLE }, ...serverChanges };
-    const config = await stage.write('town.json', { server, pool: { max: 1, warm: 1 }, ...changes });
-    return new Town(stage, await MusterServer.start(stage, config, { deadlineMs }), tokens);
+    const config = await stage.write('shared.json', { server, pool: { max: 1, warm: 1 }, ...changes });
+    return new SharedServer(stage, await MusterServer.start(stage, config, { deadlineMs }), tokens);
   }
 
   client(principal: string): MusterClient {

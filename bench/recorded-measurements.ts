@@ -18,7 +18,7 @@ export type StoredMeasurement = Readonly<z.infer<typeof keptSchema>>;
  * What an unfinished run of one benchmark has measured, a line each: a run that is interrupted leaves the file, and the next one with the
  * same settings goes on from it.
  */
-export class KeptMeasurements {
+export class RecordedMeasurements {
   readonly path: string;
   readonly #kept: Map<string, StoredMeasurement>;
 
@@ -31,10 +31,10 @@ export class KeptMeasurements {
    * @param settings tells code, machine and sizes that figures may be put beside one another.
    * @throws Error naming file and line when one was not written by this.
    */
-  static async open(directory: string, benchmark: string, settings: string): Promise<KeptMeasurements> {
+  static async open(directory: string, benchmark: string, settings: string): Promise<RecordedMeasurements> {
     const path = pathOf(directory, benchmark, settings);
     await mkdir(directory, { recursive: true });
-    return new KeptMeasurements(path, await wholeLines(path));
+    return new RecordedMeasurements(path, await wholeLines(path));
   }
 
   /** Whatever it holds. */

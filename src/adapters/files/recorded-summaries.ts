@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { readSummaryFile } from './summary-file.ts';
 
 /** A summary as it stands in its file: nothing of it has been checked but that it is JSON. */
-export interface KeptSummary {
+export interface RecordedSummary {
   readonly file: string;
   readonly summary: unknown;
 }
@@ -15,7 +15,7 @@ export interface KeptSummary {
  *
  * @throws InputError when there is none, or one cannot be read.
  */
-export async function readSummaries(path: string): Promise<readonly KeptSummary[]> {
+export async function readSummaries(path: string): Promise<readonly RecordedSummary[]> {
   const files = await summaryFiles(path);
   if (files.length > 0) return Promise.all(files.map(async (file) => ({ file, summary: await readSummaryFile(file) })));
   const expected =
