@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { normalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
-import { configuration, Muster } from '../src/app/main.ts';
+import { readConfiguration, Muster } from '../src/app/main.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { showSpread, spreadOf } from './spread.ts';
@@ -32,7 +32,7 @@ export const episodesSaved: Benchmark = {
   summary: 'episodes that stopping rules take on CartPole, beside a number fixed in advance for the same half-width',
   measurements: () => MOMENTS.flatMap((moment) => RULES.map(({ rule }) => nameOf(moment, rule))),
   async run({ quick, measured }) {
-    await using muster = await Muster.open(configuration());
+    await using muster = await Muster.open(readConfiguration());
     const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => i + 1);
     const rows: Cell[][] = [];
     for (const moment of MOMENTS) {

@@ -25,7 +25,7 @@ export interface Ranking {
  * above, surely worse when it lies below.
  */
 export function rankContenders(contenders: readonly Contender[]): Ranking {
-  const order = contenders.map((_, position) => position).sort((a, b) => meanOf(contenders[b]) - meanOf(contenders[a]) || a - b);
+  const order = contenders.map((_, position) => position).sort((a, b) => computeMean(contenders[b]) - computeMean(contenders[a]) || a - b);
   const places = order.map((position) => {
     const own = contenders[position]?.interval;
     const others = contenders.filter((_, other) => other !== position);
@@ -37,7 +37,7 @@ export function rankContenders(contenders: readonly Contender[]): Ranking {
   return { confidence: Math.max(0, 1 - risk), places };
 }
 
-function meanOf(contender: Contender | undefined): number {
+function computeMean(contender: Contender | undefined): number {
   // Finite, so that two without a mean differ by 0 and not by NaN.
   return contender?.mean ?? -Number.MAX_VALUE;
 }

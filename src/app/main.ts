@@ -93,12 +93,12 @@ export class Muster implements AsyncDisposable {
     using share = this.#join(asked, suite.definition);
     const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
-    const modules = suite.files && identity(suite.files).files;
+    const modules = suite.files && toIdentity(suite.files).files;
     const facts = {
       ...this.#facts(),
       suite: { ...suite.definition },
       modules,
-      checkpoint: identity(checkpoint),
+      checkpoint: toIdentity(checkpoint),
       statistics: STATISTICS_VERSION,
     };
     const opened = options.out === undefined ? undefined : await openResults(options.out, suite.definition, facts, systemClock);
@@ -142,8 +142,8 @@ export class Muster implements AsyncDisposable {
       suiteFiles,
     ]);
     const compared = {
-      baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
-      candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
+      baseline: baseline.kind === 'played' ? toIdentity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
+      candidates: candidates.map(({ checkpoint }) => toIdentity(checkpoint)),
     };
     await using results =
       options.out === undefined
@@ -236,7 +236,12 @@ export class Muster implements AsyncDisposable {
 }
 
 /** Of a checkpoint, for the record. */
-function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: Checkpoint['files'] } {
+function toIdentity({
+  digest,
+  kind,
+  labels,
+  files,
+}: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: Checkpoint['files'] } {
   return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }
 
@@ -249,12 +254,12 @@ function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Check
 export async function evaluate(input: EvaluationInput, options: OneEvaluationOptions = {}): Promise<Summary> {
   assertOneEvaluation(input, options);
   const { configFile, sandboxes, ...rest } = options;
-  await using muster = await Muster.open(configuration(configFile, sandboxes));
+  await using muster = await Muster.open(readConfiguration(configFile, sandboxes));
   return await muster.evaluate(input, rest);
 }
 
 /** The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both. */
-export function configuration(file?: string, sandboxes?: number): Config {
+export function readConfiguration(file?: string, sandboxes?: number): Config {
   const flags = sandboxes === undefined ? [] : [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
   return loadConfig({ file, environment: process.env, flags });
 }

@@ -28,7 +28,7 @@ export interface PlanInput extends SuiteInput {
  * @throws InputError when suite, baseline or configuration are wrong or do not fit together.
  */
 export async function plan(input: PlanInput, config: Config, signal: AbortSignal): Promise<EvaluationPlan> {
-  const suite = await definitionOf(input, config, signal);
+  const suite = await defineInput(input, config, signal);
   await using pools = new Pools(config, systemClock, silentLog);
   const { costPerSandboxHour } = pools.settings(suite.template);
   const baseline = input.baseline === undefined ? undefined : await planBaseline(await openRecord(resolve(input.baseline)), suite);
@@ -36,16 +36,16 @@ export async function plan(input: PlanInput, config: Config, signal: AbortSignal
 }
 
 /** With its modules read and checked as an evaluation would, in a store that is gone afterwards. */
-async function definitionOf(input: SuiteInput, { checkpoints: limits }: Config, signal: AbortSignal): Promise<SuiteDefinition> {
+async function defineInput(input: SuiteInput, { checkpoints: limits }: Config, signal: AbortSignal): Promise<SuiteDefinition> {
   const { parsed, directory } = await readOwnSuite(input);
   if (directory === undefined) return defineSuite(parsed, undefined);
-  await using scratch = await scratchDirectory();
+  await using scratch = await createScratchDirectory();
   const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: systemClock });
   const { digest } = await blameFiles(parsed, () => store.addDirectory(filesystemSource, directory, signal));
   return defineSuite(parsed, digest);
 }
 
-async function scratchDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+async function createScratchDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
   try {
     return await mkdtempDisposable(join(tmpdir(), 'muster-plan-'));
   } catch (error) {

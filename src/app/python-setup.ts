@@ -46,20 +46,20 @@ export async function setUpPython(request: SetupRequest, say: (line: string) => 
     .update(request.python ?? '')
     .digest('hex');
   const stampFile = join(directory, 'muster-setup');
-  if ((await textOf(stampFile)) === stamp) return { python, state: 'up to date' };
+  if ((await getText(stampFile)) === stamp) return { python, state: 'up to date' };
   const base = await basePython(request.python, signal);
   await mkdir(dirname(directory), { recursive: true });
   await say(`making a Python environment in ${directory}`);
-  await step(base, ['-m', 'venv', '--clear', directory], signal);
+  await runStep(base, ['-m', 'venv', '--clear', directory], signal);
   await say('installing Python packages: NumPy, Gymnasium and what reads checkpoints');
-  await step(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements], signal);
+  await runStep(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements], signal);
   // Inside a sandbox the runner's files cannot be written, so that every one would compile them for itself.
-  await answers(python, ['-m', 'compileall', '-q', dirname(requirements)], signal);
+  await canAnswer(python, ['-m', 'compileall', '-q', dirname(requirements)], signal);
   await writeFile(stampFile, stamp);
   return { python, state: 'made' };
 }
 
-async function textOf(path: string): Promise<string | undefined> {
+async function getText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
@@ -70,7 +70,7 @@ async function textOf(path: string): Promise<string | undefined> {
 
 async function basePython(named: string | undefined, signal: AbortSignal): Promise<string> {
   for (const python of named === undefined ? CANDIDATES : [named]) {
-    if (await answers(python, ['-c', IS_RECENT], signal)) return python;
+    if (await canAnswer(python, ['-c', IS_RECENT], signal)) return python;
   }
   const install = 'install one (Debian, Ubuntu: apt install python3 python3-venv), or name another by --python';
   const found = named === undefined ? 'no Python of 3.11 or newer was found' : `--python: ${named} is no Python of 3.11 or newer`;
@@ -78,18 +78,18 @@ async function basePython(named: string | undefined, signal: AbortSignal): Promi
 }
 
 /** Whether the command ends well. */
-async function answers(command: string, args: readonly string[], signal: AbortSignal): Promise<boolean> {
-  return (await outcomeOf(command, args, signal)) === undefined;
+async function canAnswer(command: string, args: readonly string[], signal: AbortSignal): Promise<boolean> {
+  return (await runAndExplain(command, args, signal)) === undefined;
 }
 
-async function step(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
-  const failure = await outcomeOf(command, args, signal);
+async function runStep(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+  const failure = await runAndExplain(command, args, signal);
   if (failure === undefined) return;
   throw new InfrastructureError('setup.failed', `${command} ${args.join(' ')} failed: ${failure}`);
 }
 
 /** Undefined when it ended well, else the end of what it printed. */
-function outcomeOf(command: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+function runAndExplain(command: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const limits = { signal, timeout: STEP_MILLISECONDS, maxBuffer: OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;
   execFile(command, [...args], limits, (error, stdout, stderr) => {

@@ -68,7 +68,7 @@ async function findEpisode(
   index: number,
 ): Promise<{ readonly task: number; readonly outcome: RecordedEpisode['outcome'] }> {
   const episodesFile = join(path, 'episodes.ndjson');
-  const lines = { episodesFile, episodes: () => linesOf(episodesFile, checkpoints.length > 1 ? checkpoint.digest : undefined) };
+  const lines = { episodesFile, episodes: () => readLines(episodesFile, checkpoints.length > 1 ? checkpoint.digest : undefined) };
   let last = -1;
   for await (const episode of readRecordedEpisodes(lines, suite, suite.allocation)) {
     last = Math.max(last, episode.index);
@@ -79,7 +79,7 @@ async function findEpisode(
 }
 
 /** @param checkpoint digest, to leave out the episodes of others. */
-async function* linesOf(path: string, checkpoint: string | undefined): ReturnType<typeof readEpisodeLines> {
+async function* readLines(path: string, checkpoint: string | undefined): ReturnType<typeof readEpisodeLines> {
   for await (const line of readEpisodeLines(path)) {
     const { value } = line;
     if (

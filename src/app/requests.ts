@@ -88,7 +88,7 @@ export function assertOneEvaluation(input: EvaluationInput, options: OneEvaluati
   assertEvaluation(input, options, SCRIPT_OPTIONS);
   const { sandboxes } = options;
   if (sandboxes !== undefined && !(Number.isSafeInteger(sandboxes) && sandboxes >= 1))
-    throw wrong('options of evaluate(): sandboxes', 'a whole number from 1 on', sandboxes);
+    throw createWrongError('options of evaluate(): sandboxes', 'a whole number from 1 on', sandboxes);
 }
 
 /** @throws as `assertEvaluation` does. */
@@ -97,7 +97,8 @@ export function assertComparison(input: ComparisonInput, options: ComparisonOpti
   assertKnownKeys('options of compare()', options, COMPARISON_OPTIONS, COMPARISON);
   assertSuite('compare()', input.suite);
   assertCheckpoint('compare(): baseline', input.baseline);
-  if (!Array.isArray(input.candidates)) throw wrong('compare(): candidates', 'a list of paths or URIs of checkpoints', input.candidates);
+  if (!Array.isArray(input.candidates))
+    throw createWrongError('compare(): candidates', 'a list of paths or URIs of checkpoints', input.candidates);
   for (const candidate of input.candidates) assertCheckpoint('compare(): candidates', candidate);
 }
 
@@ -111,13 +112,14 @@ export function assertTuning(input: TuningInput, options: TuningOptions): void {
 
 function assertSuite(call: string, suite: unknown): void {
   if (typeof suite === 'string' || (typeof suite === 'object' && suite !== null && !(suite instanceof URL))) return;
-  throw wrong(`${call}: suite`, 'the path of a suite file, or a suite as an object', suite);
+  throw createWrongError(`${call}: suite`, 'the path of a suite file, or a suite as an object', suite);
 }
 
 function assertCheckpoint(what: string, checkpoint: unknown): void {
-  if (typeof checkpoint !== 'string' || checkpoint === '') throw wrong(what, 'the path or URI of a checkpoint, as a string', checkpoint);
+  if (typeof checkpoint !== 'string' || checkpoint === '')
+    throw createWrongError(what, 'the path or URI of a checkpoint, as a string', checkpoint);
 }
 
-function wrong(what: string, expected: string, given: unknown): InputError {
+function createWrongError(what: string, expected: string, given: unknown): InputError {
   return new InputError('library.input', `${what}: expected ${expected}, got ${given instanceof URL ? 'a URL' : JSON.stringify(given)}`);
 }

@@ -55,9 +55,9 @@ const ANSWER_MS = 15_000;
 
 /** @throws as `RunWatch.run` does, and InputError when the suite or the run's URI are wrong. */
 export async function watchRun(muster: Muster, config: Config, request: RunWatchRequest, hooks: RunWatchHooks): Promise<WatchRecord> {
-  const uri = watchable(request.run);
+  const uri = checkWatchable(request.run);
   const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
-  const post = request.webhook === undefined ? undefined : webhookTo(request.webhook, config, { run: uri, suite });
+  const post = request.webhook === undefined ? undefined : createWebhookPost(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
   /** Summaries of the checkpoints that were evaluated and not yet told of. */
   const answered = new Map<string, Summary>();
@@ -107,7 +107,7 @@ async function attemptHook(hooks: RunWatchHooks, work: () => Promise<void>): Pro
   }
 }
 
-function watchable(run: string): string {
+function checkWatchable(run: string): string {
   const uri = toCheckpointUri(run);
   if (!isUri(uri) || /^(gs|s3):/i.test(uri)) return uri;
   throw new InputError('watch.uri', `watch: ${run} cannot be watched; expected a directory, gs://bucket/prefix or s3://bucket/prefix`);
@@ -122,7 +122,7 @@ function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSui
 type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
 
 /** Signed as the webhooks of a server are, where there is a secret to sign with. */
-function webhookTo(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
+function createWebhookPost(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
   const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'webhooks'), clock: systemClock });
   return async (event, signal) => {
     if (event.event === 'troubled') return;
@@ -131,13 +131,13 @@ function webhookTo(url: string, { server: { webhookSecret } }: Config, { run, su
     const seconds = Math.floor(systemClock.date().getTime() / 1000);
     const headers =
       webhookSecret === '' ? { 'content-type': 'application/json' } : createSignedHeaders(randomUUID(), seconds, body, webhookSecret);
-    using deadline = new Deadline(systemClock, ANSWER_MS, () => webhookError(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
+    using deadline = new Deadline(systemClock, ANSWER_MS, () => createWebhookError(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
     using answer = await requests.send(url, { method: 'POST', headers, body }, deadline.signal);
-    if (answer.status < 200 || answer.status >= 300) throw webhookError(url, `it was answered with ${answer.status}`);
+    if (answer.status < 200 || answer.status >= 300) throw createWebhookError(url, `it was answered with ${answer.status}`);
   };
 }
 
-function webhookError(url: string, why: string): InfrastructureError {
+function createWebhookError(url: string, why: string): InfrastructureError {
   return new InfrastructureError('watch.webhook', `watch: the webhook to ${new URL(url).host} did not arrive: ${why}`);
 }
 

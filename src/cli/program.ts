@@ -6,7 +6,7 @@ import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 import { createDoctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readKeptTrajectories } from '../app/rollouts/kept-rollouts.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
-import { configuration, Muster } from '../app/main.ts';
+import { readConfiguration, Muster } from '../app/main.ts';
 import { checkTask } from '../app/grading/task-check.ts';
 import { hardenTask } from '../app/grading/task-hardening.ts';
 import { InputError } from '../kernel/errors.ts';
@@ -53,19 +53,19 @@ export function createMusterProgram(): Command {
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
-  for (const command of commands()) program.addCommand(command);
+  for (const command of createCommands()) program.addCommand(command);
   passSettingsOn(program);
   return program;
 }
 
-function commands(): readonly Command[] {
+function createCommands(): readonly Command[] {
   return [
     createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog),
     compareCommand(openMuster),
-    planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
+    planCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
     createReplayCommand(async ({ config, ...request }, signal) => {
-      await using muster = await Muster.open(configuration(config));
+      await using muster = await Muster.open(readConfiguration(config));
       return await muster.replay(request, { signal });
     }, createClient),
     createTuneCommand(openMuster),
@@ -74,7 +74,7 @@ function commands(): readonly Command[] {
     watchCommand(
       createClient,
       async (request, hooks) => {
-        const config = configuration(request.config, request.sandboxes);
+        const config = readConfiguration(request.config, request.sandboxes);
         await using muster = await Muster.open(config);
         return await watchRun(muster, config, request, hooks);
       },
@@ -84,10 +84,10 @@ function commands(): readonly Command[] {
     cancelCommand(createClient),
     createPoolCommand(createClient),
     createSetupCommand(setUpPython),
-    createDoctorCommand((file) => createDoctorChecks(configuration(file))),
+    createDoctorCommand((file) => createDoctorChecks(readConfiguration(file))),
     createCheckpointsCommand(
-      (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, configuration(config), digest, signal),
-      (file) => openCheckpoints(configuration(file)),
+      (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, readConfiguration(config), digest, signal),
+      (file) => openCheckpoints(readConfiguration(file)),
     ),
     createTokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
     grantCommand(createClient),
@@ -97,23 +97,23 @@ function commands(): readonly Command[] {
     createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
     createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
       const { prepare } = await import('../app/preparation/prepare.ts');
-      return await prepare(configuration(config), terms, listeners, signal);
+      return await prepare(readConfiguration(config), terms, listeners, signal);
     }),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
-      await using grader = new TaskGrader(configuration(config));
+      await using grader = new TaskGrader(readConfiguration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
     }),
   ];
 }
 
 const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) => {
-  await using grader = new TaskGrader(configuration(config));
+  await using grader = new TaskGrader(readConfiguration(config));
   const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${trial}: ${verdict.reward ?? 'no reward'}`);
   return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
 };
 
 const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
-  await using grader = new TaskGrader(configuration(config));
+  await using grader = new TaskGrader(readConfiguration(config));
   const refused: string[] = [];
   for (const path of await listTaskDirectories(tasks)) {
     const taken: TakenVerdict[][] = [];
@@ -139,13 +139,13 @@ const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onT
 /** A third of Muster's modules are the server's alone: the command that serves reads them. */
 async function openServer({ config, child }: ServeFlags): Promise<RunningServer> {
   const { serve } = await import('../app/server/serve.ts');
-  if (!child) return await serve(() => configuration(config));
+  if (!child) return await serve(() => readConfiguration(config));
   const { createStarter, toChildConfig } = await import('../app/server/starter.ts');
-  return await serve(() => toChildConfig(configuration(config)), createStarter());
+  return await serve(() => toChildConfig(readConfiguration(config)), createStarter());
 }
 
 function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
-  return Muster.open(configuration(config, sandboxes));
+  return Muster.open(readConfiguration(config, sandboxes));
 }
 
 /** Of commands with a suite as their one argument: the flags are looked for there, or checkpoints given without theirs. */

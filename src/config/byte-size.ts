@@ -19,11 +19,11 @@ const EXPECTED = `expected a number of bytes of at least 1, or one with its unit
 /** A number of bytes, or text such as `512MiB`; parsed to bytes, rounded to whole ones. */
 export const byteSizeSchema = z
   .union([z.int().min(1), z.string().regex(FORM, EXPECTED)], { error: EXPECTED })
-  .transform((value) => (typeof value === 'number' ? value : bytesOf(value)))
+  .transform((value) => (typeof value === 'number' ? value : parseBytes(value)))
   .refine((bytes) => Number.isSafeInteger(bytes) && bytes >= 1, EXPECTED)
   .describe('bytes, or text such as "512MiB" or "1.5GB"');
 
-function bytesOf(text: string): number {
+function parseBytes(text: string): number {
   const { amount, unit } = FORM.exec(text)?.groups ?? {};
   return Math.round(Number(amount) * (FACTORS.get(unit ?? '') ?? Number.NaN));
 }

@@ -58,21 +58,21 @@ function stateDirectory(written: string, environment: Machine['environment']): s
   if (written === 'auto') {
     // The base-directory specification has relative paths in its variables ignored.
     if (stateHome !== undefined && isAbsolute(stateHome)) return join(stateHome, 'muster');
-    return join(homeDirectory(home), '.local', 'state', 'muster');
+    return join(requireHome(home), '.local', 'state', 'muster');
   }
-  return absolute(written, home);
+  return resolvePath(written, home);
 }
 
 function storeUrl(written: string, stateDir: string, { HOME: home }: Machine['environment']): string {
   if (written === 'auto') return join(stateDir, 'muster.db');
-  return /^[a-z]+:/.test(written) ? written : absolute(written, home);
+  return /^[a-z]+:/.test(written) ? written : resolvePath(written, home);
 }
 
-function absolute(path: string, home: string | undefined): string {
-  return path === '~' || path.startsWith('~/') ? join(homeDirectory(home), path.slice(1)) : resolve(path);
+function resolvePath(path: string, home: string | undefined): string {
+  return path === '~' || path.startsWith('~/') ? join(requireHome(home), path.slice(1)) : resolve(path);
 }
 
-function homeDirectory(home: string | undefined): string {
+function requireHome(home: string | undefined): string {
   if (home !== undefined && isAbsolute(home)) return home;
   throw new InputError('config.state-dir', 'stateDir: HOME is not set; set it, or stateDir to an absolute path (MUSTER_STATE_DIR=/path)');
 }

@@ -17,8 +17,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * `pool.creationConcurrency`. Values are read as YAML, so numbers and lists are possible, unless the setting takes text only.
  */
 export function readEnvironmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
-  return variablesForSettings(environment)
-    .map((name) => ({ name, text: environment[name], path: settingPath(name.slice(PREFIX.length), known) }))
+  return listSettingVariables(environment)
+    .map((name) => ({ name, text: environment[name], path: findSettingPath(name.slice(PREFIX.length), known) }))
     .filter(({ path }) => known.knows(path))
     .map(({ name, text, path }) => {
       const value = known.takesTextOnly(path) ? text : parseOrText(text ?? '');
@@ -28,19 +28,19 @@ export function readEnvironmentLayers(environment: Environment, known: KnownSett
 
 /** A line for each variable that begins with `MUSTER_` and sets nothing, with the name that was probably meant. */
 export function findUnknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
-  return variablesForSettings(environment)
-    .filter((name) => !known.knows(settingPath(name.slice(PREFIX.length), known)))
+  return listSettingVariables(environment)
+    .filter((name) => !known.knows(findSettingPath(name.slice(PREFIX.length), known)))
     .map((name) => {
       const given = name.slice(PREFIX.length);
       const parts = given.split('__');
-      const names = [...NO_SETTINGS.map((client) => client.slice(PREFIX.length)), ...variableNames(parts, known)];
+      const names = [...NO_SETTINGS.map((client) => client.slice(PREFIX.length)), ...listVariableNames(parts, known)];
       const meant = findNearest(given, names, Math.min(...parts.map((part) => part.length)));
       const remedy = meant === undefined ? EXPECTED_VARIABLE : `did you mean "${PREFIX}${meant}"?`;
       return `environment variable ${name}: there is no such setting; ${remedy}`;
     });
 }
 
-function variablesForSettings(environment: Environment): readonly string[] {
+function listSettingVariables(environment: Environment): readonly string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith(PREFIX) && !NO_SETTINGS.includes(name))
     .sort();
@@ -51,34 +51,34 @@ function variablesForSettings(environment: Environment): readonly string[] {
  *
  * @param parts: of a variable, whose names that people choose, such as a template's, are taken to be right.
  */
-function variableNames(parts: readonly string[], known: KnownSettings, path: readonly string[] = []): readonly string[] {
+function listVariableNames(parts: readonly string[], known: KnownSettings, path: readonly string[] = []): readonly string[] {
   const [part = '', ...rest] = parts;
-  const keys = known.keysAt(path).map((key) => ({ key, name: upperSnake(key) }));
-  const key = keyFor(part, path, known);
+  const keys = known.keysAt(path).map((key) => ({ key, name: toUpperSnake(key) }));
+  const key = findKey(part, path, known);
   const chosen = known.takesKey(path, key) && !known.keysAt(path).includes(key) ? [{ key, name: part }] : [];
   const names: string[] = [];
   for (const { key: inner, name } of [...keys, ...chosen]) {
     names.push(name);
-    for (const end of variableNames(rest, known, [...path, inner])) names.push(`${name}__${end}`);
+    for (const end of listVariableNames(rest, known, [...path, inner])) names.push(`${name}__${end}`);
   }
   return names;
 }
 
-function settingPath(name: string, known: KnownSettings): readonly string[] {
+function findSettingPath(name: string, known: KnownSettings): readonly string[] {
   const path: string[] = [];
-  for (const part of name.split('__')) path.push(keyFor(part, path, known));
+  for (const part of name.split('__')) path.push(findKey(part, path, known));
   return path;
 }
 
-function keyFor(part: string, path: readonly string[], known: KnownSettings): string {
-  return known.takesKey(path, part) ? part : camelCase(part);
+function findKey(part: string, path: readonly string[], known: KnownSettings): string {
+  return known.takesKey(path, part) ? part : toCamelCase(part);
 }
 
-function camelCase(upperSnake: string): string {
+function toCamelCase(upperSnake: string): string {
   return upperSnake.toLowerCase().replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function upperSnake(key: string): string {
+function toUpperSnake(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 

@@ -40,19 +40,19 @@ export class ConfigReader {
    * @throws InputError `config.invalid` (each problem on a line: source, path, expected, found), `config.unreadable`.
    */
   load(sources: ConfigSources): Config {
-    const defaults = fileLayer(DEFAULTS, 'config/default.yaml');
+    const defaults = createFileLayer(DEFAULTS, 'config/default.yaml');
     const layers = [
       defaults,
-      ...(sources.file === undefined ? [] : [fileLayer(sources.file, sources.file)]),
+      ...(sources.file === undefined ? [] : [createFileLayer(sources.file, sources.file)]),
       ...readEnvironmentLayers(sources.environment, this.#known),
-      ...(sources.flags ?? []).map(flagLayer),
+      ...(sources.flags ?? []).map(createFlagLayer),
     ];
     const problems = layers.flatMap((layer) => this.#linesOfLayer(layer));
     assertNone([...problems, ...findUnknownVariables(sources.environment, this.#known)]);
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
     const config = resolveConfig(this.#validate(merged, layers), machine);
-    assertNone(contradictions(config).map((problem) => formatProblemLine(findOrigin(layers, problem.path), problem)));
+    assertNone(findContradictions(config).map((problem) => formatProblemLine(findOrigin(layers, problem.path), problem)));
     return config;
   }
 
@@ -76,7 +76,7 @@ export class ConfigReader {
   }
 }
 
-function fileLayer(path: string, name: string): Layer {
+function createFileLayer(path: string, name: string): Layer {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -86,16 +86,16 @@ function fileLayer(path: string, name: string): Layer {
   return parseYamlLayer(name, text, 'config.invalid');
 }
 
-function flagLayer({ name, path, value }: Flag): Layer {
+function createFlagLayer({ name, path, value }: Flag): Layer {
   return { value: nestValue(path, value), findOrigin: () => `flag ${name}` };
 }
 
 /** What a template leaves out it takes from "local", a quota from "default". */
 function withInheritance(merged: unknown): unknown {
-  return inheriting(inheriting(merged, 'templates', 'local'), 'quotas', 'default');
+  return inheritSettings(inheritSettings(merged, 'templates', 'local'), 'quotas', 'default');
 }
 
-function inheriting(merged: unknown, setting: string, from: string): unknown {
+function inheritSettings(merged: unknown, setting: string, from: string): unknown {
   const members = getValueAt(merged, [setting]);
   if (!isMapping(merged) || !isMapping(members)) return merged;
   const inherited = Object.entries(members).map(([name, member]) => [name, mergeDeep(members[from], member)]);
@@ -103,7 +103,7 @@ function inheriting(merged: unknown, setting: string, from: string): unknown {
 }
 
 /** Settings that are right by themselves but not together. */
-function contradictions({ pool }: Config): readonly Problem[] {
+function findContradictions({ pool }: Config): readonly Problem[] {
   const tooMany = (['min', 'warm'] as const).filter((name) => pool[name] > pool.max);
   return tooMany.map((name) => ({
     path: ['pool', name],

@@ -15,7 +15,7 @@ export interface Reloaded {
 /** @param inForce the configuration that runs. @param wanted as it was read. */
 export function applyReload(inForce: Config, wanted: Config): Reloaded {
   const config = withChanges(inForce, wanted);
-  return { config, changed: differences(inForce, config), pending: differences(config, wanted) };
+  return { config, changed: listDifferences(inForce, config), pending: listDifferences(config, wanted) };
 }
 
 /** All that is looked up when it is needed. What is not here was built into what is open: listeners, directories, databases, sandboxes. */
@@ -49,8 +49,8 @@ function takeSettings<Settings extends object>(inForce: Settings, wanted: Settin
 }
 
 /** Paths where two values differ, as deep as mappings go. */
-function differences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
+function listDifferences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
   if (isDeepStrictEqual(a, b)) return [];
   if (!isMapping(a) || !isMapping(b)) return [formatPath(path)];
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => differences(a[key], b[key], [...path, key]));
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => listDifferences(a[key], b[key], [...path, key]));
 }

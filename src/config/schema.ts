@@ -17,7 +17,7 @@ const AUTO = z.literal('auto');
 const seconds = z.number().positive().max(31_536_000);
 const milliseconds = z.number().positive().max(86_400_000);
 const count = (most: number) => z.int().min(1).max(most);
-const autoOr = (most: number, meaning: string) =>
+const createAutoOr = (most: number, meaning: string) =>
   z
     .union([AUTO, count(most)], { error: `expected "auto" or a whole number from 1 to ${most}` })
     .describe(`"auto" (${meaning}) or a whole number`);
@@ -27,9 +27,9 @@ const MAX_SANDBOXES = 100_000;
 const poolSchema = z
   .strictObject({
     min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when no evaluation needs them'),
-    max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
+    max: createAutoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
     warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
-    creationConcurrency: autoOr(10_000, 'thirty-two for each processor').describe(
+    creationConcurrency: createAutoOr(10_000, 'thirty-two for each processor').describe(
       'sandboxes being created at once; "auto": thirty-two for each processor',
     ),
     creationsPerSecond: z.number().positive().max(10_000),
@@ -113,7 +113,7 @@ export type TemplateConfig = z.infer<z.ZodObject<typeof commonTemplateSettings>>
     Record<string, unknown>
   >;
 
-function templateSchemaOf(providers: readonly ProviderSettings[]): z.ZodType<TemplateConfig> {
+function getTemplateSchema(providers: readonly ProviderSettings[]): z.ZodType<TemplateConfig> {
   const withSettings = providers.filter(({ settings }) => settings !== NO_SETTINGS);
   const summaries = providers.map(({ summary }) => summary);
   return z
@@ -156,7 +156,7 @@ export function createConfigSchema(providers: readonly ProviderSettings[]) {
         ),
       log: z.strictObject({ level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']) }),
       pool: poolSchema,
-      templates: z.record(templateName, templateSchemaOf(providers)),
+      templates: z.record(templateName, getTemplateSchema(providers)),
       evaluation: evaluationSchema,
       checkpoints: z
         .strictObject({

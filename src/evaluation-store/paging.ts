@@ -36,7 +36,7 @@ export function parseCursor(cursor: string): Position {
 }
 
 /** A page of a list of which one item more than its limit was looked up. */
-export function cutPage<Item>(items: readonly Item[], limit: number, positionOfItem: (item: Item) => Position): Page<Item> {
+export function formatCutPage<Item>(items: readonly Item[], limit: number, positionOfItem: (item: Item) => Position): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   return { items: shown, next: items.length > limit && last !== undefined ? formatCursor(positionOfItem(last)) : undefined };

@@ -97,7 +97,7 @@ export async function compare(
   if (failure && !(failure instanceof InfrastructureError)) throw nameCheckpoint(failure, listPlayed(request));
   await context.turns?.next();
   const official = await comparison.official(context.workOutImprovement);
-  const parts = partsOf(request, official);
+  const parts = listCheckpointEpisodes(request, official);
   const failing = parts.findIndex((part) => isAllFailed(suite, result.ending, part));
   const ending = failing < 0 ? result.ending : 'failures';
   const summary = summariseComparison(request, budgetEpisodes, official, { ...result, ending });
@@ -117,7 +117,10 @@ interface CheckpointEpisodes extends FailedEpisodes {
 }
 
 /** Of each checkpoint, the baseline's first. */
-function partsOf({ baselineUri, candidates }: ComparisonRequest, official: OfficialComparison): readonly CheckpointEpisodes[] {
+function listCheckpointEpisodes(
+  { baselineUri, candidates }: ComparisonRequest,
+  official: OfficialComparison,
+): readonly CheckpointEpisodes[] {
   return [
     { whose: `episodes of ${baselineUri}`, failures: official.baselineFailures, resolved: official.pairs },
     ...official.candidates.map(({ failures, pairs, name }, i) => ({
@@ -139,7 +142,7 @@ function summariseComparison(
     schema: 'muster.comparison/1',
     official: {
       suite: { name: suite.name, digest: suite.digest },
-      baseline: { digest: digestOf(baseline) },
+      baseline: { digest: getDigest(baseline) },
       budgetEpisodes,
       ...official,
     },
@@ -147,26 +150,26 @@ function summariseComparison(
     ended: ending,
     partial: ending !== 'verdicts' && ending !== 'episodes',
     warnings: [
-      ...partsOf(request, official).flatMap((part) => warnOfFailures(suite, part, part.whose)),
+      ...listCheckpointEpisodes(request, official).flatMap((part) => warnOfFailures(suite, part, part.whose)),
       ...runWarnings(ending, facts, suite),
     ],
-    baseline: { ...baselineFacts(baseline, baselineUri), recorded: baseline.kind === 'recorded' },
+    baseline: { ...toBaselineFacts(baseline, baselineUri), recorded: baseline.kind === 'recorded' },
     candidates: candidates.map(({ checkpoint, uri }) => toCheckpointFacts(checkpoint, uri)),
     run: facts,
   };
 }
 
-function baselineFacts(baseline: Baseline, uri: string): CheckpointFacts {
+function toBaselineFacts(baseline: Baseline, uri: string): CheckpointFacts {
   return baseline.kind === 'played' ? toCheckpointFacts(baseline.checkpoint, uri) : { uri, files: 0, bytes: 0 };
 }
 
-function digestOf(baseline: Baseline): StoredCheckpoint['digest'] {
+function getDigest(baseline: Baseline): StoredCheckpoint['digest'] {
   return baseline.kind === 'played' ? baseline.checkpoint.digest : baseline.digest;
 }
 
 /** A checkpoint against itself takes the whole budget to say nothing. */
 function assertDistinct({ baseline, baselineUri, candidates }: ComparisonRequest): void {
-  const seen = new Map([[digestOf(baseline), baselineUri]]);
+  const seen = new Map([[getDigest(baseline), baselineUri]]);
   for (const { checkpoint, uri } of candidates) {
     const other = seen.get(checkpoint.digest);
     if (other !== undefined) {

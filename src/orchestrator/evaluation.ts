@@ -34,7 +34,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   constructor({ suite, suiteFiles, checkpoint, config, sink, journal }: EvaluationOptions) {
     this.#suite = suite;
     this.#rule = createStoppingRule(suite.stop, suite.bounds);
-    const allocation = allocationOf(suite);
+    const allocation = createAllocation(suite);
     this.#allocation = allocation;
     this.#fold = new PrefixFold({
       bounds: suite.bounds,
@@ -94,7 +94,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
 }
 
 /** Undefined when tasks are drawn by weight. */
-function allocationOf({ allocation, tasks, bounds, stop, play }: SuiteDefinition): Allocation | undefined {
+function createAllocation({ allocation, tasks, bounds, stop, play }: SuiteDefinition): Allocation | undefined {
   if (allocation === 'proportional') return undefined;
   const halfWidth = stop.rule === 'certified' ? stop.halfWidth : undefined;
   return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth, playedTogether: getBlockSize(play) });

@@ -14,7 +14,7 @@ export function toExitOutcome(exit: SandboxExit, stderrTail: string): Outcome | 
   switch (exit.kind) {
     case 'exited':
       if (findKilledProgram(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };
-      return { kind: 'failed', cause: causeOf(exit), detail: `${describeExit(exit)} while the episode was played${said}` };
+      return { kind: 'failed', cause: getCause(exit), detail: `${describeExit(exit)} while the episode was played${said}` };
     case 'out-of-memory':
       return { kind: 'failed', cause: 'out-of-memory', detail: "the sandbox's memory limit ended the runner" };
     case 'lifetime':
@@ -48,8 +48,8 @@ export function describeExit(exit: SandboxExit): string {
   switch (exit.kind) {
     case 'exited':
       return exit.code > 128
-        ? `${programOf(exit)} was ended by ${signalName(exit.code - 128)}`
-        : `${programOf(exit)} ended with code ${exit.code}`;
+        ? `${getProgram(exit)} was ended by ${nameSignal(exit.code - 128)}`
+        : `${getProgram(exit)} ended with code ${exit.code}`;
     case 'out-of-memory':
       return 'the runner exceeded the memory limit of its sandbox';
     case 'lifetime':
@@ -62,16 +62,16 @@ export function describeExit(exit: SandboxExit): string {
 }
 
 /** Which program ended: the policy's, where it has its own. Otherwise it cannot be known, and counts as the environment's. */
-function causeOf({ part }: Exited): 'policy-crash' | 'environment-crash' {
+function getCause({ part }: Exited): 'policy-crash' | 'environment-crash' {
   return part === 'policy' ? 'policy-crash' : 'environment-crash';
 }
 
-function programOf({ part }: Exited): string {
+function getProgram({ part }: Exited): string {
   return part === 'policy' ? 'the policy’s program' : 'the runner';
 }
 
 type Exited = Extract<SandboxExit, { readonly kind: 'exited' }>;
 
-function signalName(number: number): string {
+function nameSignal(number: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${number}`;
 }

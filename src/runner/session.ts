@@ -224,7 +224,7 @@ export class RunnerSession implements Occupant {
     this.#runner = ready;
     if (PROTOCOL_VERSIONS.includes(ready.protocol)) return this.#ready.resolve();
     const reason = `the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`;
-    this.#close(reason, undefined, false, cannotStart(reason));
+    this.#close(reason, undefined, false, createStartError(reason));
   }
 
   #assertPlaysBlocks({ form }: Batching): void {
@@ -279,11 +279,11 @@ type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { ty
 
 /** What it means for a runner that was not ready yet. */
 function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
-  if (isForGood(exit)) return cannotStart(reason);
+  if (isForGood(exit)) return createStartError(reason);
   return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
 }
 
-function cannotStart(reason: string): InputError {
+function createStartError(reason: string): InputError {
   const remedy = 'mend the template: its python, imports or command; "muster doctor" tries it';
   return new InputError('runner.cannot-start', `the template's program cannot start: ${reason}; ${remedy}`);
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import { listChildren, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
-import { configuration, Muster } from '../../src/app/main.ts';
+import { readConfiguration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
 
@@ -104,7 +104,7 @@ export class AgentSuiteFixture implements AsyncDisposable {
   }
 
   muster(sandboxes: number): Promise<Muster> {
-    return Muster.open({ ...configuration(undefined, sandboxes), stateDir: this.stateDir });
+    return Muster.open({ ...readConfiguration(undefined, sandboxes), stateDir: this.stateDir });
   }
 
   /** Kills workspaces and grading sandboxes from outside until so many of each are dead, or the signal is aborted. @returns how many of each it killed. */

@@ -24,13 +24,13 @@ export interface RunningDigest {
 export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';
   const isStoredAsItComes = ['', 'identity'].includes(text(headers['x-goog-stored-content-encoding']));
-  const general = valueIn(headers['repr-digest'], /(?:^|[\s,])sha-256=:(?<base64>[\w+/]{43}=):/);
+  const general = findValue(headers['repr-digest'], /(?:^|[\s,])sha-256=:(?<base64>[\w+/]{43}=):/);
   if (general !== undefined) return createAnnouncedDigest('sha256', general);
-  const amazons = isOfParts ? undefined : valueIn(headers['x-amz-checksum-sha256'], /^(?<base64>[\w+/]{43}=)$/);
+  const amazons = isOfParts ? undefined : findValue(headers['x-amz-checksum-sha256'], /^(?<base64>[\w+/]{43}=)$/);
   if (amazons !== undefined) return createAnnouncedDigest('sha256', amazons);
-  const googles = isStoredAsItComes ? valueIn(headers['x-goog-hash'], /(?:^|[\s,])md5=(?<base64>[\w+/]{22}==)/) : undefined;
+  const googles = isStoredAsItComes ? findValue(headers['x-goog-hash'], /(?:^|[\s,])md5=(?<base64>[\w+/]{22}==)/) : undefined;
   if (googles !== undefined) return createAnnouncedDigest('md5', googles);
-  const amazonsCrc = isOfParts ? undefined : valueIn(headers['x-amz-checksum-crc32'], /^(?<base64>[\w+/]{6}==)$/);
+  const amazonsCrc = isOfParts ? undefined : findValue(headers['x-amz-checksum-crc32'], /^(?<base64>[\w+/]{6}==)$/);
   return amazonsCrc === undefined ? undefined : { algorithm: 'crc32', base64: amazonsCrc, start: startCrc32 };
 }
 
@@ -83,7 +83,7 @@ function startCrc32(): RunningDigest {
   };
 }
 
-function valueIn(header: string | readonly string[] | undefined, pattern: RegExp): string | undefined {
+function findValue(header: string | readonly string[] | undefined, pattern: RegExp): string | undefined {
   return pattern.exec(text(header))?.groups?.['base64'];
 }
 

@@ -13,17 +13,17 @@ export function formatBuiltInAgentUri(name: string): string {
 export const builtInAgents: CheckpointSource = {
   async list(uri) {
     const name = uri.slice(SCHEME.length);
-    const size = textOf(name).length;
+    const size = getText(name).length;
     const file: ListedFile = { path: `${name}.agent.json`, size, address: uri, revision: 'built-in', isSettled: true };
     return { kind: 'file', files: [file] };
   },
   async *read({ address }) {
-    yield textOf(address.slice(SCHEME.length));
+    yield getText(address.slice(SCHEME.length));
   },
 };
 
 /** @throws InputError `agent.unknown` */
-function textOf(name: string): Buffer<ArrayBuffer> {
+function getText(name: string): Buffer<ArrayBuffer> {
   const agent = BUILT_IN_AGENTS.get(name);
   if (agent) return Buffer.from(`${JSON.stringify(agent)}\n`);
   const known = [...BUILT_IN_AGENTS.keys()].map(formatBuiltInAgentUri).join(' or ');

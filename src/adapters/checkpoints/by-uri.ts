@@ -19,10 +19,10 @@ const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/
 /** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
 export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
-  const of = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? sourceOf(sources, file.address);
+  const of = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? getSource(sources, file.address);
   return {
     async list(uri, options) {
-      const source = sourceOf(sources, uri);
+      const source = getSource(sources, uri);
       const listing = await source.list(uri, options);
       for (const file of listing.files) listedBy.set(file, source);
       return listing;
@@ -45,7 +45,7 @@ async function* skipBytes(from: number, bytes: AsyncIterable<Uint8Array>): Async
   }
 }
 
-function sourceOf({ files, web, gcs, s3 }: SourcesByUri, uri: string): CheckpointSource {
+function getSource({ files, web, gcs, s3 }: SourcesByUri, uri: string): CheckpointSource {
   if (uri.startsWith('/')) return files;
   switch (URL.parse(uri)?.protocol) {
     case 'file:':

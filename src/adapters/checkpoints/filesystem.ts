@@ -22,7 +22,7 @@ import { Roots } from './roots.ts';
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
-export const filesystemSource: CheckpointSource = sourceOf();
+export const filesystemSource: CheckpointSource = getSource();
 
 /**
  * The same for strangers: nothing outside of the roots is read, whatever links lead there. Of what lies outside they do not learn whether it
@@ -32,15 +32,15 @@ export const filesystemSource: CheckpointSource = sourceOf();
  * @throws InputError `checkpoint.outside` also, from both methods of the source.
  */
 export function createFilesystemSourceWithin(roots: readonly string[]): CheckpointSource {
-  return sourceOf(new Roots(roots));
+  return getSource(new Roots(roots));
 }
 
-function sourceOf(roots?: Roots): CheckpointSource {
+function getSource(roots?: Roots): CheckpointSource {
   return {
     async list(uri, options) {
-      const given = pathOf(uri);
+      const given = parsePath(uri);
       await roots?.assertNamedInside(given);
-      return listingOf(given, roots, options);
+      return listFiles(given, roots, options);
     },
 
     async *read(file, signal, given) {
@@ -67,7 +67,7 @@ async function* readSmall(handle: FileHandle, given: Uint8Array | undefined): As
   }
 }
 
-async function listingOf(given: string, roots: Roots | undefined, options: ListOptions): Promise<CheckpointListing> {
+async function listFiles(given: string, roots: Roots | undefined, options: ListOptions): Promise<CheckpointListing> {
   const root = await translateErrors(given, () => realpath(given));
   await roots?.assertInside(root, given);
   const stats = await translateErrors(given, () => stat(root, { bigint: true }));
@@ -90,7 +90,7 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
   return listSingleFile(path, root, await translateErrors(path, () => stat(root, { bigint: true })));
 }
 
-function pathOf(uri: string): string {
+function parsePath(uri: string): string {
   if (!/^file:/i.test(uri)) return resolve(uri);
   try {
     return fileURLToPath(uri);

@@ -29,8 +29,8 @@ export function createHttpsSource(requests: CheckedRequests, clock: Clock): Chec
   return {
     async list(uri, { signal }) {
       signal.throwIfAborted();
-      const path = fileName(uri);
-      const { size, validator } = await retry(clock, signal, () => versionOf(requests, uri, signal));
+      const path = getFileName(uri);
+      const { size, validator } = await retry(clock, signal, () => fetchVersion(requests, uri, signal));
       const file = { path, size, address: describeUrl(uri), revision: validator ?? `unversioned ${randomUUID()}` };
       urls.set(file, uri);
       return { kind: 'file', files: [file] };
@@ -38,16 +38,16 @@ export function createHttpsSource(requests: CheckedRequests, clock: Clock): Chec
 
     async *read(file, signal) {
       signal.throwIfAborted();
-      yield* new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal).bytes();
+      yield* new ResumedReading(toReopenable(requests, file, urlOf(file)), clock, signal).bytes();
       await retry(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
     },
 
-    readFrom: (file, from, signal) => new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal, from).bytes(),
+    readFrom: (file, from, signal) => new ResumedReading(toReopenable(requests, file, urlOf(file)), clock, signal, from).bytes(),
   };
 }
 
 /** The file at a URL, over one connection after the other. */
-function reopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
+function toReopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
   const changedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
   return {
     file,
@@ -57,7 +57,7 @@ function reopenable(requests: CheckedRequests, file: ListedFile, url: string): R
       const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
       const answer = await ask(requests, url, range, signal, changedError);
       try {
-        assertSame(file, versionIn(answer, file.address));
+        assertSame(file, parseVersion(answer, file.address));
       } catch (error) {
         answer[Symbol.dispose]();
         throw error;
@@ -74,7 +74,7 @@ function reopenable(requests: CheckedRequests, file: ListedFile, url: string): R
 }
 
 async function assertUnchanged(requests: CheckedRequests, file: ListedFile, url: string, signal: AbortSignal): Promise<void> {
-  assertSame(file, await versionOf(requests, url, signal, (found) => new CheckpointChangedError(file.address, found)));
+  assertSame(file, await fetchVersion(requests, url, signal, (found) => new CheckpointChangedError(file.address, found)));
 }
 
 function assertSame(file: ListedFile, { size, validator }: Version): void {
@@ -84,7 +84,7 @@ function assertSame(file: ListedFile, { size, validator }: Version): void {
 }
 
 /** Asks for a byte: unlike HEAD that is also allowed by URLs that were signed for GET. */
-async function versionOf(
+async function fetchVersion(
   requests: CheckedRequests,
   url: string,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ async function versionOf(
     new InputError('checkpoint.missing', `checkpoint: ${describeUrl(url)} does not exist: ${found}; check the URL`),
 ): Promise<Version> {
   using answer = await ask(requests, url, { range: 'bytes=0-0' }, signal, missing);
-  return versionIn(answer, describeUrl(url));
+  return parseVersion(answer, describeUrl(url));
 }
 
 /** @param missing makes the error for a file that is not there. */
@@ -107,10 +107,10 @@ async function ask(
   // 416 is what an empty file answers: it has no first byte.
   if (answer.status === 200 || answer.status === 206 || answer.status === 416) return answer;
   answer[Symbol.dispose]();
-  throw refusalError(describeUrl(url), answer.status, missing);
+  throw createRefusalError(describeUrl(url), answer.status, missing);
 }
 
-function refusalError(address: string, status: number, missing: (found: string) => InputError): MusterError {
+function createRefusalError(address: string, status: number, missing: (found: string) => InputError): MusterError {
   const found = `the server answered ${status}`;
   if (status === 404 || status === 410) return missing(found);
   if (status === 401 || status === 403)
@@ -122,7 +122,7 @@ function refusalError(address: string, status: number, missing: (found: string) 
   return new InputError('checkpoint.unreadable', `checkpoint: ${address} cannot be read: ${found}; expected 200 or 206`);
 }
 
-function versionIn({ status, headers }: CheckedAnswer, address: string): Version {
+function parseVersion({ status, headers }: CheckedAnswer, address: string): Version {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
     throw new InputError('checkpoint.unreadable', `checkpoint: ${address} comes as ${encoding}; expected its bytes as they are`);
@@ -132,7 +132,7 @@ function versionIn({ status, headers }: CheckedAnswer, address: string): Version
       'checkpoint.unreadable',
       `checkpoint: ${address} comes without its size; expected Content-Length or Content-Range`,
     );
-  return { size, validator: validatorIn(headers) };
+  return { size, validator: readValidator(headers) };
 }
 
 function sizeIn(status: number, headers: IncomingHttpHeaders): number | undefined {
@@ -142,13 +142,13 @@ function sizeIn(status: number, headers: IncomingHttpHeaders): number | undefine
   return text !== undefined && Number.isSafeInteger(size) ? size : undefined;
 }
 
-function validatorIn({ etag, 'last-modified': modified }: IncomingHttpHeaders): string | undefined {
+function readValidator({ etag, 'last-modified': modified }: IncomingHttpHeaders): string | undefined {
   if (etag !== undefined) return `entity ${etag}`;
   return modified === undefined ? undefined : `modified ${modified}`;
 }
 
 /** What kind of checkpoint it is follows from the name of the file. */
-function fileName(uri: string): string {
+function getFileName(uri: string): string {
   const url = URL.parse(uri);
   let name = '';
   try {

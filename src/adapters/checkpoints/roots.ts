@@ -14,12 +14,12 @@ export class Roots {
   /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
   async assertNamedInside(path: string): Promise<void> {
     if (this.#roots.some((root) => isInside(root, path))) return;
-    if (!(await this.#real()).some((root) => isInside(root, path))) throw outside(path);
+    if (!(await this.#real()).some((root) => isInside(root, path))) throw createOutsideError(path);
   }
 
   /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
   async assertInside(real: string, given: string): Promise<void> {
-    if (!(await this.#real()).some((root) => isInside(root, real))) throw outside(given);
+    if (!(await this.#real()).some((root) => isInside(root, real))) throw createOutsideError(given);
   }
 
   /** Of those that are there, where they are now: a root may be a link, and be mounted late. */
@@ -33,7 +33,7 @@ export function isInside(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-function outside(path: string): InputError {
+function createOutsideError(path: string): InputError {
   return new InputError(
     'checkpoint.outside',
     `checkpoint: ${path} lies outside of the directories that may be read; expected a path in one of sources.roots, or upload the checkpoint`,

@@ -13,7 +13,7 @@ export async function sendFile(
   { digest, size, hostPath }: StoredObject,
   count: (bytes: number) => void,
 ): Promise<void> {
-  const tag = entityTag(getDigestHex(digest));
+  const tag = formatEntityTag(getDigestHex(digest));
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
   if (parseTags(request.headers['if-none-match']).includes(getDigestHex(digest))) return void response.writeHead(304, headers).end();
   const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
@@ -43,14 +43,14 @@ export async function sendDelta(
     'content-type': 'application/octet-stream',
     'content-length': bytes,
     'cache-control': 'private',
-    etag: entityTag(getDigestHex(digest)),
+    etag: formatEntityTag(getDigestHex(digest)),
     im: MANIPULATION,
-    'delta-base': entityTag(getDigestHex(base)),
+    'delta-base': formatEntityTag(getDigestHex(base)),
   });
   await send(request, response, path, {}, count);
 }
 
-function entityTag(hex: string): string {
+function formatEntityTag(hex: string): string {
   return `"${hex}"`;
 }
 
@@ -86,13 +86,13 @@ const ONE_RANGE = /^bytes=(?<first>\d{0,16})-(?<last>\d{0,16})$/;
 function parseRequestedRange(header: string | undefined, size: number): RequestedRange {
   const { first = '', last = '' } = ONE_RANGE.exec(header ?? '')?.groups ?? {};
   if (first === '' && last === '') return { kind: 'all' };
-  if (first === '') return tail(Number(last), size);
+  if (first === '') return parseTail(Number(last), size);
   const from = Number(first);
   const to = last === '' ? size - 1 : Math.min(size - 1, Number(last));
   if (last !== '' && Number(last) < from) return { kind: 'all' };
   return from < size ? { kind: 'part', first: from, last: to } : { kind: 'none' };
 }
 
-function tail(bytes: number, size: number): RequestedRange {
+function parseTail(bytes: number, size: number): RequestedRange {
   return bytes === 0 || size === 0 ? { kind: 'none' } : { kind: 'part', first: Math.max(0, size - bytes), last: size - 1 };
 }

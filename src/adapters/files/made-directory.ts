@@ -24,7 +24,7 @@ async function makeOne(path: string, mode: number): Promise<Attempt> {
     await mkdir(path, { mode });
     return { kind: 'done', made: path };
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' && dirname(path) !== path) return { kind: 'no-parent' };
+    if (getCode(error) === 'ENOENT' && dirname(path) !== path) return { kind: 'no-parent' };
     await assertDirectory(path, error);
     return { kind: 'done', made: undefined };
   }
@@ -36,6 +36,6 @@ async function assertDirectory(path: string, error: unknown): Promise<void> {
   if (facts?.isDirectory() !== true) throw error;
 }
 
-function codeOf(error: unknown): unknown {
+function getCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

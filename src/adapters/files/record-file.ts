@@ -12,7 +12,7 @@ import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } fr
  */
 export function recordFile(path: string, clock: Clock): WatchMemory {
   return {
-    hold: () => translateErrors(path, () => holdPath(path, 'watched-by', clock, alreadyWatchedError)),
+    hold: () => translateErrors(path, () => holdPath(path, 'watched-by', clock, createAlreadyWatchedError)),
     async read() {
       const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));
       return text === undefined ? NOTHING_YET : parseRecord(path, text);
@@ -37,7 +37,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-function alreadyWatchedError(path: string): InputError {
+function createAlreadyWatchedError(path: string): InputError {
   const remedy = 'end the other one, or set another stateDir; when it ran on another machine and is gone, remove the file';
   return new InputError('watch.held', `watch: another "muster watch" evaluates this run on this suite (${path}); ${remedy}`);
 }

@@ -57,7 +57,7 @@ export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLin
   const input = file.createReadStream();
   let line = 0;
   try {
-    for await (const text of linesOf(input, path)) {
+    for await (const text of readLines(input, path)) {
       line += 1;
       yield { line, value: parse(text, `${path}:${line}`) };
     }
@@ -70,7 +70,7 @@ export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLin
 }
 
 /** Also the last one, when it does not end. No more than one line is in memory. */
-async function* linesOf(input: AsyncIterable<Buffer>, path: string): AsyncGenerator<string> {
+async function* readLines(input: AsyncIterable<Buffer>, path: string): AsyncGenerator<string> {
   const lines: string[] = [];
   const { bytes } = LINE_BOUNDS;
   const tooLong = new InputError(

@@ -16,7 +16,7 @@ export interface RecordedSummary {
  * @throws InputError when there is none, or one cannot be read.
  */
 export async function readSummaries(path: string): Promise<readonly RecordedSummary[]> {
-  const files = await summaryFiles(path);
+  const files = await listSummaryFiles(path);
   if (files.length > 0) return Promise.all(files.map(async (file) => ({ file, summary: await readSummaryFile(file) })));
   const expected =
     'expected a directory that "muster eval --out" or "muster compare --out" wrote, or a summary that they printed with --json';
@@ -28,16 +28,16 @@ export async function readSummaries(path: string): Promise<readonly RecordedSumm
   throw new InputError('results.missing', `${path} has no summary: ${expected}; an evaluation that was killed has none, ask for it again`);
 }
 
-async function summaryFiles(path: string): Promise<readonly string[]> {
+async function listSummaryFiles(path: string): Promise<readonly string[]> {
   if (await isFile(path)) return [path];
   const own = join(path, 'summary.json');
   if (await isFile(own)) return [own];
-  const found = await severalResults(path);
+  const found = await listSeveralResults(path);
   return found.map((directory) => join(directory, 'summary.json'));
 }
 
 /** The directories of `--out` of several checkpoints, in their order; none when the path is no directory of such. */
-async function severalResults(path: string): Promise<readonly string[]> {
+async function listSeveralResults(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => []);
   const numbered = names.filter((name) => /^\d+-/.test(name)).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   const found = await Promise.all(numbered.map(async (name) => ((await isFile(join(path, name, 'summary.json'))) ? [name] : [])));
@@ -46,7 +46,7 @@ async function severalResults(path: string): Promise<readonly string[]> {
 
 /** @throws InputError `results.several` when a path that is to have one result has several below it. */
 export async function assertOneResult(path: string): Promise<void> {
-  const found = await severalResults(path);
+  const found = await listSeveralResults(path);
   if (found.length === 0) return;
   const shown = found.length > MOST_SHOWN ? [...found.slice(0, MOST_SHOWN), '…'] : found;
   throw new InputError('results.several', `${path} has the results of several checkpoints; name one of them: ${shown.join(', ')}`);

@@ -79,7 +79,7 @@ export class ResultsDirectory implements AsyncDisposable {
     try {
       await appendWholeLines(join(path, EPISODES), earlier);
     } catch (error) {
-      throw unkept(earlier, error);
+      throw createUnkeptError(earlier, error);
     }
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
@@ -178,7 +178,7 @@ export class ResultsDirectory implements AsyncDisposable {
   }
 
   #unkept(file: string, error: unknown): InfrastructureError {
-    return unkept(join(this.#path, file), error);
+    return createUnkeptError(join(this.#path, file), error);
   }
 }
 
@@ -202,7 +202,7 @@ async function holdDirectory(path: string, clock: Clock): Promise<AsyncDisposabl
   try {
     return await holdPath(join(path, EPISODES), HOLD, clock, inUseError);
   } catch (error) {
-    throw error instanceof MusterError ? error : unkept(path, error);
+    throw error instanceof MusterError ? error : createUnkeptError(path, error);
   }
 }
 
@@ -227,11 +227,11 @@ async function writeWhole(directory: string, name: string, content: unknown): Pr
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
-    throw unkept(path, error);
+    throw createUnkeptError(path, error);
   }
 }
 
-function unkept(path: string, error: unknown): InfrastructureError {
+function createUnkeptError(path: string, error: unknown): InfrastructureError {
   return new InfrastructureError(
     'out.write',
     `${path} could not be written: ${getMessage(error)}; free space there or name another directory`,

@@ -92,7 +92,7 @@ export class CheckedRequests {
     const agent = target.protocol === 'https:' ? this.#agents['https:'] : this.#agents['http:'];
     const request = (target.protocol === 'https:' ? https : http).request(target, { method, headers, agent });
     const onAbort = (): void => void request.destroy(deadline.signal.reason);
-    request.on('error', (error) => reject(failure(target, error, deadline.signal)));
+    request.on('error', (error) => reject(toFailure(target, error, deadline.signal)));
     request.on('response', (answer) => {
       // Listened to even after the last read: the reader reports an answer that breaks off.
       answer.on('error', () => undefined);
@@ -131,7 +131,7 @@ function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunc
   };
 }
 
-function failure(target: URL, error: Error, { aborted, reason }: AbortSignal): Error {
+function toFailure(target: URL, error: Error, { aborted, reason }: AbortSignal): Error {
   if (aborted && reason instanceof Error) return reason;
   if (error instanceof MusterError) return error;
   return new InfrastructureError('egress.failed', `${describeUrl(target)} cannot be reached: ${getMessage(error)}; try again later`, {

@@ -34,7 +34,7 @@ export async function findKeptImage(reference: string, signal: AbortSignal): Pro
     if (id === undefined || !/^sha256:[0-9a-f]{64}$/.test(id)) continue;
     const save = async (file: string, until: AbortSignal): Promise<void> => {
       const format = name === 'podman' ? ['--format', 'docker-archive'] : [];
-      await called(tool, ['image', 'save', ...format, '--output', file, reference], SAVE_SECONDS, until);
+      await runTool(tool, ['image', 'save', ...format, '--output', file, reference], SAVE_SECONDS, until);
     };
     return { digest: parseDigest(id), save };
   }
@@ -54,20 +54,20 @@ export async function buildImage(dockerfile: string, context: string, file: stri
     const verb = name === 'buildah' ? 'bud' : 'build';
     const id = async (): Promise<string> => (await readFile(idFile, 'utf8')).trim();
     try {
-      await called(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
+      await runTool(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${getMessage(error)}`, { cause: error });
     }
-    if (name === 'buildah') await called(tool, ['push', await id(), `docker-archive:${file}`], SAVE_SECONDS, signal);
-    else await called(tool, ['image', 'save', '--output', file, await id()], SAVE_SECONDS, signal);
+    if (name === 'buildah') await runTool(tool, ['push', await id(), `docker-archive:${file}`], SAVE_SECONDS, signal);
+    else await runTool(tool, ['image', 'save', '--output', file, await id()], SAVE_SECONDS, signal);
     return;
   }
   const remedy = 'install docker, podman or buildah, or say root = "image" or root = "host" in muster.toml';
   throw new InputError('image.no-builder', `${dockerfile}: no program that builds it is installed; ${remedy}`);
 }
 
-async function called(tool: string, args: readonly string[], seconds: number, signal: AbortSignal): Promise<void> {
+async function runTool(tool: string, args: readonly string[], seconds: number, signal: AbortSignal): Promise<void> {
   try {
     await run(tool, [...args], { signal, maxBuffer: OUTPUT, timeout: seconds * 1000, killSignal: 'SIGKILL' });
   } catch (error) {

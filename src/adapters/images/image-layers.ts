@@ -47,9 +47,9 @@ const archiveSchema = z
  */
 export async function readImage(where: string, directory: string, architecture: string): Promise<ImageLayers> {
   const place: ImageDirectory = { where, directory };
-  if (await isFile(join(directory, 'index.json'))) return ociImage(place, architecture);
-  if (await isFile(join(directory, 'manifest.json'))) return archivedImage(place);
-  throw invalid(place, 'it has neither index.json nor manifest.json', 'an OCI image layout, or what "docker save" writes');
+  if (await isFile(join(directory, 'index.json'))) return readOciImage(place, architecture);
+  if (await isFile(join(directory, 'manifest.json'))) return readArchivedImage(place);
+  throw createInvalidError(place, 'it has neither index.json nor manifest.json', 'an OCI image layout, or what "docker save" writes');
 }
 
 interface ImageDirectory {
@@ -57,80 +57,86 @@ interface ImageDirectory {
   readonly directory: string;
 }
 
-async function ociImage(place: ImageDirectory, architecture: string): Promise<ImageLayers> {
+async function readOciImage(place: ImageDirectory, architecture: string): Promise<ImageLayers> {
   let text: Buffer = await readFile(join(place.directory, 'index.json'));
   let name = 'index.json';
   for (let step = 0; step < MOST_INDICES; step += 1) {
-    const manifest = manifestSchema.safeParse(json(place, name, text));
+    const manifest = manifestSchema.safeParse(parseLayerJson(place, name, text));
     if (manifest.success)
-      return layersOf(
+      return readLayers(
         place,
         manifest.data.config.digest,
-        manifest.data.layers.map(({ digest }) => blobOf(digest)),
+        manifest.data.layers.map(({ digest }) => getBlobPath(digest)),
       );
-    const { manifests } = checked(place, name, indexSchema, text);
+    const { manifests } = checkDocument(place, name, indexSchema, text);
     const ours = manifests.filter(
       ({ platform }) => platform === undefined || (platform.os === 'linux' && platform.architecture === architecture),
     );
     const [only, ...others] = ours;
-    if (only === undefined || others.length > 0) throw invalid(place, `${name} has ${ours.length} images for linux/${architecture}`, 'one');
-    name = blobOf(only.digest);
-    text = await blob(place, only.digest);
+    if (only === undefined || others.length > 0)
+      throw createInvalidError(place, `${name} has ${ours.length} images for linux/${architecture}`, 'one');
+    name = getBlobPath(only.digest);
+    text = await readBlob(place, only.digest);
   }
-  throw invalid(place, `its indices point to more than ${MOST_INDICES} others`, 'a manifest');
+  throw createInvalidError(place, `its indices point to more than ${MOST_INDICES} others`, 'a manifest');
 }
 
-async function archivedImage(place: ImageDirectory): Promise<ImageLayers> {
+async function readArchivedImage(place: ImageDirectory): Promise<ImageLayers> {
   const name = 'manifest.json';
-  const [image] = checked(place, name, archiveSchema, await readFile(join(place.directory, name)));
-  if (image === undefined) throw invalid(place, `${name} has no image`, 'one');
+  const [image] = checkDocument(place, name, archiveSchema, await readFile(join(place.directory, name)));
+  if (image === undefined) throw createInvalidError(place, `${name} has no image`, 'one');
   for (const path of [image.Config, ...image.Layers])
-    if (!isPlainPath(path)) throw invalid(place, `${name} names the file ${JSON.stringify(path)}`, 'a path in the archive');
+    if (!isPlainPath(path)) throw createInvalidError(place, `${name} names the file ${JSON.stringify(path)}`, 'a path in the archive');
   const config = await readFile(join(place.directory, image.Config)).catch(() => undefined);
-  if (config === undefined) throw invalid(place, `${image.Config} is missing`, 'the configuration of the image');
-  return layersOf(place, digestBytes(config), image.Layers, config);
+  if (config === undefined) throw createInvalidError(place, `${image.Config} is missing`, 'the configuration of the image');
+  return readLayers(place, digestBytes(config), image.Layers, config);
 }
 
-async function layersOf(place: ImageDirectory, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
-  const config = given ?? (await blob(place, digest));
-  const { rootfs } = checked(place, 'its configuration', configSchema, config);
+async function readLayers(place: ImageDirectory, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
+  const config = given ?? (await readBlob(place, digest));
+  const { rootfs } = checkDocument(place, 'its configuration', configSchema, config);
   if (rootfs.diff_ids.length !== files.length)
-    throw invalid(place, `its configuration names ${rootfs.diff_ids.length} layers and its manifest ${files.length}`, 'the same number');
+    throw createInvalidError(
+      place,
+      `its configuration names ${rootfs.diff_ids.length} layers and its manifest ${files.length}`,
+      'the same number',
+    );
   const layers = files.map(async (file, at): Promise<ImageLayer> => {
     const path = join(place.directory, file);
-    if (!(await isFile(path))) throw invalid(place, `layer ${file} is missing`, 'every layer of the image');
+    if (!(await isFile(path))) throw createInvalidError(place, `layer ${file} is missing`, 'every layer of the image');
     return { digest: parseDigest(rootfs.diff_ids[at] ?? ''), open: () => createReadStream(path) };
   });
   return { digest: parseDigest(digest), layers: await Promise.all(layers) };
 }
 
 /** @throws InputError when it is not what its name says. */
-async function blob(place: ImageDirectory, digest: string): Promise<Buffer> {
-  const file = join(place.directory, blobOf(digest));
+async function readBlob(place: ImageDirectory, digest: string): Promise<Buffer> {
+  const file = join(place.directory, getBlobPath(digest));
   const found = await stat(file).catch(() => undefined);
-  if (!found?.isFile()) throw invalid(place, `${blobOf(digest)} is missing`, 'every blob that the image names');
-  if (found.size > JSON_BOUNDS.bytes) throw invalid(place, `${blobOf(digest)} has ${found.size} bytes`, `at most ${JSON_BOUNDS.bytes}`);
+  if (!found?.isFile()) throw createInvalidError(place, `${getBlobPath(digest)} is missing`, 'every blob that the image names');
+  if (found.size > JSON_BOUNDS.bytes)
+    throw createInvalidError(place, `${getBlobPath(digest)} has ${found.size} bytes`, `at most ${JSON_BOUNDS.bytes}`);
   const content = await readFile(file);
   if (digestBytes(content) !== digest)
-    throw invalid(place, `${blobOf(digest)} has other content than its name says`, 'the blob of that digest');
+    throw createInvalidError(place, `${getBlobPath(digest)} has other content than its name says`, 'the blob of that digest');
   return content;
 }
 
-function blobOf(digest: string): string {
+function getBlobPath(digest: string): string {
   return `blobs/${digest.replace(':', '/')}`;
 }
 
-function checked<Value>(place: ImageDirectory, name: string, schema: z.ZodType<Value>, bytes: Buffer): Value {
-  const found = schema.safeParse(json(place, name, bytes));
+function checkDocument<Value>(place: ImageDirectory, name: string, schema: z.ZodType<Value>, bytes: Buffer): Value {
+  const found = schema.safeParse(parseLayerJson(place, name, bytes));
   if (found.success) return found.data;
-  throw invalid(place, `${name}: ${z.prettifyError(found.error).slice(0, 500)}`, 'a file as the OCI image specification has it');
+  throw createInvalidError(place, `${name}: ${z.prettifyError(found.error).slice(0, 500)}`, 'a file as the OCI image specification has it');
 }
 
-function json(place: ImageDirectory, name: string, bytes: Buffer): unknown {
+function parseLayerJson(place: ImageDirectory, name: string, bytes: Buffer): unknown {
   try {
     return parseJson(bytes, JSON_BOUNDS);
   } catch (error) {
-    if (error instanceof JsonProblem) throw invalid(place, `${name}: ${error.message}`, 'JSON');
+    if (error instanceof JsonProblem) throw createInvalidError(place, `${name}: ${error.message}`, 'JSON');
     throw error;
   }
 }
@@ -139,6 +145,6 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 
-function invalid({ where }: ImageDirectory, problem: string, expected: string): InputError {
+function createInvalidError({ where }: ImageDirectory, problem: string, expected: string): InputError {
   return new InputError('image.invalid', `image ${where}: ${problem}; expected ${expected}`);
 }

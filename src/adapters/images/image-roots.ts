@@ -43,7 +43,7 @@ export class ImageRoots {
     const unpacked: string[] = [];
     for (const layer of layers) unpacked.push(await this.#layer(where, layer, signal));
     return this.#made(root, async (making) => {
-      for (const each of unpacked) await layOver(making, join(each, FILES), await whiteoutsOf(each), signal);
+      for (const each of unpacked) await layOver(making, join(each, FILES), await readWhiteouts(each), signal);
     });
   }
 
@@ -98,7 +98,7 @@ export class ImageRoots {
   }
 }
 
-async function whiteoutsOf(layer: string): Promise<Whiteouts> {
+async function readWhiteouts(layer: string): Promise<Whiteouts> {
   const text = await readFile(join(layer, WHITEOUTS), 'utf8');
   try {
     return whiteoutsSchema.parse(JSON.parse(text));

@@ -15,7 +15,8 @@ export async function layOver(root: string, layer: string, { gone, opaque }: Whi
     if (!found?.isDirectory()) continue;
     for (const name of await readdir(join(root, directory))) await rm(join(root, directory, name), { recursive: true });
   }
-  for (const path of gone) if (await isBelowDirectories(root, parentOf(path))) await rm(join(root, path), { recursive: true, force: true });
+  for (const path of gone)
+    if (await isBelowDirectories(root, getParent(path))) await rm(join(root, path), { recursive: true, force: true });
   await layDirectory(root, layer, '', signal);
 }
 
@@ -48,6 +49,6 @@ async function isBelowDirectories(root: string, path: string): Promise<boolean> 
   return true;
 }
 
-function parentOf(path: string): string {
+function getParent(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }

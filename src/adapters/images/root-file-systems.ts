@@ -59,10 +59,10 @@ export class RootFileSystems {
     await this.#swept;
     const place = resolve(image);
     const found = /^\.{0,2}\//.test(image) ? await stat(place).catch(() => undefined) : undefined;
-    if (found?.isDirectory()) return this.#roots.unpacked(image, await readImage(image, place, architecture()), signal);
+    if (found?.isDirectory()) return this.#roots.unpacked(image, await readImage(image, place, getArchitecture()), signal);
     if (found?.isFile()) return this.#ofArchive(image, place, signal);
     const kept = await findKeptImage(image, signal);
-    if (kept === undefined) throw notThere(image);
+    if (kept === undefined) throw createNotFoundError(image);
     const root = await this.#roots.find(kept.digest);
     if (root !== undefined) return root;
     return this.#withScratch(async (scratch) => {
@@ -105,7 +105,7 @@ export class RootFileSystems {
       const files = join(scratch, 'archive');
       await mkdir(files);
       await unpackLayer(`image ${where}`, createReadStream(archive), files, signal);
-      return this.#roots.unpacked(where, await readImage(where, files, architecture()), signal);
+      return this.#roots.unpacked(where, await readImage(where, files, getArchitecture()), signal);
     });
   }
 
@@ -135,25 +135,25 @@ export async function listFilesBelow(root: string, directory: string): Promise<r
       else if (found.isFile()) {
         bytes += found.size;
         if (files.length === WORKDIR_BOUNDS.files || bytes > WORKDIR_BOUNDS.bytes)
-          throw workdirProblem(inside, 'is more than a workdir may have');
+          throw findWorkdirProblem(inside, 'is more than a workdir may have');
         files.push({ path: inside, content: await readFile(join(root, inside)), executable: (found.mode & 0o100) !== 0 });
-      } else throw workdirProblem(inside, 'is a link');
+      } else throw findWorkdirProblem(inside, 'is a link');
     }
   };
   if ((await lstat(join(root, directory)).catch(() => undefined))?.isDirectory()) await walk(directory);
   return files;
 }
 
-function workdirProblem(path: string, problem: string): InputError {
+function findWorkdirProblem(path: string, problem: string): InputError {
   const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${WORKDIR_BOUNDS.bytes} bytes; put the rest elsewhere in the image`;
   return new InputError('image.workdir', `${escapeUnprintableLine(path)} of the image ${problem}; ${remedy}`);
 }
 
-function architecture(): string {
+function getArchitecture(): string {
   return ARCHITECTURES[process.arch] ?? process.arch;
 }
 
-function notThere(image: string): InputError {
+function createNotFoundError(image: string): InputError {
   const forms =
     'the path of an OCI image layout or of a file that "docker save" wrote (from "/" or "./" on), or an image that docker or podman has on this machine';
   return new InputError(

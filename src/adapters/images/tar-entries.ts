@@ -57,7 +57,7 @@ export async function readTar(
     await Promise.race([ended, failed.promise]);
   };
   try {
-    await pipeline(source, await decompressed(source), count, write, { signal });
+    await pipeline(source, await decompressLayer(source), count, write, { signal });
     await taken;
   } catch (error) {
     // What reads an entry would wait for the rest of it.
@@ -79,7 +79,7 @@ function isFormatError(error: unknown): error is Error {
 }
 
 /** A stream that undoes the compression that the first bytes show. */
-async function decompressed(source: Readable): Promise<Transform> {
+async function decompressLayer(source: Readable): Promise<Transform> {
   await once(source, 'readable');
   const first: unknown = source.read();
   if (!Buffer.isBuffer(first)) return new PassThrough();

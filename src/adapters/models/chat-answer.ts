@@ -58,7 +58,7 @@ export function readChatAnswer(value: unknown): Completion {
   const [choice] = answer.choices;
   if (choice === undefined) throw new UnusableAnswerError('it has no choices');
   const { message, finish_reason: finishReason } = choice;
-  const tokens = tokensOf(answer, choice);
+  const tokens = getTokens(answer, choice);
   return {
     kind: 'message',
     content: message.content ?? '',
@@ -80,7 +80,7 @@ export function readChatAnswer(value: unknown): Completion {
 }
 
 /** @throws UnusableAnswerError when there is not one log-probability for each token. */
-function tokensOf(answer: Answer, choice: Choice): SampledTurn | undefined {
+function getTokens(answer: Answer, choice: Choice): SampledTurn | undefined {
   const sampled = choice.meta_info?.output_token_logprobs;
   const promptIds = answer.prompt_token_ids ?? choice.prompt_token_ids;
   const completionIds = choice.token_ids ?? choice.response_token_ids ?? sampled?.map(([, id]) => id);
@@ -88,11 +88,11 @@ function tokensOf(answer: Answer, choice: Choice): SampledTurn | undefined {
   const logprobs = choice.logprobs?.content?.map(({ logprob }) => logprob) ?? sampled?.map(([logprob]) => logprob);
   if (logprobs && logprobs.length !== completionIds.length)
     throw new UnusableAnswerError(`it has ${completionIds.length} tokens and ${logprobs.length} log-probabilities`);
-  return { promptIds, completionIds, logprobs, version: versionOf(choice) };
+  return { promptIds, completionIds, logprobs, version: readVersion(choice) };
 }
 
 /** Versions are steps of a training: whole numbers. */
-function versionOf({ meta_info: meta }: Choice): number | undefined {
+function readVersion({ meta_info: meta }: Choice): number | undefined {
   const version = Number(meta?.weight_version ?? Number.NaN);
   return Number.isSafeInteger(version) && version >= 0 ? version : undefined;
 }

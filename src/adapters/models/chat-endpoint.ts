@@ -35,12 +35,12 @@ export class ChatEndpoint implements ModelEndpoint {
     if (completion.model !== this.#model)
       throw new InfrastructureError(
         'endpoint.other-model',
-        `${this.#server.name} answers as ${shown(completion.model)}, and before as ${shown(this.#model)}; an evaluation is of one model`,
+        `${this.#server.name} answers as ${format(completion.model)}, and before as ${format(this.#model)}; an evaluation is of one model`,
       );
     return completion;
   }
 }
 
-function shown(model: string): string {
+function format(model: string): string {
   return JSON.stringify(model.slice(0, SHOWN));
 }

@@ -29,7 +29,7 @@ function writtenMessage(message: ChatMessage): Readonly<Record<string, unknown>>
       const calls = message.toolCalls.map(({ id, name, arguments: text }) => ({
         id,
         type: 'function',
-        function: { name, arguments: readable(text) },
+        function: { name, arguments: parseReadable(text) },
       }));
       return {
         role: 'assistant',
@@ -42,7 +42,7 @@ function writtenMessage(message: ChatMessage): Readonly<Record<string, unknown>>
 }
 
 /** Templates parse the arguments of earlier calls: what the model wrote amiss is handed back as a text in an object, or the server fails. */
-function readable(text: string): string {
+function parseReadable(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;

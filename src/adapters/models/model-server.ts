@@ -125,7 +125,7 @@ export class ModelServer implements Disposable {
 
   #read<Value>(posted: PostedAnswer, read: (answer: unknown) => Value): Value | ContextExceeded {
     const { status, text } = posted;
-    if (status === 200) return read(parsed(text));
+    if (status === 200) return read(parseDocument(text));
     if (status < 500 && TOO_LONG.test(text)) return { kind: 'context-exceeded', detail: text.slice(0, SHOWN) };
     const shown = `it answered ${status}: ${text.slice(0, SHOWN)}`;
     if (isForLater(status)) throw new BusyError(shown, waitOf(posted));
@@ -158,7 +158,7 @@ function waitOf({ headers }: PostedAnswer): number | undefined {
 }
 
 /** @throws UnusableAnswerError for what is no JSON, and for an error under the status 200. */
-function parsed(text: string): unknown {
+function parseDocument(text: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);

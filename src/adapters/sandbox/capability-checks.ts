@@ -2,11 +2,11 @@ import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import type { Finding } from './finding.ts';
 
 /** Nothing works without it. */
-export const createNeededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'problem');
+export const createNeededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'problem');
 /** Muster does without, at a cost that the remedy states. */
-export const createUsefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => capabilityCheck(name, find, 'warning');
+export const createUsefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'warning');
 
-function capabilityCheck(name: string, find: () => Promise<Finding>, status: 'problem' | 'warning'): HealthCheck {
+function createCapabilityCheck(name: string, find: () => Promise<Finding>, status: 'problem' | 'warning'): HealthCheck {
   return {
     name,
     async run() {

@@ -9,7 +9,7 @@ const PART_MAX_BYTES = 255;
 
 /** @throws InputError when a file of this path would not stay in the inbox. */
 export function checkUploadPath(path: string): void {
-  const problem = problemOf(path);
+  const problem = getProblem(path);
   if (!problem) return;
   throw new InputError(
     'sandbox.path',
@@ -17,7 +17,7 @@ export function checkUploadPath(path: string): void {
   );
 }
 
-function problemOf(path: string): string | undefined {
+function getProblem(path: string): string | undefined {
   const parts = path.split('/');
   if (path.includes('\0')) return 'has a NUL character';
   if (path.startsWith('/')) return 'is absolute';

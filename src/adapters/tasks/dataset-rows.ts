@@ -20,8 +20,8 @@ const EXPECTED = 'expected a JSON list of rows, or JSON Lines; Parquet has to be
 /** The rows of a file: a JSON list, or an object on each line. @throws InputError `task.rows` */
 export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
   try {
-    if (await beginsWithList(path)) yield* listedRows(path);
-    else yield* linedRows(path);
+    if (await isList(path)) yield* readListedRows(path);
+    else yield* readLinedRows(path);
   } catch (error) {
     if (error instanceof InputError) throw error;
     if (error instanceof JsonProblem) throw new InputError('task.rows', `${path}: ${error.message}; ${EXPECTED}`, { cause: error });
@@ -29,7 +29,7 @@ export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
   }
 }
 
-async function beginsWithList(path: string): Promise<boolean> {
+async function isList(path: string): Promise<boolean> {
   await using file = await open(path);
   const { size } = await file.stat();
   if (size > FILE_BOUNDS.bytes) throw new InputError('task.rows', `${path}: it has ${size} bytes; at most ${FILE_BOUNDS.bytes} are read`);
@@ -37,24 +37,24 @@ async function beginsWithList(path: string): Promise<boolean> {
   return buffer.toString('utf8', 0, bytesRead).trimStart().startsWith('[');
 }
 
-async function* listedRows(path: string): AsyncGenerator<DatasetRow> {
+async function* readListedRows(path: string): AsyncGenerator<DatasetRow> {
   await using file = await open(path);
   const rows = parseJson(await file.readFile(), FILE_BOUNDS);
   if (!Array.isArray(rows)) throw new InputError('task.rows', `${path}: it is no list; ${EXPECTED}`);
-  for (const [at, row] of rows.entries()) yield { where: `${path}[${at}]`, row, id: idOf(row) };
+  for (const [at, row] of rows.entries()) yield { where: `${path}[${at}]`, row, id: getId(row) };
 }
 
-async function* linedRows(path: string): AsyncGenerator<DatasetRow> {
+async function* readLinedRows(path: string): AsyncGenerator<DatasetRow> {
   let line = 0;
   for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     line += 1;
     if (text.trim() === '') continue;
     const row = parseJson(Buffer.from(text), ROW_BOUNDS);
-    yield { where: `${path}:${line}`, row, id: idOf(row) };
+    yield { where: `${path}:${line}`, row, id: getId(row) };
   }
 }
 
-function idOf(row: unknown): string {
+function getId(row: unknown): string {
   const id: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'instance_id') : undefined;
   return typeof id === 'string' ? id : '';
 }

@@ -22,25 +22,25 @@ export async function readTaskDirectory(path: string): Promise<TaskDirectory> {
   const files: TaskFile[] = [];
   const contents = new Map<string, Uint8Array>();
   const bounds = { bytes: 0 };
-  for await (const inside of regularFiles(path, top, '', 0)) {
-    if (files.length === TASK_BOUNDS.files) throw tooLarge(path, `has more than ${TASK_BOUNDS.files} files`);
+  for await (const inside of listRegularFiles(path, top, '', 0)) {
+    if (files.length === TASK_BOUNDS.files) throw createTooLargeError(path, `has more than ${TASK_BOUNDS.files} files`);
     const { file, bytes } = await readFile(path, join(top, inside), inside);
     bounds.bytes += file.bytes;
-    if (bounds.bytes > TASK_BOUNDS.bytes) throw tooLarge(path, `has more than ${TASK_BOUNDS.bytes} bytes`);
+    if (bounds.bytes > TASK_BOUNDS.bytes) throw createTooLargeError(path, `has more than ${TASK_BOUNDS.bytes} bytes`);
     files.push(file);
     if (bytes !== undefined) contents.set(inside, bytes);
   }
   return { where: path, name: basename(top), files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), contents };
 }
 
-async function* regularFiles(where: string, top: string, inside: string, depth: number): AsyncGenerator<string> {
-  if (depth > TASK_BOUNDS.depth) throw tooLarge(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
-  for (const name of await namesIn(where, join(top, inside))) {
+async function* listRegularFiles(where: string, top: string, inside: string, depth: number): AsyncGenerator<string> {
+  if (depth > TASK_BOUNDS.depth) throw createTooLargeError(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
+  for (const name of await listNames(where, join(top, inside))) {
     const path = inside === '' ? name : `${inside}/${name}`;
     const shown = `${where}/${escapeUnprintableLine(path)}`;
     if (!isPlainPath(path)) throw new InputError('task.unsafe', `${shown}: ${RELATIVE_PATH_EXPECTED}; rename it`);
     const status = await lstat(join(top, path));
-    if (status.isDirectory()) yield* regularFiles(where, top, path, depth + 1);
+    if (status.isDirectory()) yield* listRegularFiles(where, top, path, depth + 1);
     else if (status.isFile()) yield path;
     else
       throw new InputError(
@@ -50,7 +50,7 @@ async function* regularFiles(where: string, top: string, inside: string, depth: 
   }
 }
 
-async function namesIn(where: string, directory: string): Promise<readonly string[]> {
+async function listNames(where: string, directory: string): Promise<readonly string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (error) {
@@ -69,7 +69,7 @@ async function readFile(
   if (!status.isFile()) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
   const isKept = isReadWhole(inside);
   if (isKept && status.size > TASK_BOUNDS.readBytes)
-    throw tooLarge(where, `: ${inside} has ${status.size} bytes; such a file has at most ${TASK_BOUNDS.readBytes}`);
+    throw createTooLargeError(where, `: ${inside} has ${status.size} bytes; such a file has at most ${TASK_BOUNDS.readBytes}`);
   const hash = createHash('sha256');
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -85,6 +85,6 @@ async function readFile(
   return { file, bytes: isKept ? Buffer.concat(pieces) : undefined };
 }
 
-function tooLarge(where: string, what: string): InputError {
+function createTooLargeError(where: string, what: string): InputError {
   return new InputError('task.too-large', `${where}${what.startsWith(':') ? '' : ' '}${what}`);
 }

@@ -25,9 +25,9 @@ export function buildTrajectory(
     tools: course.tools.map((tool) => ({ ...tool, parameters: jsonObject(tool.parameters) })),
     prompt: [...course.prompt],
     turns: course.turns,
-    segments: course.segments.map(listed),
+    segments: course.segments.map(formatList),
     ...judged(verdict),
-    status: statusOf(stopReason),
+    status: parseStatus(stopReason),
     stopReason,
     timings: {
       startedAt: startedAt.toISOString(),
@@ -51,7 +51,7 @@ function judged(verdict: Verdict | undefined): Pick<Trajectory, 'reward' | 'comp
   };
 }
 
-function statusOf(reason: StopReason): TrajectoryStatus {
+function parseStatus(reason: StopReason): TrajectoryStatus {
   switch (reason) {
     case 'submitted':
     case 'script-ended':
@@ -68,7 +68,7 @@ function statusOf(reason: StopReason): TrajectoryStatus {
   }
 }
 
-function listed({ ids, lossMask, logprobs, versions }: Segment): Trajectory['segments'][number] {
+function formatList({ ids, lossMask, logprobs, versions }: Segment): Trajectory['segments'][number] {
   return { ids: [...ids], lossMask: [...lossMask], logprobs: logprobs && [...logprobs], versions: [...versions] };
 }
 

@@ -46,8 +46,8 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
       const detail = `task ${task.id}: the workspace ran out of memory`;
       return { outcome: { kind: 'failed', cause: 'out-of-memory', detail }, log: '', trajectory: recorded(undefined) };
     }
-    const verdict = await takeVerdict({ task, step, content, submission, seed: verdictSeed(environmentSeed) }, context, signal);
-    return { ...playedOf(task, verdict, actions), trajectory: recorded(verdict) };
+    const verdict = await takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal);
+    return { ...getPlayed(task, verdict, actions), trajectory: recorded(verdict) };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof InfrastructureError)
@@ -70,7 +70,7 @@ async function act(episode: TaskEpisode, step: TaskStep, context: PlayContext, s
     case 'nop':
       return await made(undefined, 0);
     case 'oracle':
-      return await made(solutionOf(task), 1);
+      return await made(getSolution(task), 1);
     case 'scripted': {
       const actions = agent.tasks[task.id] ?? agent.tasks[task.id.split('/').at(-1) ?? ''] ?? agent.actions;
       return await playScript({ task, step, content }, actions, context, signal);
@@ -88,17 +88,17 @@ export function getOnlyStep({ id, steps: [step, ...others] }: Task): TaskStep {
   throw new InputError('task.steps', `task ${id} has ${others.length + 1} steps; expected one: only such tasks are played`);
 }
 
-function solutionOf({ id, oracle }: Task): KnownSubmission {
+function getSolution({ id, oracle }: Task): KnownSubmission {
   if (oracle) return oracle;
   throw new InputError('task.no-oracle', `task ${id} has no solution/: the agent "oracle" has nothing to do there; play it with another`);
 }
 
 /** As long as a seed that is drawn for a single verdict. */
-function verdictSeed(environmentSeed: number): string {
+function deriveVerdictSeed(environmentSeed: number): string {
   return createHash('sha256').update(`muster episode ${environmentSeed}`).digest('hex').slice(0, 32);
 }
 
-function playedOf({ id }: Task, verdict: Verdict, length: number): Omit<PlayedTask, 'trajectory'> {
+function getPlayed({ id }: Task, verdict: Verdict, length: number): Omit<PlayedTask, 'trajectory'> {
   const { reward, problem, gate, components, stages } = verdict;
   if (problem?.kind === 'verifier')
     throw new InputError('task.verifier', `task ${id}: its verifier is broken: ${problem.detail}; "muster task check" tries it`);

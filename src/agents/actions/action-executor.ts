@@ -94,19 +94,19 @@ export class ActionExecutor {
 
   async #write(file: string, content: Buffer, signal: AbortSignal): Promise<Done> {
     const changed = await this.#files.change({ written: [{ path: this.#path(file), content }], removed: [] }, signal);
-    if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
+    if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
     return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length, effect: toEffect(changed.result) };
   }
 
   async #edit({ file, old, new: replacement }: Extract<Action, { action: 'edit_file' }>, signal: AbortSignal): Promise<Done> {
     const read = await this.#files.read(this.#path(file), FILE_BYTES, signal);
-    if (read.kind === 'refused') return { data: refusedFile(read.refusal) };
+    if (read.kind === 'refused') return { data: refuseFile(read.refusal) };
     const content = read.result;
     const sought = Buffer.from(old);
     const at = content.indexOf(sought);
-    if (at < 0) return { data: refused('no-match', `${file} does not hold the text of "old"; it has to be there letter for letter`) };
+    if (at < 0) return { data: refuse('no-match', `${file} does not hold the text of "old"; it has to be there letter for letter`) };
     if (content.includes(sought, at + 1))
-      return { data: refused('several-matches', `${file} holds the text of "old" more than once; add lines around it until there is one`) };
+      return { data: refuse('several-matches', `${file} holds the text of "old" more than once; add lines around it until there is one`) };
     const changed = Buffer.concat([content.subarray(0, at), Buffer.from(replacement), content.subarray(at + sought.length)]);
     const written = await this.#write(file, changed, signal);
     if (written.data.kind === 'refused') return written;
@@ -116,7 +116,7 @@ export class ActionExecutor {
 
   async #patch(text: string, signal: AbortSignal): Promise<Done> {
     const read = readPatch(text);
-    if (read.kind === 'problem') return { data: refused('patch', read.detail) };
+    if (read.kind === 'problem') return { data: refuse('patch', read.detail) };
     const texts = new Map<string, string | null>();
     const files: { file: string; change: 'added' | 'changed' | 'removed' }[] = [];
     for (const part of read.files) {
@@ -124,9 +124,9 @@ export class ActionExecutor {
       const before = source === null ? { text: '' } : await this.#before(source, texts, signal);
       if ('refused' in before) return { data: before.refused };
       if (source === null && target !== null && (await this.#exists(target, texts, signal)))
-        return { data: refused('patch', `${target}: the patch makes it, but it is there already`) };
+        return { data: refuse('patch', `${target}: the patch makes it, but it is there already`) };
       const after = patchText(before.text, part);
-      if ('problem' in after) return { data: refused('patch', `${source ?? target ?? ''}: ${after.problem}`) };
+      if ('problem' in after) return { data: refuse('patch', `${source ?? target ?? ''}: ${after.problem}`) };
       if (source !== null && source !== target) texts.set(source, null);
       if (target !== null) texts.set(target, after.text);
       if (source !== null && source !== target) files.push({ file: source, change: 'removed' });
@@ -134,7 +134,7 @@ export class ActionExecutor {
     }
     const { change, bytes } = this.#changeOf(texts);
     const changed = await this.#files.change(change, signal);
-    if (changed.kind === 'refused') return { data: refusedFile(changed.refusal) };
+    if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
     return { data: { kind: 'patched', files }, bytesWritten: bytes, effect: toEffect(changed.result) };
   }
 
@@ -142,7 +142,7 @@ export class ActionExecutor {
   async #before(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<TextOfFile> {
     const known = texts.get(file);
     if (known === undefined) return await this.#text(file, signal);
-    return known === null ? { refused: refused('missing', `${file}: the patch has removed it before`) } : { text: known };
+    return known === null ? { refused: refuse('missing', `${file}: the patch has removed it before`) } : { text: known };
   }
 
   async #exists(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<boolean> {
@@ -164,7 +164,7 @@ export class ActionExecutor {
 
   async #list({ path, depth }: Extract<Action, { action: 'list_files' }>, signal: AbortSignal): Promise<ObservationData> {
     const listed = await this.#files.list(this.#path(path), depth, MOST_ENTRIES, signal);
-    if (listed.kind === 'refused') return refusedFile(listed.refusal);
+    if (listed.kind === 'refused') return refuseFile(listed.refusal);
     const { items, total, isComplete } = listed.result;
     return {
       kind: 'listed',
@@ -177,7 +177,7 @@ export class ActionExecutor {
 
   async #search({ text, path, ignoreCase }: Extract<Action, { action: 'search' }>, signal: AbortSignal): Promise<ObservationData> {
     const found = await this.#files.search(this.#path(path), { text, ignoresCase: ignoreCase }, MOST_MATCHES, signal);
-    if (found.kind === 'refused') return refusedFile(found.refusal);
+    if (found.kind === 'refused') return refuseFile(found.refusal);
     const { items, total, isComplete } = found.result;
     const matches = items.map((item) => ({ file: escapeText(item.path), line: item.line, text: escapeText(item.text) }));
     return { kind: 'found', matches, total, isComplete };
@@ -195,9 +195,9 @@ export class ActionExecutor {
 
   async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
     const read: FileResult<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
-    if (read.kind === 'refused') return { refused: refusedFile(read.refusal) };
+    if (read.kind === 'refused') return { refused: refuseFile(read.refusal) };
     if (!isUtf8(read.result) || read.result.includes(0))
-      return { refused: refused('no-text', `${file} is no text (${read.result.length} bytes); run a program to look at it`) };
+      return { refused: refuse('no-text', `${file} is no text (${read.result.length} bytes); run a program to look at it`) };
     return { text: read.result.toString('utf8') };
   }
 
@@ -215,10 +215,10 @@ type TextOfFile = { readonly text: string } | { readonly refused: ObservationDat
 
 /** What is no action has an observation, too. */
 export function describeMisfit({ reason, detail }: Misfit): Observation {
-  return toObservation(refused(reason, detail));
+  return toObservation(refuse(reason, detail));
 }
 
-function refused(reason: RefusalReason, detail: string): ObservationData {
+function refuse(reason: RefusalReason, detail: string): ObservationData {
   return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
 }
 
@@ -234,6 +234,6 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   full: 'full',
 };
 
-function refusedFile({ kind, path, detail }: FileRefusal): ObservationData {
-  return refused(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
+function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
+  return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
 }

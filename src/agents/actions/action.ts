@@ -8,14 +8,14 @@ const PATH_LENGTH = 4096;
 const COMMAND_LENGTH = 64 * 1024;
 const TEXT_LENGTH = FILE_BYTES;
 
-const wellFormed = (text: string): boolean => text.isWellFormed();
-const text = (length: number): z.ZodString => z.string().max(length).refine(wellFormed, 'expected Unicode without lone surrogates');
-const withoutNul = (length: number): z.ZodString =>
+const isWellFormed = (text: string): boolean => text.isWellFormed();
+const text = (length: number): z.ZodString => z.string().max(length).refine(isWellFormed, 'expected Unicode without lone surrogates');
+const createTextWithoutNul = (length: number): z.ZodString =>
   text(length)
     .min(1)
     .refine((value) => !value.includes('\0'), 'expected a text without NUL');
 
-const file = withoutNul(PATH_LENGTH).describe('relative to the working directory, or absolute');
+const file = createTextWithoutNul(PATH_LENGTH).describe('relative to the working directory, or absolute');
 const directory = file.default('.');
 
 const readFile = z.strictObject({
@@ -44,11 +44,11 @@ const listFiles = z.strictObject({
 });
 
 const search = z
-  .strictObject({ action: z.literal('search'), text: withoutNul(1000), path: directory, ignoreCase: z.boolean().default(false) })
+  .strictObject({ action: z.literal('search'), text: createTextWithoutNul(1000), path: directory, ignoreCase: z.boolean().default(false) })
   .describe('lines that hold a text, letter for letter');
 
 const commandFields = {
-  command: withoutNul(COMMAND_LENGTH).describe('for bash, or for sh where there is none; it begins in the working directory'),
+  command: createTextWithoutNul(COMMAND_LENGTH).describe('for bash, or for sh where there is none; it begins in the working directory'),
   stdin: text(2 ** 20).default(''),
 };
 
@@ -82,35 +82,35 @@ export type ReadAction = { readonly kind: 'action'; readonly action: Action } | 
  * @param allowed names that the task allows.
  */
 export function readAction(given: unknown, allowed: readonly ActionName[] = ACTION_NAMES): ReadAction {
-  const name = fieldOf(given, 'action');
+  const name = getField(given, 'action');
   if (typeof name !== 'string')
-    return misfit('malformed', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name) ?? 'nothing'}`);
+    return toMisfit('malformed', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name) ?? 'nothing'}`);
   const known = ACTION_NAMES.find((each) => each === name);
   if (known === undefined)
-    return misfit('unknown-action', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name.slice(0, 100))}`);
+    return toMisfit('unknown-action', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name.slice(0, 100))}`);
   if (!allowed.includes(known))
-    return misfit('not-allowed', `action ${known} is not allowed in this task; it allows ${allowed.join(', ')}`);
-  const parsed = actionSchema.safeParse(wholeWrite(given));
+    return toMisfit('not-allowed', `action ${known} is not allowed in this task; it allows ${allowed.join(', ')}`);
+  const parsed = actionSchema.safeParse(toWholeWrite(given));
   if (parsed.success) return { kind: 'action', action: parsed.data };
-  return misfit(
+  return toMisfit(
     'malformed',
     `${name}: ${parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`).join('; ')}`,
   );
 }
 
-function wholeWrite(given: unknown): unknown {
-  if (fieldOf(given, 'action') !== 'edit_file' || fieldOf(given, 'code') === undefined) return given;
+function toWholeWrite(given: unknown): unknown {
+  if (getField(given, 'action') !== 'edit_file' || getField(given, 'code') === undefined) return given;
   if (typeof given !== 'object' || given === null || 'old' in given || 'new' in given) return given;
   const { code, ...others } = { code: undefined, ...given };
   return { ...others, action: 'write_file', content: code };
 }
 
-function fieldOf(given: unknown, name: string): unknown {
+function getField(given: unknown, name: string): unknown {
   if (typeof given !== 'object' || given === null || !Object.hasOwn(given, name)) return undefined;
   const field: unknown = Reflect.get(given, name);
   return field;
 }
 
-function misfit(reason: Misfit['reason'], detail: string): ReadAction {
+function toMisfit(reason: Misfit['reason'], detail: string): ReadAction {
   return { kind: 'misfit', misfit: { reason, detail: detail.slice(0, 2000) } };
 }

@@ -8,8 +8,8 @@ const LONE_SURROGATE = /[\ud800-\udfff]/gu;
 export function formatExcerpt({ head, tail, total }: PrintedOutput): Excerpt {
   if (total <= head.length + tail.length)
     return { text: escapeText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };
-  const first = head.subarray(0, wholeEnd(head));
-  const last = tail.subarray(wholeStart(tail));
+  const first = head.subarray(0, findWholeEnd(head));
+  const last = tail.subarray(findWholeStart(tail));
   const omitted = total - first.length - last.length;
   return {
     text: `${escapeText(first.toString('utf8'))}\n[… ${omitted} bytes left out …]\n${escapeText(last.toString('utf8'))}`,
@@ -34,7 +34,7 @@ export function escapeText(text: string): string {
 }
 
 /** Without the first bytes of a character whose last ones are left out. */
-function wholeEnd(bytes: Buffer): number {
+function findWholeEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return bytes.length;
@@ -44,7 +44,7 @@ function wholeEnd(bytes: Buffer): number {
 }
 
 /** Without the last bytes of a character whose first ones are left out. */
-function wholeStart(bytes: Buffer): number {
+function findWholeStart(bytes: Buffer): number {
   let start = 0;
   while (start < 3 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
   return start;

@@ -5,15 +5,15 @@ import type { Excerpt, Observation, ObservationData } from './observation.ts';
 
 /** The observation with what a model reads of it. */
 export function toObservation(data: ObservationData): Observation {
-  return { text: textOf(data), data };
+  return { text: getText(data), data };
 }
 
-function textOf(data: ObservationData): string {
+function getText(data: ObservationData): string {
   switch (data.kind) {
     case 'task':
       return data.instruction;
     case 'file':
-      return fileText(data);
+      return formatFile(data);
     case 'written':
       return `Wrote ${data.bytes} bytes to ${escapeText(data.file)}.`;
     case 'edited':
@@ -23,9 +23,9 @@ function textOf(data: ObservationData): string {
     case 'listed':
       return listText(data);
     case 'found':
-      return foundText(data);
+      return formatFound(data);
     case 'ran':
-      return [endText(data.end), ...printedText('stdout', data.stdout), ...printedText('stderr', data.stderr)].join('\n');
+      return [endText(data.end), ...formatPrinted('stdout', data.stdout), ...formatPrinted('stderr', data.stderr)].join('\n');
     case 'submitted':
       return 'Submitted. What is in the workspace is graded.';
     case 'refused':
@@ -33,7 +33,7 @@ function textOf(data: ObservationData): string {
   }
 }
 
-function fileText({ file, content, from, lines, bytes }: Extract<ObservationData, { kind: 'file' }>): string {
+function formatFile({ file, content, from, lines, bytes }: Extract<ObservationData, { kind: 'file' }>): string {
   const shown = content === '' ? 0 : content.replace(/\n$/, '').split('\n').length;
   const part = shown === lines ? `${lines} lines` : `from line ${from}; ${lines} lines in all`;
   return `${escapeText(file)} (${part}, ${bytes} bytes):\n${escapeText(content)}`;
@@ -56,7 +56,7 @@ function listText({ path, entries, total, isComplete }: Extract<ObservationData,
   return [...rows, ...(isComplete ? [] : [`[${entries.length} of ${total} entries or more are shown]`])].join('\n');
 }
 
-function foundText({ matches, total, isComplete }: Extract<ObservationData, { kind: 'found' }>): string {
+function formatFound({ matches, total, isComplete }: Extract<ObservationData, { kind: 'found' }>): string {
   if (total === 0) return isComplete ? 'No line holds it.' : 'No line of what was searched holds it; not every file was searched.';
   const rows = matches.map(({ file, line, text }) => `${escapeText(file)}:${line}: ${escapeText(text)}`);
   return [...rows, ...(isComplete ? [] : [`[${matches.length} of ${total} lines or more are shown]`])].join('\n');
@@ -68,7 +68,7 @@ export function endText(end: CommandEnd): string {
     case 'exited':
       return `exit code ${end.code}`;
     case 'signalled':
-      return `ended by ${signalName(end.signal)}`;
+      return `ended by ${nameSignal(end.signal)}`;
     case 'timeout':
       return 'ended: its time was over';
     case 'output-limit':
@@ -80,10 +80,10 @@ export function endText(end: CommandEnd): string {
   }
 }
 
-function signalName(signal: number): string {
+function nameSignal(signal: number): string {
   return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
 }
 
-function printedText(name: string, { text }: Excerpt): readonly string[] {
+function formatPrinted(name: string, { text }: Excerpt): readonly string[] {
   return text === '' ? [] : [`${name}:`, text.replace(/\n$/, '')];
 }

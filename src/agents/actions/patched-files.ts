@@ -25,26 +25,27 @@ export function readPatch(text: string): ReadPatch {
   try {
     parsed = parsePatch(text);
   } catch (error) {
-    return problem(`it is no unified diff: ${getMessage(error)}`);
+    return toProblem(`it is no unified diff: ${getMessage(error)}`);
   }
   const files = parsed.filter(({ hunks, isRename }) => hunks.length > 0 || isRename === true);
-  if (files.length === 0) return problem('it holds no hunk; expected a unified diff, with lines "--- a/FILE", "+++ b/FILE" and "@@ … @@"');
-  if (files.length > MOST_FILES) return problem(`it changes ${files.length} files; expected ${MOST_FILES} at most`);
+  if (files.length === 0)
+    return toProblem('it holds no hunk; expected a unified diff, with lines "--- a/FILE", "+++ b/FILE" and "@@ … @@"');
+  if (files.length > MOST_FILES) return toProblem(`it changes ${files.length} files; expected ${MOST_FILES} at most`);
   const read: FilePatch[] = [];
   for (const patch of files) {
     const { oldFileName, newFileName, isBinary, isCopy } = patch;
     if (oldFileName === undefined || newFileName === undefined)
-      return problem('a part of it names no file; expected "--- a/FILE" and "+++ b/FILE"');
-    if (isBinary === true || isCopy === true) return problem(`${newFileName}: binary changes and copies are not supported`);
-    const source = oldFileName === NOTHING || patch.isCreate === true ? null : named(oldFileName, 'a/');
-    const target = newFileName === NOTHING || patch.isDelete === true ? null : named(newFileName, 'b/');
-    if (source === null && target === null) return problem('a part of it names no file');
+      return toProblem('a part of it names no file; expected "--- a/FILE" and "+++ b/FILE"');
+    if (isBinary === true || isCopy === true) return toProblem(`${newFileName}: binary changes and copies are not supported`);
+    const source = oldFileName === NOTHING || patch.isCreate === true ? null : readName(oldFileName, 'a/');
+    const target = newFileName === NOTHING || patch.isDelete === true ? null : readName(newFileName, 'b/');
+    if (source === null && target === null) return toProblem('a part of it names no file');
     read.push({ source, target, patch });
   }
   return { kind: 'files', files: read };
 }
 
-function named(name: string, prefix: string): string {
+function readName(name: string, prefix: string): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
@@ -62,6 +63,6 @@ export function patchText(text: string, { patch, target }: FilePatch): { readonl
   return { text: patched };
 }
 
-function problem(detail: string): ReadPatch {
+function toProblem(detail: string): ReadPatch {
   return { kind: 'problem', detail };
 }

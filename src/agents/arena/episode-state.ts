@@ -102,14 +102,14 @@ export const NOTHING_SPENT: Spent = { seconds: 0, bytesWritten: 0, output: 0 };
 
 export function computeRemaining(limits: EpisodeLimits, steps: number, spent: Spent): Remaining {
   return {
-    steps: left(limits.steps, steps),
-    seconds: left(limits.seconds, spent.seconds),
-    bytesWritten: left(limits.bytesWritten, spent.bytesWritten),
-    output: left(limits.output, spent.output),
+    steps: subtractUsed(limits.steps, steps),
+    seconds: subtractUsed(limits.seconds, spent.seconds),
+    bytesWritten: subtractUsed(limits.bytesWritten, spent.bytesWritten),
+    output: subtractUsed(limits.output, spent.output),
   };
 }
 
-function left(most: number, used: number): number {
+function subtractUsed(most: number, used: number): number {
   return Math.max(0, most - used);
 }
 

@@ -23,7 +23,7 @@ export function endGraded(
   const reward = verdict.reward === null ? null : shapeReward(components, episode.terms);
   const outcome = reward === null ? 'void' : 'rewarded';
   const answer: RewardAnswer = {
-    ...frame(episode, outcome, cause),
+    ...createFrame(episode, outcome, cause),
     reward,
     tests_passed: passed,
     total_tests: total,
@@ -39,7 +39,7 @@ export function endGraded(
 export function endUngraded(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
   const reward = outcome === 'failed' ? 0 : null;
   const answer: RewardAnswer = {
-    ...frame(episode, outcome, cause),
+    ...createFrame(episode, outcome, cause),
     reward,
     tests_passed: 0,
     total_tests: 0,
@@ -51,7 +51,7 @@ export function endUngraded(episode: StoredAgentEpisode, outcome: 'failed' | 'vo
   return { outcome, reward: reward ?? undefined, document: JSON.stringify(answer) };
 }
 
-function frame(
+function createFrame(
   { id, terms, gradingSeed }: StoredAgentEpisode,
   outcome: EpisodeOutcome,
   endedBy: EndCause,

@@ -24,7 +24,7 @@ export function createEpisodeState(now: number): EpisodeState {
 export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: EpisodeLimits, now: number): Planned {
   switch (event.kind) {
     case 'opened':
-      return inPhase(state, 'created', event) && go({ ...state, phase: { kind: 'ready' } });
+      return assertPhase(state, 'created', event) && goOn({ ...state, phase: { kind: 'ready' } });
     case 'step':
       return planStep({ ...state, touchedAt: now }, event, limits);
     case 'answered':
@@ -32,12 +32,12 @@ export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: Ep
     case 'lost':
       return planLoss(state);
     case 'submit':
-      return isOpen(state) ? submitted(state, 'submit') : go(state);
+      return isOpen(state) ? planSubmitted(state, 'submit') : goOn(state);
     case 'cancel':
-      if (event.isGraded && isOpen(state)) return submitted(state, 'abandoned');
-      return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'abandoned');
+      if (event.isGraded && isOpen(state)) return planSubmitted(state, 'abandoned');
+      return state.phase.kind === 'closed' ? goOn(state) : planClosed(state, 'void', 'abandoned');
     case 'unrestorable':
-      return state.phase.kind === 'closed' ? go(state) : closed(state, 'void', 'lost');
+      return state.phase.kind === 'closed' ? goOn(state) : planClosed(state, 'void', 'lost');
     case 'time-passed':
       return planTime(state, event.isGraded, limits, now);
     case 'grade':
@@ -53,29 +53,29 @@ function planStep(state: EpisodeState, { number, digest }: Extract<EpisodeEvent,
   const asked = number ?? expected;
   if (asked < expected) {
     const isSame = asked >= 1 && answered[asked - 1] === digest;
-    return go(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
+    return goOn(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
   }
-  if (asked > expected) return go(state, { kind: 'refuse', reason: 'gap', expected });
+  if (asked > expected) return goOn(state, { kind: 'refuse', reason: 'gap', expected });
   switch (phase.kind) {
     case 'created':
-      return go(state, { kind: 'open' });
+      return goOn(state, { kind: 'open' });
     case 'ready': {
       const seconds = computeRemaining(limits, answered.length, state.spent).seconds;
-      return go({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
+      return goOn({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
     }
     case 'stepping':
-      if (number === undefined || phase.digest === digest) return go(state, { kind: 'wait' });
-      return go(state, { kind: 'refuse', reason: 'conflict', expected });
+      if (number === undefined || phase.digest === digest) return goOn(state, { kind: 'wait' });
+      return goOn(state, { kind: 'refuse', reason: 'conflict', expected });
     case 'submitted':
     case 'grading':
     case 'closed':
-      return go(state, { kind: 'refuse', reason: 'over', expected });
+      return goOn(state, { kind: 'refuse', reason: 'over', expected });
   }
 }
 
 function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'answered' }>, limits: EpisodeLimits): Planned {
   const { phase } = state;
-  if (phase.kind !== 'stepping') throw impossible(state, event);
+  if (phase.kind !== 'stepping') throw createImpossibleError(state, event);
   const { seconds, bytesWritten, output } = state.spent;
   const spent = {
     seconds: seconds + event.spent.seconds,
@@ -86,7 +86,7 @@ function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'a
   const remaining = computeRemaining(limits, after.answered.length, spent);
   const cause: EndCause | undefined = event.isSubmission ? 'submit' : findReachedLimit(remaining);
   const next: Phase = cause === undefined ? { kind: 'ready' } : { kind: 'submitted', cause };
-  return go({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
+  return goOn({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
 }
 
 /** What was under way is to be done again. */
@@ -94,55 +94,55 @@ function planLoss(state: EpisodeState): Planned {
   const { phase } = state;
   switch (phase.kind) {
     case 'stepping':
-      return go({ ...state, phase: { kind: 'ready' } });
+      return goOn({ ...state, phase: { kind: 'ready' } });
     case 'grading':
-      return go({ ...state, phase: { kind: 'submitted', cause: phase.cause } }, { kind: 'grade' });
+      return goOn({ ...state, phase: { kind: 'submitted', cause: phase.cause } }, { kind: 'grade' });
     case 'submitted':
-      return go(state, { kind: 'grade' });
+      return goOn(state, { kind: 'grade' });
     case 'created':
     case 'ready':
     case 'closed':
-      return go(state);
+      return goOn(state);
   }
 }
 
 function planTime(state: EpisodeState, isGraded: boolean, limits: EpisodeLimits, now: number): Planned {
-  if (!isOpen(state) || now - state.touchedAt < limits.idleSeconds * 1000) return go(state);
-  return isGraded ? submitted(state, 'expired') : closed(state, 'failed', 'expired');
+  if (!isOpen(state) || now - state.touchedAt < limits.idleSeconds * 1000) return goOn(state);
+  return isGraded ? planSubmitted(state, 'expired') : planClosed(state, 'failed', 'expired');
 }
 
 function planGrading(state: EpisodeState, event: EpisodeEvent): Planned {
-  if (state.phase.kind !== 'submitted') throw impossible(state, event);
-  return go({ ...state, phase: { kind: 'grading', cause: state.phase.cause } }, { kind: 'grade' });
+  if (state.phase.kind !== 'submitted') throw createImpossibleError(state, event);
+  return goOn({ ...state, phase: { kind: 'grading', cause: state.phase.cause } }, { kind: 'grade' });
 }
 
 function planEnd(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'graded' }>): Planned {
-  if (state.phase.kind === 'closed') return go(state);
-  if (state.phase.kind !== 'grading') throw impossible(state, event);
-  return closed(state, event.outcome, state.phase.cause);
+  if (state.phase.kind === 'closed') return goOn(state);
+  if (state.phase.kind !== 'grading') throw createImpossibleError(state, event);
+  return planClosed(state, event.outcome, state.phase.cause);
 }
 
-function submitted(state: EpisodeState, cause: EndCause): Planned {
-  return go({ ...state, phase: { kind: 'submitted', cause } }, { kind: 'grade' });
+function planSubmitted(state: EpisodeState, cause: EndCause): Planned {
+  return goOn({ ...state, phase: { kind: 'submitted', cause } }, { kind: 'grade' });
 }
 
-function closed(state: EpisodeState, outcome: 'rewarded' | 'failed' | 'void', cause: EndCause): Planned {
-  return go({ ...state, phase: { kind: 'closed', cause, outcome } }, { kind: 'close', outcome, cause });
+function planClosed(state: EpisodeState, outcome: 'rewarded' | 'failed' | 'void', cause: EndCause): Planned {
+  return goOn({ ...state, phase: { kind: 'closed', cause, outcome } }, { kind: 'close', outcome, cause });
 }
 
 function isOpen({ phase }: EpisodeState): boolean {
   return phase.kind === 'created' || phase.kind === 'ready';
 }
 
-function go(state: EpisodeState, action: EpisodeAction = { kind: 'none' }): Planned {
+function goOn(state: EpisodeState, action: EpisodeAction = { kind: 'none' }): Planned {
   return { state, action };
 }
 
-function inPhase(state: EpisodeState, kind: Phase['kind'], event: EpisodeEvent): true {
+function assertPhase(state: EpisodeState, kind: Phase['kind'], event: EpisodeEvent): true {
   if (state.phase.kind === kind) return true;
-  throw impossible(state, event);
+  throw createImpossibleError(state, event);
 }
 
-function impossible({ phase }: EpisodeState, { kind }: EpisodeEvent): RangeError {
+function createImpossibleError({ phase }: EpisodeState, { kind }: EpisodeEvent): RangeError {
   return new RangeError(`${kind} cannot happen to an episode that is ${phase.kind}`);
 }

@@ -29,13 +29,13 @@ export function shapeReward(components: RewardComponents, terms: RewardTerms): n
   const { gate, core, coreStep } = components;
   const { base } = terms;
   const scored = gate * base * core;
-  if (terms.shaping === 'none') return clamped(scored, base);
+  if (terms.shaping === 'none') return clamp(scored, base);
   const at = (weight: number, of: number): number => Math.min(weight, coreStep * SHARE_OF_STEP) * base * of;
   const isWhole = core === 1 && gate === 1;
   const shaping = isWhole ? at(terms.style, components.style ?? 0) - at(terms.time, components.time ?? 0) : 0;
-  return clamped(scored + shaping - at(terms.errors, components.errors), base);
+  return clamp(scored + shaping - at(terms.errors, components.errors), base);
 }
 
-function clamped(value: number, most: number): number {
+function clamp(value: number, most: number): number {
   return value > 0 ? Math.min(most, value) : 0;
 }

@@ -19,13 +19,13 @@ export function testCounts({ evidence, reward }: Verdict): TestCounts {
     case 'script':
       return { passed: reward !== null && reward >= 1 ? 1 : 0, total: 1 };
     case 'cases':
-      return casesCounts(evidence, execute.cases);
+      return countCases(evidence, execute.cases);
     case 'suite':
-      return suiteCounts(execute.runs);
+      return countSuite(execute.runs);
   }
 }
 
-function casesCounts(evidence: readonly Evidence[], cases: Extract<Evidence, { kind: 'cases' }>['cases']): TestCounts {
+function countCases(evidence: readonly Evidence[], cases: Extract<Evidence, { kind: 'cases' }>['cases']): TestCounts {
   const compared = evidence.flatMap((each) => (each.stage === 'compare' && !('kind' in each) ? each.cases : []));
   const equal = Map.groupBy(compared, ({ name }) => name);
   const passed = cases.filter(({ name, runs }) => {
@@ -36,7 +36,7 @@ function casesCounts(evidence: readonly Evidence[], cases: Extract<Evidence, { k
 }
 
 /** A test has passed when it has in every run. */
-function suiteCounts(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCounts {
+function countSuite(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCounts {
   const statuses = Map.groupBy(
     runs.flatMap(({ results }) => results),
     ({ id }) => id,

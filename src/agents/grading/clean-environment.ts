@@ -19,11 +19,11 @@ const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
 export function cleanEnvironment(...layers: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
   const written: Readonly<Record<string, string>> = Object.assign({}, BASE, ...layers);
   return Object.fromEntries(
-    Object.entries(written).map(([name, value]) => [name, value.replaceAll(REFERENCE, (...match) => defaultOf(match.at(-1)))]),
+    Object.entries(written).map(([name, value]) => [name, value.replaceAll(REFERENCE, (...match) => getDefault(match.at(-1)))]),
   );
 }
 
-function defaultOf(groups: unknown): string {
+function getDefault(groups: unknown): string {
   const otherwise: unknown = typeof groups === 'object' && groups !== null ? Reflect.get(groups, 'otherwise') : undefined;
   return typeof otherwise === 'string' ? otherwise : '';
 }

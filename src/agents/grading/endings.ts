@@ -13,7 +13,7 @@ export function readEnding(end: CommandEnd): Ending {
     case 'out-of-memory':
       return end;
     case 'signalled':
-      return { kind: 'signal', signal: signalName(end.signal) };
+      return { kind: 'signal', signal: nameSignal(end.signal) };
     case 'output-limit':
       return { kind: 'output-too-large' };
     case 'unstartable':
@@ -21,7 +21,7 @@ export function readEnding(end: CommandEnd): Ending {
   }
 }
 
-function signalName(signal: number): string {
+function nameSignal(signal: number): string {
   return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
 }
 

@@ -55,7 +55,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   const evidence = cases.map(({ test, isVisible }, i) => ({
     name: test.name,
     isVisible,
-    inputDigest: inputDigest(test),
+    inputDigest: digestInput(test),
     runs: runs[i]?.length ? runs[i] : [unrun],
   }));
   return {
@@ -77,6 +77,6 @@ function withFirstOutputs(comparisons: readonly Compared[]): readonly Compared[]
   });
 }
 
-function inputDigest({ arguments: words, stdin, files }: TestCase): string {
+function digestInput({ arguments: words, stdin, files }: TestCase): string {
   return digestBytes(Buffer.from(formatCanonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files })));
 }

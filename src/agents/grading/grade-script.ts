@@ -59,15 +59,15 @@ export async function gradeScript(
     stage: 'execute',
     kind: 'script',
     ending: readEnding(result.end),
-    rewardJson: isAlive ? await rewardFile(session, 'reward.json', either) : null,
-    rewardText: isAlive ? await rewardFile(session, 'reward.txt', either) : null,
+    rewardJson: isAlive ? await readRewardFile(session, 'reward.json', either) : null,
+    rewardText: isAlive ? await readRewardFile(session, 'reward.txt', either) : null,
     output: formatShownText(result.stdout),
     seconds: result.seconds,
   };
 }
 
 /** Null where there is none, or something that is no plain file. */
-async function rewardFile(session: WorkspaceSession, name: string, signal: AbortSignal): Promise<string | null> {
+async function readRewardFile(session: WorkspaceSession, name: string, signal: AbortSignal): Promise<string | null> {
   const collected = await session.collect([`${REWARDS}/${name}`], { files: 1, bytes: REWARD_BYTES }, signal);
   if (collected.kind === 'refused') return null;
   return collected.files[0]?.content.toString('utf8') ?? null;

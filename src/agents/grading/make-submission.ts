@@ -32,7 +32,7 @@ export async function makeSubmission(
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(session, { task, content }, { sandboxes }, either);
-  if (known) await session.put(await filesOf(task, content, known, known.kind === 'script' ? SOLUTION : workdir), either);
+  if (known) await session.put(await readFiles(task, content, known, known.kind === 'script' ? SOLUTION : workdir), either);
   if (known?.kind === 'script') {
     const run = {
       argv: ['/bin/bash', '-c', `(${SOLUTION}/solve.sh) 2>&1`],
@@ -52,7 +52,7 @@ export async function makeSubmission(
   return await exportSubmission(session, step.artifacts, either);
 }
 
-async function filesOf(
+async function readFiles(
   { files }: Task,
   content: TaskContent,
   { directory }: KnownSubmission,

@@ -36,13 +36,13 @@ export function judgeTrial(expected: 0 | 1, rewards: readonly (number | null)[])
 /** Why a verdict is not what was expected: what failed, or what let a submission through that should have failed. */
 export function explainVerdict({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
   if (problem !== null) return problem.detail;
-  if (expected === 0) return evidence.flatMap(letThrough).at(-1) ?? 'nothing was judged';
+  if (expected === 0) return evidence.flatMap(describeLetThrough).at(-1) ?? 'nothing was judged';
   const failed = stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
   return failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('; ');
 }
 
 /** What stands for the submission in the evidence of a stage that decides on its correctness. */
-function letThrough(evidence: Evidence): readonly string[] {
+function describeLetThrough(evidence: Evidence): readonly string[] {
   if ('kind' in evidence && evidence.kind === 'infrastructure') return [];
   switch (evidence.stage) {
     case 'execute':

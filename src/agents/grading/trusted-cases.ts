@@ -34,7 +34,7 @@ export async function computeTrustedCases(
 ): Promise<readonly ExpectedCase[]> {
   const { grading, verifier, context } = terms;
   const { task, step, content } = grading;
-  const stored = await storedCases(terms, execute);
+  const stored = await readStoredCases(terms, execute);
   const isComplete = execute.generator === undefined && stored.every(({ expected }) => expected !== undefined);
   const known = (test: TestCase, i: number): Omit<ExpectedCase, 'expected'> => ({ test, isVisible: i < execute.visible });
   if (isComplete) return stored.map((test, i) => ({ ...known(test, i), expected: test.expected ?? new Uint8Array() }));
@@ -44,22 +44,22 @@ export async function computeTrustedCases(
   const either = AbortSignal.any([signal, sandbox.signal]);
   await wipePlace(session, place, either);
   await session.put(await testFiles(task, step, content), either);
-  const drawn = execute.generator ? await drawnCases(session, terms, execute.generator, either) : [];
+  const drawn = execute.generator ? await drawCases(session, terms, execute.generator, either) : [];
   const cases: ExpectedCase[] = [];
   for (const [i, test] of [...stored, ...drawn].entries()) {
-    const expected = test.expected ?? (await goldenOutput(session, terms, execute, test, either));
+    const expected = test.expected ?? (await computeGoldenOutput(session, terms, execute, test, either));
     cases.push({ ...known(test, i), expected });
   }
-  if (verifier.golden === undefined && cases.length === 0) throw broken('there is no case');
+  if (verifier.golden === undefined && cases.length === 0) throw createBrokenError('there is no case');
   return cases;
 }
 
-async function storedCases({ grading: { step, content } }: CandidateTerms, { stored }: CasesStage): Promise<readonly TestCase[]> {
+async function readStoredCases({ grading: { step, content } }: CandidateTerms, { stored }: CasesStage): Promise<readonly TestCase[]> {
   const file = stored === undefined ? undefined : step.tests.find(({ path }) => path === stored)?.file;
   return file === undefined ? [] : parseCases(file, await content.read(file), STORED_PREFIX);
 }
 
-async function drawnCases(
+async function drawCases(
   session: WorkspaceSession,
   { grading, verifier, within }: CandidateTerms,
   { command, cases, seconds }: NonNullable<CasesStage['generator']>,
@@ -74,14 +74,14 @@ async function drawnCases(
   try {
     const drawn = parseCases('the generator', result.stdout.head, DRAWN_PREFIX);
     if (drawn.length === cases) return drawn;
-    throw broken(`the generator wrote ${drawn.length} cases, expected ${cases} (MUSTER_CASES)`);
+    throw createBrokenError(`the generator wrote ${drawn.length} cases, expected ${cases} (MUSTER_CASES)`);
   } catch (error) {
-    if (error instanceof InputError) throw broken(error.message);
+    if (error instanceof InputError) throw createBrokenError(error.message);
     throw error;
   }
 }
 
-async function goldenOutput(
+async function computeGoldenOutput(
   session: WorkspaceSession,
   terms: CandidateTerms,
   execute: CasesStage,
@@ -92,7 +92,7 @@ async function goldenOutput(
   const result = await runGolden(session, terms, execute, test, signal);
   const output = await readOutput(session, execute, workdir, result, signal);
   if (output.bytes) return output.bytes;
-  throw broken(
+  throw createBrokenError(
     `the golden model on case ${test.name}: ${output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may'}`,
   );
 }
@@ -111,7 +111,7 @@ export async function runGolden(
   change: (command: Command) => Command = (command) => command,
 ): Promise<CommandResult> {
   const { golden } = terms.verifier;
-  if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
+  if (golden === undefined) throw createBrokenError(`case ${test.name} has no expected output, and there is no golden model`);
   const { workdir } = terms.grading.task.workspace;
   // Asked for at once, they cost one wait.
   await Promise.all([session.wipe(workdir, signal), session.put(listCaseFiles(test, workdir), signal)]);
@@ -125,9 +125,9 @@ function assertSucceeded(what: string, result: CommandResult): void {
   const { end } = result;
   if (end.kind === 'exited' && end.code === 0) return;
   const how = end.kind === 'exited' ? `status ${end.code}` : end.kind === 'unstartable' ? end.detail : end.kind;
-  throw broken(`${what} failed (${how}): ${joinStreams(result).slice(-2000)}`);
+  throw createBrokenError(`${what} failed (${how}): ${joinStreams(result).slice(-2000)}`);
 }
 
-function broken(detail: string): InfrastructureError {
+function createBrokenError(detail: string): InfrastructureError {
   return new InfrastructureError('task.verifier', detail);
 }

@@ -33,7 +33,7 @@ export function writeInstruction(candidate: Candidate, testNames: readonly strin
 }
 
 function leaks(line: string, testNames: readonly string[], fixLines: readonly string[]): boolean {
-  const plain = normaliseLine(line);
+  const plain = formatNormaliseLine(line);
   return (
     testNames.some((name) => name.length > 5 && line.includes(name)) ||
     fixLines.some((each) => plain.includes(each)) ||
@@ -56,6 +56,6 @@ function writeMutationInstruction({
 }
 
 /** A line of code without what formatters change. */
-export function normaliseLine(line: string): string {
+export function formatNormaliseLine(line: string): string {
   return line.trim().replaceAll(/\s+/g, ' ');
 }

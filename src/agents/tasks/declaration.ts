@@ -24,16 +24,16 @@ export interface ReadHarborTask {
 /** @param where the file's name for messages. @throws InputError `task.invalid` that names file and field. */
 export function parseHarborTask(where: string, text: string): ReadHarborTask {
   const layer = parseTomlLayer(where, text, INVALID);
-  const harbor = parsed(layer, harborSchema, HARBOR_KEYS);
-  const unknown = [...unknownKeys(layer.value, [])].map(
+  const harbor = parseDocument(layer, harborSchema, HARBOR_KEYS);
+  const unknown = [...findUnknownKeys(layer.value, [])].map(
     (path) => `${where}: ${formatPath(path)}: unknown key; it is kept and has no effect`,
   );
-  return { harbor, notices: [...versionNotices(layer, harbor), ...unknown] };
+  return { harbor, notices: [...listVersionNotices(layer, harbor), ...unknown] };
 }
 
 /** @throws InputError `task.invalid` that names file and field. */
 export function parseMusterTask(where: string, text: string): MusterTask {
-  return parsed(parseTomlLayer(where, text, INVALID), musterTaskSchema, MUSTER_KEYS);
+  return parseDocument(parseTomlLayer(where, text, INVALID), musterTaskSchema, MUSTER_KEYS);
 }
 
 /** @throws InputError `task.invalid` when there are problems: all of them, a line each. */
@@ -42,14 +42,14 @@ export function assertSound(layer: Pick<Layer, 'findOrigin'>, problems: readonly
   throw new InputError(INVALID, problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
-function parsed<Schema extends z.ZodType>(layer: Layer, schema: Schema, known: KnownSettings): z.infer<Schema> {
+function parseDocument<Schema extends z.ZodType>(layer: Layer, schema: Schema, known: KnownSettings): z.infer<Schema> {
   const result = schema.safeParse(layer.value);
   if (result.success) return result.data;
   const problems = listProblems(result.error, layer.value, known);
   throw new InputError(INVALID, problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
-function versionNotices(layer: Layer, { schema_version, version }: HarborTask): readonly string[] {
+function listVersionNotices(layer: Layer, { schema_version, version }: HarborTask): readonly string[] {
   const given = schema_version ?? version;
   const where = layer.findOrigin([]);
   if (given === undefined) return [];
@@ -64,15 +64,15 @@ function versionNotices(layer: Layer, { schema_version, version }: HarborTask): 
 }
 
 /** Paths of keys that stand where the schema names others. */
-function* unknownKeys(value: unknown, path: SettingPath): Generator<SettingPath> {
+function* findUnknownKeys(value: unknown, path: SettingPath): Generator<SettingPath> {
   if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) yield* unknownKeys(item, [...path, at]);
+    for (const [at, item] of value.entries()) yield* findUnknownKeys(item, [...path, at]);
     return;
   }
   if (!isMapping(value) || (path.length > 0 && HARBOR_KEYS.keysAt(path).length === 0)) return;
   const known = new Set(HARBOR_KEYS.keysAt(path));
   for (const [key, inner] of Object.entries(value)) {
-    if (known.has(key)) yield* unknownKeys(inner, [...path, key]);
+    if (known.has(key)) yield* findUnknownKeys(inner, [...path, key]);
     else yield [...path, key];
   }
 }

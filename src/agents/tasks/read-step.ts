@@ -36,15 +36,15 @@ export function readStep(
   { workspace }: Surroundings,
 ): { readonly step: TaskStep; readonly notices: readonly string[] } {
   const where = `${directory.where}/task.toml`;
-  const tests = testsOf(directory, place.directory);
-  const verifier = verifierOf(directory, place, { tests, workspace });
+  const tests = listTests(directory, place.directory);
+  const verifier = getVerifier(directory, place, { tests, workspace });
   const step: TaskStep = {
     name: place.name,
     directory: place.directory,
-    instruction: instructionOf(directory, `${place.directory}instruction.md`),
+    instruction: getInstruction(directory, `${place.directory}instruction.md`),
     agent: {
       timeoutSeconds: place.agent.timeout_sec,
-      user: userOf(place.agent.user),
+      user: getUser(place.agent.user),
       network: readNetwork(place.agent, workspace.network),
     },
     artifacts: readArtifacts(where, place.artifacts, workspace.workdir),
@@ -52,10 +52,10 @@ export function readStep(
     leastReward: place.leastReward,
     tests,
   };
-  return { step, notices: stepNotices(place, verifier) };
+  return { step, notices: listStepNotices(place, verifier) };
 }
 
-function instructionOf(directory: TaskDirectory, path: string): string {
+function getInstruction(directory: TaskDirectory, path: string): string {
   const text = decodeText(directory, path)?.replaceAll(CANARY, '').trim();
   if (text !== undefined && text !== '') return text;
   const problem = text === undefined ? 'is missing' : 'is empty';
@@ -63,7 +63,7 @@ function instructionOf(directory: TaskDirectory, path: string): string {
 }
 
 /** The task's own tests, and over them the step's. */
-function testsOf({ files }: TaskDirectory, step: string): TaskStep['tests'] {
+function listTests({ files }: TaskDirectory, step: string): TaskStep['tests'] {
   const byPath = new Map<string, string>();
   for (const prefix of new Set([TESTS, `${step}${TESTS}`]))
     for (const { path } of files) if (path.startsWith(prefix)) byPath.set(path.slice(prefix.length), path);
@@ -75,27 +75,27 @@ interface StepContext {
   readonly workspace: Workspace;
 }
 
-function verifierOf(directory: TaskDirectory, place: StepPlace, { tests, workspace }: StepContext): Verifier {
+function getVerifier(directory: TaskDirectory, place: StepPlace, { tests, workspace }: StepContext): Verifier {
   const { timeout_sec: timeoutSeconds, env: environment } = place.verifier;
   const where = `${directory.where}/${place.directory}muster.toml`;
   const staged = parseStagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });
   if (staged !== undefined) return staged;
-  if (tests.some(({ path }) => path === 'test.sh')) return scriptVerifier(place.verifier, workspace);
+  if (tests.some(({ path }) => path === 'test.sh')) return createScriptVerifier(place.verifier, workspace);
   throw new InputError(
     'task.no-tests',
     `${directory.where}: ${place.directory}tests/test.sh is missing, and ${place.directory}muster.toml has no execute; expected one of them to judge submissions by`,
   );
 }
 
-function scriptVerifier(verifier: HarborVerifier, workspace: Workspace): ScriptVerifier {
+function createScriptVerifier(verifier: HarborVerifier, workspace: Workspace): ScriptVerifier {
   const { timeout_sec: timeoutSeconds, env: environment, user, collect } = verifier;
   return {
     kind: 'script',
     timeoutSeconds,
     environment,
-    user: userOf(user),
+    user: getUser(user),
     network: readNetwork(verifier, workspace.network),
-    collect: collect.map(({ command, timeout_sec, user: by }) => ({ command, timeoutSeconds: timeout_sec, user: userOf(by) })),
+    collect: collect.map(({ command, timeout_sec, user: by }) => ({ command, timeoutSeconds: timeout_sec, user: getUser(by) })),
   };
 }
 
@@ -109,13 +109,13 @@ function testFiles({ where, contents }: TaskDirectory, tests: TaskStep['tests'])
   };
 }
 
-function stepNotices({ verifier: { environment_mode: mode, environment } }: StepPlace, verifier: Verifier): readonly string[] {
+function listStepNotices({ verifier: { environment_mode: mode, environment } }: StepPlace, verifier: Verifier): readonly string[] {
   if (verifier.kind === 'staged') return [];
   if (environment !== undefined)
     return ["verifier.environment: the grading sandbox is made of the workspace's root file system; this table is kept and has no effect"];
   return mode === 'separate' ? [] : ['verifier: graded in a sandbox of its own, also where Harbor would grade in the workspace'];
 }
 
-function userOf(user: string | number | undefined): string | undefined {
+function getUser(user: string | number | undefined): string | undefined {
   return user === undefined ? undefined : String(user);
 }

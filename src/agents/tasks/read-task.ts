@@ -25,11 +25,11 @@ export function readTask(directory: TaskDirectory): Task {
   const where = `${directory.where}/${TASK_TOML}`;
   const place = { where, paths: new Set(directory.files.map(({ path }) => path)) };
   const workspace = readWorkspace(place, harbor.environment, muster.workspace);
-  const steps = stepsOf(directory, harbor, muster).map((step) => readStep(directory, step, { harbor, workspace }));
+  const steps = getSteps(directory, harbor, muster).map((step) => readStep(directory, step, { harbor, workspace }));
   const [first, ...others] = steps.map(({ step }) => step);
   if (first === undefined) throw new InputError(INVALID, `${where}: steps: is empty; expected at least one step`);
   const content: Omit<Task, 'digest' | 'notices'> = {
-    id: idOf(directory, harbor),
+    id: getId(directory, harbor),
     description: harbor.task?.description ?? '',
     keywords: harbor.task?.keywords ?? [],
     files: directory.files,
@@ -40,7 +40,7 @@ export function readTask(directory: TaskDirectory): Task {
     strategy: harbor.multi_step_reward_strategy,
     ...findKnownSubmissions(directory.files, harbor.solution.env),
   };
-  const allNotices = [...notices, ...steps.flatMap((step) => step.notices), ...taskNotices(content)];
+  const allNotices = [...notices, ...steps.flatMap((step) => step.notices), ...listTaskNotices(content)];
   return { ...content, digest: digestTask(content), notices: allNotices };
 }
 
@@ -58,7 +58,7 @@ function readMuster(directory: TaskDirectory, path: string): MusterTask {
   return text === undefined ? musterTaskSchema.parse({}) : parseMusterTask(`${directory.where}/${path}`, text);
 }
 
-function idOf({ where, name }: TaskDirectory, { task }: HarborTask): TaskId {
+function getId({ where, name }: TaskDirectory, { task }: HarborTask): TaskId {
   const id = task?.name ?? name;
   if (isTaskId(id)) return id;
   throw new InputError(
@@ -68,7 +68,7 @@ function idOf({ where, name }: TaskDirectory, { task }: HarborTask): TaskId {
 }
 
 /** A task without steps is one step, whose directory is the task's own. */
-function stepsOf(directory: TaskDirectory, harbor: HarborTask, muster: MusterTask): readonly StepPlace[] {
+function getSteps(directory: TaskDirectory, harbor: HarborTask, muster: MusterTask): readonly StepPlace[] {
   const { agent, verifier, artifacts } = harbor;
   if (harbor.steps === undefined) return [{ name: 'task', directory: '', agent, verifier, artifacts, leastReward: -Infinity, muster }];
   const names = new Set<string>();
@@ -94,7 +94,7 @@ function stepsOf(directory: TaskDirectory, harbor: HarborTask, muster: MusterTas
   });
 }
 
-function taskNotices({
+function listTaskNotices({
   oracle,
   cheats,
   steps,

@@ -24,13 +24,13 @@ const WRITES_FILE: ReadonlySet<SuiteStage['runner']> = new Set(['pytest', 'vites
 /** What a schema cannot say: settings that contradict each other, and files that are not there. */
 export function findStageContradictions(written: WrittenStages): readonly Problem[] {
   const { stage } = written;
-  const ofStage = stage.kind === 'cases' ? caseProblems(written, stage) : suiteProblems(written, stage);
+  const ofStage = stage.kind === 'cases' ? findCaseProblems(written, stage) : findSuiteProblems(written, stage);
   return [...ofStage, ...scoreProblems(written)].map(([path, text]) => ({ path, text, isAbsence: false }));
 }
 
 type Found = Generator<readonly [SettingPath, string]>;
 
-function* caseProblems({ muster, stored, tests }: WrittenStages, stage: CasesStage): Found {
+function* findCaseProblems({ muster, stored, tests }: WrittenStages, stage: CasesStage): Found {
   const { driver, generator, visible } = stage;
   if (driver !== undefined && !tests.hasDirectory(driver)) yield [['execute', 'driver'], `tests/${driver} is no directory of the task`];
   if (generator === undefined && stage.stored === undefined)
@@ -49,7 +49,7 @@ function* caseProblems({ muster, stored, tests }: WrittenStages, stage: CasesSta
 /** By which the command says itself that the order is another one each time. */
 const RANDOM_ORDER = '--schedule-random';
 
-function* suiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Found {
+function* findSuiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Found {
   const { failToPass, passToPass, tripwires, boundary, modules, runner, command, overlay } = stage;
   if (overlay !== undefined && !tests.hasDirectory(overlay)) yield [['execute', 'overlay'], `tests/${overlay} is no directory of the task`];
   if (failToPass.length === 0)
@@ -113,7 +113,7 @@ function* scoreProblems({ muster, stage }: WrittenStages): Found {
     if (stage.kind !== 'cases') yield [['score', name], 'is measured on cases; a test suite has none'];
     if (golden === undefined) yield [['golden'], `is missing; score.${name} is a ratio to it`];
   }
-  yield* constraintProblems(muster, stage);
+  yield* findConstraintProblems(muster, stage);
   const measures = constraints.map(({ measure, of }) => `${measure} of ${of ?? 'all'}`);
   for (const [at, measure] of measures.entries())
     if (measures.indexOf(measure) < at) yield [['constraints', at, 'measure'], `bounds ${measure} a second time; expected one bound each`];
@@ -123,7 +123,7 @@ function* scoreProblems({ muster, stage }: WrittenStages): Found {
 const OF_COMPILER: ReadonlySet<Measure> = new Set(['registers', 'sharedMemoryBytes']);
 const OF_CASES: ReadonlySet<Measure> = new Set(['instructions', 'systemCalls']);
 
-function* constraintProblems({ constraints, compile }: MusterTask, stage: WrittenStages['stage']): Found {
+function* findConstraintProblems({ constraints, compile }: MusterTask, stage: WrittenStages['stage']): Found {
   for (const [at, constraint] of constraints.entries()) {
     const { measure } = constraint;
     const path = ['constraints', at, 'measure'];

@@ -32,38 +32,38 @@ export function parseStagedVerifier(where: string, muster: MusterTask, tests: Te
     return undefined;
   }
   const problems: Problem[] = [];
-  const stage = execute.kind === 'cases' ? execute : suiteStage(execute, tests, problems);
-  const stored = execute.kind === 'cases' ? storedCases(execute, tests, problems) : [];
+  const stage = execute.kind === 'cases' ? execute : parseSuiteStage(execute, tests, problems);
+  const stored = execute.kind === 'cases' ? readStoredCases(execute, tests, problems) : [];
   problems.push(...findStageContradictions({ muster, stage, stored, tests }));
   assertSound({ findOrigin: () => where }, problems);
   return { kind: 'staged', ...settings, compile, execute: stage, golden, compare, constraints, score };
 }
 
 /** @throws InputError `task.cases` */
-function storedCases({ stored }: CasesStage, tests: TestFiles, problems: Problem[]): readonly TestCase[] {
+function readStoredCases({ stored }: CasesStage, tests: TestFiles, problems: Problem[]): readonly TestCase[] {
   if (stored === undefined) return [];
   const bytes = tests.bytes(stored);
   if (bytes !== undefined) return parseCases(tests.name(stored), bytes, STORED_PREFIX);
-  problems.push({ path: ['execute', 'stored'], text: absent(stored, tests), isAbsence: false });
+  problems.push({ path: ['execute', 'stored'], text: toAbsent(stored, tests), isAbsence: false });
   return [];
 }
 
 /** Of the names of stored cases that have none of their own. */
 export const STORED_PREFIX = 'stored-';
 
-function absent(path: string, tests: TestFiles): string {
+function toAbsent(path: string, tests: TestFiles): string {
   return tests.has(path) ? `tests/${path}: expected a name that ends in .json or .jsonl` : `tests/${path} is not among the task's files`;
 }
 
 type WrittenSuite = Extract<NonNullable<MusterTask['execute']>, { readonly kind: 'suite' }>;
 
-function suiteStage(written: WrittenSuite, tests: TestFiles, problems: Problem[]): SuiteStage {
+function parseSuiteStage(written: WrittenSuite, tests: TestFiles, problems: Problem[]): SuiteStage {
   const idsOf = (key: 'failToPass' | 'passToPass'): readonly string[] => {
     const given = written[key];
     if (typeof given !== 'string') return given;
     const bytes = tests.bytes(given);
     if (bytes !== undefined) return listOfIds(tests.name(given), bytes);
-    problems.push({ path: ['execute', key], text: absent(given, tests), isAbsence: false });
+    problems.push({ path: ['execute', key], text: toAbsent(given, tests), isAbsence: false });
     return [];
   };
   const lists = [written.failToPass, written.passToPass].filter((each) => typeof each === 'string');

@@ -69,7 +69,7 @@ const CALLS: ReadonlyMap<string, SystemCall> = new Map(
     .split(/\s+/)
     .map((entry) => {
       const [name = '', x64 = '', arm64 = ''] = entry.split(':');
-      return [name, { x64: numberOf(x64), arm64: numberOf(arm64) }];
+      return [name, { x64: parseNumber(x64), arm64: parseNumber(arm64) }];
     }),
 );
 
@@ -90,6 +90,6 @@ function isKnown(architecture: string): architecture is Architecture {
   return architecture === 'x64' || architecture === 'arm64';
 }
 
-function numberOf(text: string): number | undefined {
+function parseNumber(text: string): number | undefined {
   return text === '' ? undefined : Number(text);
 }

@@ -9,8 +9,8 @@ import type { Task, TaskFile, TaskStep } from './task.ts';
  */
 export function digestTask(task: Omit<Task, 'digest' | 'notices' | 'arena'>): TaskDigest {
   const { id, description, keywords, files, workspace, limits, steps, strategy, oracle, cheats, twins } = task;
-  const canonical = { id, description, keywords, workspace, limits, steps: steps.map(canonicalStep), strategy, oracle, cheats, twins };
-  return parseTaskDigest(digestBytes(formatCanonicalJson({ ...canonical, files: files.map(namedFile) })));
+  const canonical = { id, description, keywords, workspace, limits, steps: steps.map(toCanonicalStep), strategy, oracle, cheats, twins };
+  return parseTaskDigest(digestBytes(formatCanonicalJson({ ...canonical, files: files.map(toNamedFile) })));
 }
 
 /**
@@ -25,11 +25,11 @@ export function digestVerifier(task: Pick<Task, 'files'>, step: TaskStep, versio
   return digestBytes(formatCanonicalJson({ version, verifier: step.verifier, artifacts: step.artifacts, tests }));
 }
 
-function namedFile({ path, digest, isExecutable }: TaskFile): readonly unknown[] {
+function toNamedFile({ path, digest, isExecutable }: TaskFile): readonly unknown[] {
   return [path, digest, isExecutable];
 }
 
 /** JSON has no infinity. */
-function canonicalStep(step: TaskStep): unknown {
+function toCanonicalStep(step: TaskStep): unknown {
   return { ...step, leastReward: step.leastReward === -Infinity ? null : step.leastReward };
 }

@@ -46,7 +46,7 @@ const NEWLINE = 0x0a;
 export function parseCases(where: string, bytes: Uint8Array, prefix: string): readonly TestCase[] {
   const cases: TestCase[] = [];
   const names = new Set<string>();
-  for (const { line, text } of linesOf(bytes)) {
+  for (const { line, text } of readLines(bytes)) {
     const one = parseCase(`${where}:${line}`, text, `${prefix}${cases.length + 1}`);
     if (names.has(one.name))
       throw new InputError('task.cases', `${where}:${line}: name: "${one.name}" stands twice; expected different names`);
@@ -56,7 +56,7 @@ export function parseCases(where: string, bytes: Uint8Array, prefix: string): re
   return cases;
 }
 
-function* linesOf(bytes: Uint8Array): Generator<{ readonly line: number; readonly text: Uint8Array }> {
+function* readLines(bytes: Uint8Array): Generator<{ readonly line: number; readonly text: Uint8Array }> {
   let line = 1;
   for (let begin = 0; begin < bytes.length; line += 1) {
     const found = bytes.indexOf(NEWLINE, begin);
@@ -67,7 +67,7 @@ function* linesOf(bytes: Uint8Array): Generator<{ readonly line: number; readonl
 }
 
 function parseCase(where: string, text: Uint8Array, otherwise: string): TestCase {
-  const { data, error } = caseSchema.safeParse(parsedLine(where, text));
+  const { data, error } = caseSchema.safeParse(parseLine(where, text));
   if (error !== undefined) {
     const [issue] = error.issues;
     const path = (issue?.path ?? []).map((part) => (typeof part === 'number' ? part : String(part)));
@@ -76,13 +76,13 @@ function parseCase(where: string, text: Uint8Array, otherwise: string): TestCase
   return {
     name: data.name ?? otherwise,
     arguments: data.arguments,
-    stdin: bytesOf(data.stdin, data.stdinBase64) ?? new Uint8Array(),
+    stdin: decodeBytes(data.stdin, data.stdinBase64) ?? new Uint8Array(),
     files: data.files,
-    expected: bytesOf(data.expected, data.expectedBase64),
+    expected: decodeBytes(data.expected, data.expectedBase64),
   };
 }
 
-function parsedLine(where: string, text: Uint8Array): unknown {
+function parseLine(where: string, text: Uint8Array): unknown {
   try {
     return parseJson(text, LINE_BOUNDS);
   } catch (error) {
@@ -91,7 +91,7 @@ function parsedLine(where: string, text: Uint8Array): unknown {
   }
 }
 
-function bytesOf(text: string | undefined, base64: string | undefined): Uint8Array | undefined {
+function decodeBytes(text: string | undefined, base64: string | undefined): Uint8Array | undefined {
   if (base64 !== undefined) return Buffer.from(base64, 'base64');
   return text === undefined ? undefined : Buffer.from(text, 'utf8');
 }

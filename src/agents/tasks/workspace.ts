@@ -21,14 +21,18 @@ interface TaskLocation {
 /** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
 export function readWorkspace(place: TaskLocation, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
   return {
-    root: rootOf(place, environment, asked.root),
+    root: getRoot(place, environment, asked.root),
     workdir: asked.workdir ?? environment.workdir ?? DEFAULT_WORKDIR,
     environment: environment.env,
     network: readNetwork(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
   };
 }
 
-function rootOf({ where, paths }: TaskLocation, environment: HarborEnvironment, asked: RootFileSystem['kind'] | undefined): RootFileSystem {
+function getRoot(
+  { where, paths }: TaskLocation,
+  environment: HarborEnvironment,
+  asked: RootFileSystem['kind'] | undefined,
+): RootFileSystem {
   const { docker_image: image, build_timeout_sec: buildSeconds, os } = environment;
   const composes = COMPOSE_FILES.filter((path) => paths.has(path));
   const hasDockerfile = paths.has(DOCKERFILE);
@@ -74,12 +78,12 @@ export function readNetwork({ network_mode: mode, allowed_hosts: hosts = [] }: N
 export function readLimits(where: string, { cpus, memory, memory_mb, storage, storage_mb }: HarborEnvironment): Limits {
   return {
     cpus,
-    memoryBytes: memory_mb === undefined ? deprecatedSize(where, 'memory', memory) : memory_mb * 2 ** 20,
-    storageBytes: storage_mb === undefined ? deprecatedSize(where, 'storage', storage) : storage_mb * 2 ** 20,
+    memoryBytes: memory_mb === undefined ? parseDeprecatedSize(where, 'memory', memory) : memory_mb * 2 ** 20,
+    storageBytes: storage_mb === undefined ? parseDeprecatedSize(where, 'storage', storage) : storage_mb * 2 ** 20,
   };
 }
 
-function deprecatedSize(where: string, key: string, text: string | undefined): number | undefined {
+function parseDeprecatedSize(where: string, key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const { amount, unit = '' } = /^(?<amount>\d{1,9}(\.\d{1,3})?)(?<unit>[KMGT])(i?B)?$/i.exec(text)?.groups ?? {};
   const bytes = Math.round(Number(amount) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
@@ -95,7 +99,7 @@ function deprecatedSize(where: string, key: string, text: string | undefined): n
  */
 export function readArtifacts(where: string, declared: readonly HarborArtifact[], workdir: string): readonly Artifact[] {
   const problems: Problem[] = [];
-  const given = declared.map((artifact, at) => artifactOf(artifact, ['artifacts', at], workdir, problems));
+  const given = declared.map((artifact, at) => getArtifact(artifact, ['artifacts', at], workdir, problems));
   const all = given.length > 0 ? given : [{ source: workdir, destination: '.', exclude: [], isRequired: false }];
   const destinations = new Set<string>();
   for (const { destination } of all) {
@@ -112,11 +116,11 @@ export function readArtifacts(where: string, declared: readonly HarborArtifact[]
   return [...all, { source: ALWAYS_EXPORTED, destination: 'logs/artifacts', exclude: [], isRequired: false }];
 }
 
-function artifactOf(declared: HarborArtifact, path: readonly (string | number)[], workdir: string, problems: Problem[]): Artifact {
+function getArtifact(declared: HarborArtifact, path: readonly (string | number)[], workdir: string, problems: Problem[]): Artifact {
   const { source, destination, exclude, service } =
     typeof declared === 'string' ? { source: declared, destination: undefined, exclude: [], service: undefined } : declared;
   const absolute = (source.startsWith('/') ? source : `${workdir}/${source}`).replace(/\/+$/, '');
-  const target = (destination ?? destinationOf(absolute, workdir)).replace(/\/+$/, '');
+  const target = (destination ?? getDestination(absolute, workdir)).replace(/\/+$/, '');
   if (!isPlainPath(absolute.slice(1))) problems.push({ path, text: `${RELATIVE_PATH_EXPECTED}, got "${source}"`, isAbsence: false });
   if (target !== '.' && !isPlainPath(target))
     problems.push({ path, text: `destination: ${RELATIVE_PATH_EXPECTED}, got "${target}"`, isAbsence: false });
@@ -126,7 +130,7 @@ function artifactOf(declared: HarborArtifact, path: readonly (string | number)[]
 }
 
 /** A submission's directory looks like the workdir. */
-function destinationOf(absolute: string, workdir: string): string {
+function getDestination(absolute: string, workdir: string): string {
   if (absolute === workdir) return '.';
   return absolute.startsWith(`${workdir}/`) ? absolute.slice(workdir.length + 1) : absolute.slice(1);
 }

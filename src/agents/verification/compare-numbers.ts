@@ -33,10 +33,10 @@ const NOT_FINITE: ReadonlyMap<string, number> = new Map([
  * @throws RangeError when the golden model's output does not have the declared form.
  */
 export function compareNumbers(mode: NumbersMode, expected: Uint8Array, got: Uint8Array): Comparison {
-  const wanted = goldenNumbers(mode, expected);
+  const wanted = parseGoldenNumbers(mode, expected);
   let at = 0;
   try {
-    for (const found of numbersOf(mode, got)) {
+    for (const found of readNumbers(mode, got)) {
       const want = wanted[at];
       if (want === undefined) return toDifference(`it has more than the ${wanted.length} numbers that are expected`);
       if (!isClose(mode, want, found)) return toDifference(`number ${at + 1}: expected ${want}, got ${found}`);
@@ -49,9 +49,9 @@ export function compareNumbers(mode: NumbersMode, expected: Uint8Array, got: Uin
   return at === wanted.length ? EQUAL : toDifference(`it has ${at} numbers; expected ${wanted.length}`);
 }
 
-function goldenNumbers(mode: NumbersMode, expected: Uint8Array): readonly Value[] {
+function parseGoldenNumbers(mode: NumbersMode, expected: Uint8Array): readonly Value[] {
   try {
-    const wanted = [...numbersOf(mode, expected)];
+    const wanted = [...readNumbers(mode, expected)];
     const size = mode.shape?.reduce((product, length) => product * length, 1);
     if (size === undefined || size === wanted.length) return wanted;
     throw new FormProblem(`it has ${wanted.length} numbers; the declared shape has ${size}`);
@@ -68,25 +68,25 @@ function isClose({ tolerance: { absolute, relative } }: NumbersMode, want: Value
   return Math.abs(found - wanted) <= absolute + relative * Math.abs(wanted);
 }
 
-function numbersOf(mode: NumbersMode, bytes: Uint8Array): Iterable<Value> {
+function readNumbers(mode: NumbersMode, bytes: Uint8Array): Iterable<Value> {
   switch (mode.encoding) {
     case 'raw':
-      return rawNumbers(mode.dtype, bytes);
+      return readRawNumbers(mode.dtype, bytes);
     case 'json':
-      return jsonNumbers(mode, parseJson(bytes, OUTPUT_JSON), 0);
+      return readJsonNumbers(mode, parseJson(bytes, OUTPUT_JSON), 0);
     case 'text':
-      return textNumbers(mode.dtype, bytes);
+      return readTextNumbers(mode.dtype, bytes);
   }
 }
 
-function* rawNumbers(dtype: Dtype, bytes: Uint8Array): Generator<Value> {
+function* readRawNumbers(dtype: Dtype, bytes: Uint8Array): Generator<Value> {
   const size = BYTES[dtype];
   if (bytes.length % size !== 0) throw new FormProblem(`it has ${bytes.length} bytes; expected a multiple of ${size} for ${dtype}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let at = 0; at < bytes.length; at += size) yield rawNumber(dtype, view, at);
+  for (let at = 0; at < bytes.length; at += size) yield readRawNumber(dtype, view, at);
 }
 
-function rawNumber(dtype: Dtype, view: DataView, at: number): Value {
+function readRawNumber(dtype: Dtype, view: DataView, at: number): Value {
   switch (dtype) {
     case 'float64':
       return view.getFloat64(at, true);
@@ -103,26 +103,26 @@ function rawNumber(dtype: Dtype, view: DataView, at: number): Value {
   }
 }
 
-function* textNumbers(dtype: Dtype, bytes: Uint8Array): Generator<Value> {
+function* readTextNumbers(dtype: Dtype, bytes: Uint8Array): Generator<Value> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-  for (const [token] of text.matchAll(/[^ \t\r\n]+/g)) yield numberOf(dtype, token);
+  for (const [token] of text.matchAll(/[^ \t\r\n]+/g)) yield parseNumber(dtype, token);
 }
 
-function* jsonNumbers(mode: NumbersMode, value: unknown, depth: number): Generator<Value> {
+function* readJsonNumbers(mode: NumbersMode, value: unknown, depth: number): Generator<Value> {
   const { shape, dtype } = mode;
   if (Array.isArray(value)) {
     const length = shape?.[depth];
     if (depth >= (shape?.length ?? MOST_DIMENSIONS)) throw new FormProblem(`its lists are deeper than ${shape?.length ?? MOST_DIMENSIONS}`);
     if (length !== undefined && value.length !== length) throw new FormProblem(`a list has ${value.length} items; expected ${length}`);
-    for (const item of value) yield* jsonNumbers(mode, item, depth + 1);
+    for (const item of value) yield* readJsonNumbers(mode, item, depth + 1);
     return;
   }
   if (shape !== undefined && depth < shape.length) throw new FormProblem(`a list of ${shape[depth]} items is missing`);
   if (typeof value !== 'number') throw new FormProblem(`expected a number, got ${JSON.stringify(value)?.slice(0, 80)}`);
-  yield numberOf(dtype, String(value));
+  yield parseNumber(dtype, String(value));
 }
 
-function numberOf(dtype: Dtype, token: string): Value {
+function parseNumber(dtype: Dtype, token: string): Value {
   const range = INTEGERS[dtype];
   if (range !== undefined) {
     if (!/^[+-]?\d{1,20}$/.test(token)) throw new FormProblem(`expected ${dtype}, got "${token.slice(0, 80)}"`);

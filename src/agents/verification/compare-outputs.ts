@@ -16,7 +16,7 @@ const SHOWN = 80;
 export function compareOutputs(mode: CompareMode, expected: Uint8Array, got: Uint8Array): Comparison {
   switch (mode.mode) {
     case 'bytes':
-      return Buffer.compare(expected, got) === 0 ? EQUAL : firstByte(expected, got);
+      return Buffer.compare(expected, got) === 0 ? EQUAL : compareFirstByte(expected, got);
     case 'numbers':
       return compareNumbers(mode, expected, got);
     case 'canonical':
@@ -29,36 +29,36 @@ const [EXCERPT_BEFORE, EXCERPT] = [256, 2048];
 
 /** Both outputs from a little before where they begin to differ, as text. */
 export function excerptOutputs(expected: Uint8Array, got: Uint8Array): { readonly expected: string; readonly got: string } {
-  const from = Math.max(0, differingByte(expected, got) - EXCERPT_BEFORE);
+  const from = Math.max(0, findDifferingByte(expected, got) - EXCERPT_BEFORE);
   const excerpt = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(from, from + EXCERPT)).toString('utf8');
   return { expected: excerpt(expected), got: excerpt(got) };
 }
 
-function differingByte(expected: Uint8Array, got: Uint8Array): number {
+function findDifferingByte(expected: Uint8Array, got: Uint8Array): number {
   const length = Math.min(expected.length, got.length);
   let at = 0;
   while (at < length && expected[at] === got[at]) at += 1;
   return at;
 }
 
-function firstByte(expected: Uint8Array, got: Uint8Array): Comparison {
-  const at = differingByte(expected, got);
-  const around = (bytes: Uint8Array): string => shown(Buffer.from(bytes.subarray(at, at + SHOWN)).toString('utf8'));
+function compareFirstByte(expected: Uint8Array, got: Uint8Array): Comparison {
+  const at = findDifferingByte(expected, got);
+  const around = (bytes: Uint8Array): string => formatShown(Buffer.from(bytes.subarray(at, at + SHOWN)).toString('utf8'));
   return toDifference(`at byte ${at}: expected ${around(expected)}, got ${around(got)}`);
 }
 
 function compareJson(expected: Uint8Array, got: Uint8Array): Comparison {
-  const want = formatCanonicalJson(goldenJson(expected));
+  const want = formatCanonicalJson(parseGoldenJson(expected));
   try {
     const text = formatCanonicalJson(parseJson(got, OUTPUT_JSON));
-    return text === want ? EQUAL : firstByte(Buffer.from(want), Buffer.from(text));
+    return text === want ? EQUAL : compareFirstByte(Buffer.from(want), Buffer.from(text));
   } catch (error) {
     if (error instanceof JsonProblem) return toDifference(error.message);
     throw error;
   }
 }
 
-function goldenJson(expected: Uint8Array): unknown {
+function parseGoldenJson(expected: Uint8Array): unknown {
   try {
     return parseJson(expected, OUTPUT_JSON);
   } catch (error) {
@@ -68,32 +68,32 @@ function goldenJson(expected: Uint8Array): unknown {
 
 /** lines: without white space at their ends and empty ones at the text's; sorted-lines: in any order; tokens: whatever white space is between them. */
 function compareParts(form: 'lines' | 'sorted-lines' | 'tokens', expected: Uint8Array, got: Uint8Array): Comparison {
-  const [want, have] = [partsOf(form, expected), partsOf(form, got)];
+  const [want, have] = [splitParts(form, expected), splitParts(form, got)];
   const length = Math.max(want.length, have.length);
   for (let at = 0; at < length; at += 1) {
     const [wanted, found] = [want[at], have[at]];
     if (wanted !== found)
-      return toDifference(`${form === 'tokens' ? 'token' : 'line'} ${at + 1}: expected ${shown(wanted)}, got ${shown(found)}`);
+      return toDifference(`${form === 'tokens' ? 'token' : 'line'} ${at + 1}: expected ${formatShown(wanted)}, got ${formatShown(found)}`);
   }
   return EQUAL;
 }
 
-function partsOf(form: 'lines' | 'sorted-lines' | 'tokens', bytes: Uint8Array): readonly string[] {
+function splitParts(form: 'lines' | 'sorted-lines' | 'tokens', bytes: Uint8Array): readonly string[] {
   // A byte for a character, so that what is no UTF-8 stays different from what is.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   if (form === 'tokens') return text.split(/[ \t\r\n]+/).filter((token) => token !== '');
-  const lines = text.split('\n').map((line) => withoutEnd(line));
+  const lines = text.split('\n').map((line) => stripEnd(line));
   while (lines.at(-1) === '') lines.pop();
   return form === 'sorted-lines' ? lines.sort() : lines;
 }
 
 /** Not by a regular expression: one that looks for white space at the end takes quadratic time on a line of white space and a letter. */
-function withoutEnd(line: string): string {
+function stripEnd(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t' || line[end - 1] === '\r')) end -= 1;
   return line.slice(0, end);
 }
 
-function shown(text: string | undefined): string {
+function formatShown(text: string | undefined): string {
   return text === undefined ? 'nothing' : escapeUnprintableLine(JSON.stringify(text.slice(0, SHOWN)));
 }

@@ -18,7 +18,7 @@ export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: 
   const wires = new Set(tripwires.map(({ id }) => id));
   const pinned = new Set([...failToPass, ...passToPass, ...wires]);
   const reports = runs.map(({ results }) => Map.groupBy(results, ({ id }) => id));
-  const outcome = (id: string): string => worst(reports.map((report) => outcomeOf(report.get(id))));
+  const outcome = (id: string): string => findWorst(reports.map((report) => judgeOutcome(report.get(id))));
   const voids = [...wires]
     .filter((id) => outcome(id) !== 'failed')
     .map((id) => `tripwire ${id}: ${outcome(id)}; it has to fail, and the run is void`);
@@ -36,7 +36,7 @@ export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: 
 
 type Outcome = TestResult['status'] | 'missing' | 'doubled';
 
-function outcomeOf(results: readonly TestResult[] | undefined): Outcome {
+function judgeOutcome(results: readonly TestResult[] | undefined): Outcome {
   const [first, second] = results ?? [];
   if (first === undefined) return 'missing';
   if (second !== undefined) return 'doubled';
@@ -44,7 +44,7 @@ function outcomeOf(results: readonly TestResult[] | undefined): Outcome {
 }
 
 /** Of several runs: the one outcome that all have, or the first that is neither. */
-function worst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
+function findWorst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
   const [first = 'missing'] = outcomes;
   if (outcomes.every((outcome) => outcome === first)) return first;
   return outcomes.includes('doubled') ? 'doubled' : 'different from run to run';

@@ -24,7 +24,7 @@ type Finding = Partial<Pick<Judged, 'correctness' | 'speed' | 'efficiency' | 'pr
 const MOST_NAMED = 5;
 
 export function judgeStages(verifier: Verifier, evidence: readonly Evidence[]): Judged {
-  const findings = evidence.map((one) => finding(verifier, evidence, one));
+  const findings = evidence.map((one) => judgeEvidence(verifier, evidence, one));
   const correctness = findings.findLast((found) => found.correctness !== undefined)?.correctness;
   const speed = findings.findLast((found) => found.speed !== undefined)?.speed;
   const efficiency = findings.findLast((found) => found.efficiency !== undefined)?.efficiency;
@@ -37,91 +37,91 @@ export function judgeStages(verifier: Verifier, evidence: readonly Evidence[]): 
   return { stages, correctness, speed, efficiency, problem, isDecided };
 }
 
-function finding(verifier: Verifier, all: readonly Evidence[], one: Evidence): Finding {
+function judgeEvidence(verifier: Verifier, all: readonly Evidence[], one: Evidence): Finding {
   if ('kind' in one && one.kind === 'infrastructure') {
     const detail = one.reason;
     return { outcome: { stage: one.stage, outcome: 'infrastructure', detail }, problem: { kind: 'infrastructure', detail } };
   }
   switch (one.stage) {
     case 'submission':
-      return { outcome: ended('submission', one.problem ?? '') };
+      return { outcome: endStage('submission', one.problem ?? '') };
     case 'compile':
-      return { outcome: ended('compile', endingProblem(one.ending)) };
+      return { outcome: endStage('compile', findEndingProblem(one.ending)) };
     case 'execute':
-      return executed(verifier, one);
+      return judgeExecuted(verifier, one);
     case 'compare':
-      return compared(staged(verifier), all, one);
+      return judgeCompared(requireStaged(verifier), all, one);
     case 'constraints':
-      return { outcome: ended('constraints', listed(violations(staged(verifier).constraints, one))) };
+      return { outcome: endStage('constraints', formatList(findViolations(requireStaged(verifier).constraints, one))) };
     case 'score':
-      return scored(staged(verifier), one);
+      return judgeScored(requireStaged(verifier), one);
   }
 }
 
-function staged(verifier: Verifier): StagedVerifier {
+function requireStaged(verifier: Verifier): StagedVerifier {
   if (verifier.kind === 'staged') return verifier;
   throw new RangeError('evidence of a stage that a script verifier does not have');
 }
 
 /** @param problem empty when it passed. */
-function ended(stage: EvidenceStage, problem: string): StageOutcome {
+function endStage(stage: EvidenceStage, problem: string): StageOutcome {
   return { stage, outcome: problem === '' ? 'passed' : 'failed', detail: problem };
 }
 
 type Executed = Extract<Evidence, { readonly stage: 'execute' }>;
 
-function executed(verifier: Verifier, one: Exclude<Executed, { readonly kind: 'infrastructure' }>): Finding {
+function judgeExecuted(verifier: Verifier, one: Exclude<Executed, { readonly kind: 'infrastructure' }>): Finding {
   switch (one.kind) {
     case 'script': {
       const found = readScriptReward(one);
       if (found.kind === 'reward')
-        return { outcome: ended('execute', found.reward > 0 ? '' : 'the script gave 0'), correctness: found.reward };
-      if (found.kind === 'none') return { outcome: ended('execute', found.detail), correctness: 0 };
-      return { outcome: ended('execute', found.detail), problem: { kind: 'verifier', detail: found.detail } };
+        return { outcome: endStage('execute', found.reward > 0 ? '' : 'the script gave 0'), correctness: found.reward };
+      if (found.kind === 'none') return { outcome: endStage('execute', found.detail), correctness: 0 };
+      return { outcome: endStage('execute', found.detail), problem: { kind: 'verifier', detail: found.detail } };
     }
     case 'suite':
-      return suiteFinding(staged(verifier), one);
+      return judgeSuite(requireStaged(verifier), one);
     case 'cases': {
-      const failures = one.cases.flatMap(({ name, runs }) => runs.map(({ ending }) => [name, endingProblem(ending)] as const));
+      const failures = one.cases.flatMap(({ name, runs }) => runs.map(({ ending }) => [name, findEndingProblem(ending)] as const));
       const problems = failures.filter(([, problem]) => problem !== '').map(([name, problem]) => `case ${name}: ${problem}`);
-      const isOver = problems.length > 0 && staged(verifier).score.correctness === 'all';
-      const outcome = ended('execute', one.cases.length === 0 ? 'no case was run' : listed(problems));
+      const isOver = problems.length > 0 && requireStaged(verifier).score.correctness === 'all';
+      const outcome = endStage('execute', one.cases.length === 0 ? 'no case was run' : formatList(problems));
       return { outcome, ...(isOver || one.cases.length === 0 ? { correctness: 0 } : {}) };
     }
   }
 }
 
-function suiteFinding({ execute, score }: StagedVerifier, one: SuiteEvidence): Finding {
+function judgeSuite({ execute, score }: StagedVerifier, one: SuiteEvidence): Finding {
   if (execute.kind !== 'suite') throw new RangeError('evidence of a test suite for a task with cases');
   const expectedRuns = execute.boundary === 'shared' ? 2 : 1;
   const { share, problems } = judgeTests(execute, one.runs);
   const missing = one.runs.length < expectedRuns ? [`it ran ${one.runs.length} of ${expectedRuns} times`] : [];
   const isWhole = share === 1 && missing.length === 0;
   const partial = score.correctness === 'share' && missing.length === 0 ? share : 0;
-  return { outcome: ended('execute', listed([...missing, ...problems])), correctness: isWhole ? 1 : partial };
+  return { outcome: endStage('execute', formatList([...missing, ...problems])), correctness: isWhole ? 1 : partial };
 }
 
-function compared({ execute, score }: StagedVerifier, all: readonly Evidence[], one: CompareEvidence): Finding {
+function judgeCompared({ execute, score }: StagedVerifier, all: readonly Evidence[], one: CompareEvidence): Finding {
   const run = all.find((found) => found.stage === 'execute' && found.kind === 'cases');
   if (run === undefined || !('cases' in run) || execute.kind !== 'cases')
     throw new RangeError('outputs were compared before they were made');
   const unequal = one.cases.filter(({ isEqual }) => !isEqual);
   const problems = unequal.map(({ name, difference }) => `case ${name}: ${difference ?? 'another output'}`);
-  return { outcome: ended('compare', listed(problems)), correctness: correctness(score.correctness, run, one) };
+  return { outcome: endStage('compare', formatList(problems)), correctness: computeCorrectness(score.correctness, run, one) };
 }
 
 /** Cases that the agent was shown never count alone. */
-function correctness(mode: 'all' | 'share', { cases }: Pick<CasesEvidence, 'cases'>, { cases: compared }: CompareEvidence): number {
+function computeCorrectness(mode: 'all' | 'share', { cases }: Pick<CasesEvidence, 'cases'>, { cases: compared }: CompareEvidence): number {
   const equal = new Set(compared.filter(({ isEqual }) => isEqual).map(({ name, run }) => `${run} ${name}`));
   const right = cases.filter(({ name, runs }) =>
-    runs.every(({ ending }, run) => endingProblem(ending) === '' && equal.has(`${run} ${name}`)),
+    runs.every(({ ending }, run) => findEndingProblem(ending) === '' && equal.has(`${run} ${name}`)),
   );
   if (cases.length === 0 || right.every(({ isVisible }) => isVisible)) return 0;
   const share = right.length / cases.length;
   return mode === 'share' || share === 1 ? share : 0;
 }
 
-function endingProblem(ending: Ending): string {
+function findEndingProblem(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':
       return ending.code === 0 ? '' : `ended with status ${ending.code}`;
@@ -138,7 +138,7 @@ function endingProblem(ending: Ending): string {
   }
 }
 
-function violations(constraints: readonly Constraint[], { measured }: ConstraintsEvidence): readonly string[] {
+function findViolations(constraints: readonly Constraint[], { measured }: ConstraintsEvidence): readonly string[] {
   return constraints.flatMap((constraint, at) => {
     const found = measured[at];
     const name = constraint.of === undefined ? constraint.measure : `${constraint.measure} of ${constraint.of}`;
@@ -155,16 +155,16 @@ function violations(constraints: readonly Constraint[], { measured }: Constraint
 
 type Scored = Extract<Evidence, { readonly stage: 'score' }>;
 
-function scored({ score }: StagedVerifier, one: Exclude<Scored, { readonly kind: 'infrastructure' }>): Finding {
+function judgeScored({ score }: StagedVerifier, one: Exclude<Scored, { readonly kind: 'infrastructure' }>): Finding {
   // What is wrong only now and then is not right.
-  const outcome = ended('score', one.wrong ?? '');
+  const outcome = endStage('score', one.wrong ?? '');
   const terms = score[one.kind];
   if (terms === undefined) throw new RangeError(`evidence of ${one.kind}, which the task does not ask for`);
   if (one.kind === 'speed') return { outcome, speed: scoreRatio(one.ratio, terms) };
   return { outcome, efficiency: scoreRatio(one.candidate > 0 ? one.golden / one.candidate : 0, terms) };
 }
 
-function listed(problems: readonly string[]): string {
+function formatList(problems: readonly string[]): string {
   const named = problems.slice(0, MOST_NAMED).join('; ');
   return problems.length > MOST_NAMED ? `${named}; and ${problems.length - MOST_NAMED} more` : named;
 }

@@ -31,17 +31,19 @@ export type Plan = { readonly kind: 'next'; readonly request: StageRequest } | {
  */
 export function planStages(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Plan {
   const state = judgeStages(verifier, evidence);
-  const request = state.isDecided ? undefined : requests(verifier, state).find((one) => !evidence.some((found) => answers(found, one)));
+  const request = state.isDecided
+    ? undefined
+    : listRequests(verifier, state).find((one) => !evidence.some((found) => hasAnswered(found, one)));
   if (request !== undefined) return { kind: 'next', request };
   return { kind: 'verdict', verdict: reachVerdict(verifier, evidence, verifierDigest) };
 }
 
-function answers(evidence: Evidence, request: StageRequest): boolean {
+function hasAnswered(evidence: Evidence, request: StageRequest): boolean {
   if (evidence.stage !== request.stage) return false;
   return request.stage !== 'score' || ('kind' in evidence && evidence.kind === request.kind);
 }
 
-function requests(verifier: Verifier, { correctness }: Judged): readonly StageRequest[] {
+function listRequests(verifier: Verifier, { correctness }: Judged): readonly StageRequest[] {
   if (verifier.kind === 'script') return [{ stage: 'submission' }, { stage: 'execute', kind: 'script', verifier }];
   const { compile, execute, constraints, score } = verifier;
   const isCorrect = correctness === 1;

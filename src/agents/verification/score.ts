@@ -19,7 +19,7 @@ export interface Scores extends MeasuredScores {
  */
 export function scoreRatio(ratio: number, { r0, r1 }: { readonly r0: number; readonly r1: number }): number {
   if (!(ratio > 0)) return 0;
-  return clamped(Math.log(ratio / r0) / Math.log(r1 / r0));
+  return clamp(Math.log(ratio / r0) / Math.log(r1 / r0));
 }
 
 /**
@@ -30,9 +30,9 @@ export function weighComponents(
   { weights }: Pick<ScoreTerms, 'weights'>,
   { correctness, speed, efficiency }: Scores,
 ): readonly VerdictComponent[] {
-  const shaping = (score: number | undefined): number | null => (correctness === 1 && score !== undefined ? clamped(score) : null);
+  const shaping = (score: number | undefined): number | null => (correctness === 1 && score !== undefined ? clamp(score) : null);
   const components: readonly VerdictComponent[] = [
-    { name: 'correctness', weight: weights.correctness, score: clamped(correctness) },
+    { name: 'correctness', weight: weights.correctness, score: clamp(correctness) },
     { name: 'speed', weight: weights.speed, score: shaping(speed) },
     { name: 'efficiency', weight: weights.efficiency, score: shaping(efficiency) },
   ];
@@ -43,10 +43,10 @@ export function weighComponents(
 export function computeReward(gate: 0 | 1, components: readonly VerdictComponent[]): number {
   const weights = components.reduce((sum, { weight }) => sum + weight, 0);
   const scored = components.reduce((sum, { weight, score }) => sum + weight * (score ?? 0), 0);
-  return weights > 0 ? clamped((gate * scored) / weights) : 0;
+  return weights > 0 ? clamp((gate * scored) / weights) : 0;
 }
 
 /** What is no number is 0: a score is never better for being undefined. */
-function clamped(score: number): number {
+function clamp(score: number): number {
   return score > 0 ? Math.min(1, score) : 0;
 }

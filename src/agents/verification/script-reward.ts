@@ -15,8 +15,8 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
  */
 export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence, 'rewardJson' | 'rewardText'>): ScriptReward {
   const given = [
-    ...(rewardJson === null || rewardJson.trim() === '' ? [] : [ofJson(rewardJson)]),
-    ...(rewardText === null || rewardText.trim() === '' ? [] : [ofText(rewardText)]),
+    ...(rewardJson === null || rewardJson.trim() === '' ? [] : [readJsonReward(rewardJson)]),
+    ...(rewardText === null || rewardText.trim() === '' ? [] : [readTextReward(rewardText)]),
   ];
   const [first, second] = given;
   if (first === undefined) return { kind: 'none', detail: 'the script wrote neither reward.json nor reward.txt' };
@@ -27,7 +27,7 @@ export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence
   return first;
 }
 
-function ofJson(text: string): ScriptReward {
+function readJsonReward(text: string): ScriptReward {
   const where = 'reward.json';
   let value: unknown;
   try {
@@ -36,21 +36,21 @@ function ofJson(text: string): ScriptReward {
     return { kind: 'broken', detail: `${where}: it is no JSON; expected an object such as {"reward": 1}` };
   }
   const reward: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'reward') : undefined;
-  if (typeof reward === 'number') return within(where, reward);
+  if (typeof reward === 'number') return checkWithin(where, reward);
   return {
     kind: 'broken',
     detail: `${where}: reward: expected a number from 0 to 1, got ${JSON.stringify(reward)?.slice(0, 100) ?? 'nothing'}`,
   };
 }
 
-function ofText(text: string): ScriptReward {
+function readTextReward(text: string): ScriptReward {
   const where = 'reward.txt';
   const trimmed = text.trim();
-  if (NUMBER.test(trimmed)) return within(where, Number(trimmed));
+  if (NUMBER.test(trimmed)) return checkWithin(where, Number(trimmed));
   return { kind: 'broken', detail: `${where}: expected one number from 0 to 1, got ${JSON.stringify(trimmed.slice(0, 100))}` };
 }
 
-function within(where: string, reward: number): ScriptReward {
+function checkWithin(where: string, reward: number): ScriptReward {
   if (reward >= 0 && reward <= 1) return { kind: 'reward', reward };
   return { kind: 'broken', detail: `${where}: expected a number from 0 to 1, got ${reward}` };
 }

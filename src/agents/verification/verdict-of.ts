@@ -20,7 +20,7 @@ export function reachVerdict(verifier: Verifier, evidence: readonly Evidence[], 
     problem: problem ?? null,
     gate,
     components: [...components],
-    stages: [...stages, ...notRun(verifier, stages)],
+    stages: [...stages, ...listNotRun(verifier, stages)],
     evidence: [...evidence],
     verifierDigest,
   };
@@ -31,14 +31,14 @@ function isGraded({ stage, outcome }: StageOutcome): boolean {
   return outcome === 'failed' && (stage === 'execute' || stage === 'compare');
 }
 
-function notRun(verifier: Verifier, stages: readonly StageOutcome[]): readonly StageOutcome[] {
+function listNotRun(verifier: Verifier, stages: readonly StageOutcome[]): readonly StageOutcome[] {
   const seen = new Set(stages.map(({ stage }) => stage));
-  return namesOf(verifier)
+  return getNames(verifier)
     .filter((stage) => !seen.has(stage))
     .map((stage) => ({ stage, outcome: 'not-run', detail: '' }));
 }
 
-function namesOf(verifier: Verifier): readonly StageOutcome['stage'][] {
+function getNames(verifier: Verifier): readonly StageOutcome['stage'][] {
   if (verifier.kind === 'script') return ['submission', 'execute'];
   const { compile, execute, constraints, score } = verifier;
   return [

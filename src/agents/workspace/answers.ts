@@ -39,7 +39,7 @@ export class CommandAnswer implements Answer<CommandResult> {
       case 'refused':
         throw new InfrastructureError('workspace.failed', `a command could not be run: ${frame.kind} ${frame.path}: ${frame.detail}`);
       default:
-        throw unexpected(frame);
+        throw createUnexpectedError(frame);
     }
   }
 
@@ -72,23 +72,23 @@ export class CollectionAnswer implements Answer<Collected> {
     switch (frame.type) {
       case 'entry':
         if (frame.kind === 'directory') this.#directories.push(frame.path);
-        else if (frame.kind === 'link') throw unexpected(frame);
+        else if (frame.kind === 'link') throw createUnexpectedError(frame);
         else this.#files.push({ path: frame.path, executable: frame.executable, parts: [] });
         return undefined;
       case 'data':
         this.#files.at(-1)?.parts.push(frame.data);
         return undefined;
       case 'done':
-        return { kind: 'collected', files: this.#files.map(joined), directories: this.#directories };
+        return { kind: 'collected', files: this.#files.map(joinParts), directories: this.#directories };
       case 'refused':
         return { kind: 'refused', refusal: { kind: frame.kind, path: frame.path, detail: frame.detail } };
       default:
-        throw unexpected(frame);
+        throw createUnexpectedError(frame);
     }
   }
 }
 
-function joined({
+function joinParts({
   path,
   executable,
   parts,
@@ -104,11 +104,11 @@ function joined({
 export class DoneAnswer implements Answer<true> {
   take(frame: AnswerFrame): true {
     if (frame.type === 'done') return true;
-    if (frame.type !== 'refused') throw unexpected(frame);
+    if (frame.type !== 'refused') throw createUnexpectedError(frame);
     throw new InfrastructureError('workspace.failed', `the workspace refused: ${frame.kind} ${frame.path}: ${frame.detail}`);
   }
 }
 
-function unexpected({ type }: AnswerFrame): InfrastructureError {
+function createUnexpectedError({ type }: AnswerFrame): InfrastructureError {
   return new InfrastructureError('workspace.protocol', `the program in the workspace answered with "${type}"`);
 }

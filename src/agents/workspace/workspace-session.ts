@@ -94,7 +94,7 @@ export class WorkspaceSession implements Occupant {
     const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
-        for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
+        for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
         await this.#send({
           type: 'exec',
           request,
@@ -135,7 +135,7 @@ export class WorkspaceSession implements Occupant {
   }
 
   async #putFile(request: number, { path, content, executable }: WorkspaceFile): Promise<void> {
-    const parts = content.length === 0 ? [''] : chunksOf(content);
+    const parts = content.length === 0 ? [''] : splitChunks(content);
     for (const [i, data] of parts.entries()) {
       const place = { path, mode: executable ? 0o755 : 0o644, first: i === 0, last: i === parts.length - 1 };
       await this.#send({ type: 'put', request, ...place, data });
@@ -159,7 +159,7 @@ export class WorkspaceSession implements Occupant {
   /** Asks for something that ends within a minute. @param input what goes before it. */
   request<Result>(answer: Answer<Result>, asked: object, signal: AbortSignal, input: Uint8Array = new Uint8Array()): Promise<Result> {
     return this.#ask(answer, GRACE_MS, signal, async (request) => {
-      for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
+      for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
       await this.#send({ request, ...asked });
     });
   }
@@ -255,7 +255,7 @@ export class WorkspaceSession implements Occupant {
   }
 }
 
-function chunksOf(content: Uint8Array): readonly string[] {
+function splitChunks(content: Uint8Array): readonly string[] {
   const buffer = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   const count = Math.ceil(buffer.length / DATA_BYTES);
   return Array.from({ length: count }, (_, i) => buffer.toString('base64', i * DATA_BYTES, (i + 1) * DATA_BYTES));

@@ -66,7 +66,7 @@ export class ChangedAnswer extends FileAnswer<WorkspaceDelta> {
     switch (frame.type) {
       case 'entry': {
         if (frame.kind !== 'file') {
-          this.#entries.push(keptEntry(frame));
+          this.#entries.push(toKeptEntry(frame));
           return undefined;
         }
         const content = this.#contents[this.#files];
@@ -99,7 +99,7 @@ class DeltaAnswer extends FileAnswer<WorkspaceDelta> {
   protected override takePart(frame: AnswerFrame): WorkspaceDelta | undefined | 'unexpected' {
     switch (frame.type) {
       case 'entry':
-        this.#entries.push(frame.kind === 'file' ? { path: frame.path, executable: frame.executable, parts: [] } : keptEntry(frame));
+        this.#entries.push(frame.kind === 'file' ? { path: frame.path, executable: frame.executable, parts: [] } : toKeptEntry(frame));
         return undefined;
       case 'data': {
         const last = this.#entries.at(-1);
@@ -111,20 +111,20 @@ class DeltaAnswer extends FileAnswer<WorkspaceDelta> {
         this.#removed.push(frame.path);
         return undefined;
       case 'done':
-        return { entries: this.#entries.map(whole), removed: this.#removed };
+        return { entries: this.#entries.map(toWhole), removed: this.#removed };
       default:
         return 'unexpected';
     }
   }
 }
 
-function keptEntry(
+function toKeptEntry(
   frame: { readonly kind: 'directory'; readonly path: string } | { readonly kind: 'link'; readonly path: string; readonly target: string },
 ): Exclude<WorkspaceEntry, { kind: 'file' }> {
   return frame.kind === 'link' ? { kind: 'link', path: frame.path, target: frame.target } : { kind: 'directory', path: frame.path };
 }
 
-function whole(entry: OpenFile | Exclude<WorkspaceEntry, { kind: 'file' }>): WorkspaceEntry {
+function toWhole(entry: OpenFile | Exclude<WorkspaceEntry, { kind: 'file' }>): WorkspaceEntry {
   if (!('parts' in entry)) return entry;
   return { kind: 'file', path: entry.path, executable: entry.executable, content: Buffer.concat(entry.parts) };
 }

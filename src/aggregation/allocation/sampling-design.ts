@@ -32,7 +32,7 @@ const WORTHWHILE = 0.01;
 /** Every task is drawn in proportion to its weight; the allocated score is the return itself. @param weights summing to 1. */
 export function designProportionally(weights: readonly number[], bounds: Bounds | undefined): SamplingDesign {
   const tasks = weights.map((weight) => ({ probability: weight, factor: 1, centre: 0 }));
-  return designOf(tasks, 0, bounds);
+  return createDesign(tasks, 0, bounds);
 }
 
 /**
@@ -50,13 +50,13 @@ export function chooseDesign(
 ): SamplingDesign {
   const centre = estimates.reduce((sum, { weight, mean }) => sum + weight * mean, 0);
   const effort = (variance: number, range: Bounds | undefined): number =>
-    range === undefined || halfWidth === undefined ? variance : bettingEffort(variance, range, centre, halfWidth);
+    range === undefined || halfWidth === undefined ? variance : estimateBettingEffort(variance, range, centre, halfWidth);
   const within = estimates.reduce((sum, { weight, variance, mean }) => sum + weight * (variance + (mean - centre) ** 2), 0);
   let best = proportional;
   let least = (1 - WORTHWHILE) * effort(within, proportional.range);
   for (const mixture of MIXTURES) {
     if (mixture < LEAST_MIXTURE_BY_VARIANCE && (bounds === undefined || halfWidth === undefined)) continue;
-    const design = mixedDesign(estimates, centre, mixture, bounds);
+    const design = mixDesign(estimates, centre, mixture, bounds);
     const variance = estimates.reduce((sum, task, k) => sum + task.weight * (design.tasks[k]?.factor ?? 1) * task.variance, 0);
     const needed = effort(variance, design.range);
     if (!(needed < least)) continue;
@@ -78,17 +78,17 @@ export function drawTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): 
   return low;
 }
 
-function mixedDesign(estimates: readonly EstimatedTask[], centre: number, mixture: number, bounds: Bounds | undefined): SamplingDesign {
+function mixDesign(estimates: readonly EstimatedTask[], centre: number, mixture: number, bounds: Bounds | undefined): SamplingDesign {
   const spread = estimates.reduce((sum, { weight, variance }) => sum + weight * Math.sqrt(variance), 0);
   const tasks = estimates.map(({ weight, variance, mean }) => {
     const relative = spread > 0 ? Math.sqrt(variance) / spread : 1;
     const probability = weight * (mixture + (1 - mixture) * relative);
     return { probability, factor: weight / probability, centre: mean };
   });
-  return designOf(tasks, centre, bounds);
+  return createDesign(tasks, centre, bounds);
 }
 
-function designOf(tasks: readonly DesignedTask[], centre: number, bounds: Bounds | undefined): SamplingDesign {
+function createDesign(tasks: readonly DesignedTask[], centre: number, bounds: Bounds | undefined): SamplingDesign {
   let sum = 0;
   const upTo = tasks.map(({ probability }) => (sum += probability));
   if (bounds === undefined) return { tasks, upTo, centre, range: undefined };
@@ -104,7 +104,7 @@ function designOf(tasks: readonly DesignedTask[], centre: number, bounds: Bounds
  * Episodes that the betting confidence sequence is likely to need, up to a factor: the inverse of what the logarithm of the capital grows by
  * in an episode against a mean that is h away, λh − λ²V/2 with λ = min(h/V, cap), from below and from above.
  */
-function bettingEffort(variance: number, range: Bounds, mean: number, halfWidth: number): number {
+function estimateBettingEffort(variance: number, range: Bounds, mean: number, halfWidth: number): number {
   const inverseGrowth = (atStake: number): number => {
     const bet = Math.min(halfWidth / variance, BET_CAP / Math.max(0, atStake));
     return 1 / (bet * halfWidth - (bet * bet * variance) / 2);

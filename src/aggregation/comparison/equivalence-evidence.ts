@@ -31,7 +31,7 @@ export class EquivalenceEvidence {
   constructor(margin: number, needed: number) {
     this.#margin = margin;
     this.#needed = needed;
-    [this.#low, this.#high] = nextWithin(margin);
+    [this.#low, this.#high] = findNextWithin(margin);
   }
 
   /** Takes the next difference in: its lowest and highest possible value, equal when it is known. */
@@ -84,7 +84,7 @@ export class EquivalenceEvidence {
 }
 
 /** The two points of an even grid that are next to ±margin and within: so an interval of means within the margin excludes its ends. */
-function nextWithin(margin: number): [low: number, high: number] {
+function findNextWithin(margin: number): [low: number, high: number] {
   const steps = Math.ceil(GRID_FINENESS / (SHARE_OF_MARGIN * margin));
   const mean = (step: number): number => step / steps - 1;
   let first = Math.floor((1 - margin) * steps) - 1;

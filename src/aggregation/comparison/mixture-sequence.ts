@@ -24,7 +24,7 @@ export class MixtureSequence {
 
   /** @param margin δ as a share of the range, in [0, 1). @param needed log T */
   constructor(margin: number, needed: number) {
-    const means = testedMeans(margin);
+    const means = listTestedMeans(margin);
     this.#tested = means.length;
     this.#lower = new LowerEnd(means, needed);
     this.#upper = new LowerEnd(means, needed);
@@ -106,9 +106,9 @@ class LowerEnd {
     const left = this.#tested[this.#ruledOut - 1];
     const right = this.#tested[this.#ruledOut];
     if (left === undefined || right === undefined) return;
-    const from = positionOf(left.mean);
-    const width = positionOf(right.mean) - from;
-    const position = positionOf(this.#end);
+    const from = getPosition(left.mean);
+    const width = getPosition(right.mean) - from;
+    const position = getPosition(this.#end);
     const share = (position - from) / width;
     let sum = 0;
     let slope = 0;
@@ -122,28 +122,28 @@ class LowerEnd {
       slope += capital * rise;
     }
     const excess = Math.log(sum);
-    if (excess > 0) this.#end = Math.max(this.#end, meanAt(position + (width * excess * sum) / -slope));
+    if (excess > 0) this.#end = Math.max(this.#end, computeMeanAt(position + (width * excess * sum) / -slope));
   }
 }
 
-function positionOf(mean: number): number {
+function getPosition(mean: number): number {
   return mean > 0 ? mean / (1 + mean) : mean;
 }
 
 /** Inverse of `parseCursor`. */
-function meanAt(position: number): number {
+function computeMeanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }
 
 /** From −1 to 1, at most `SPACING` apart; 0, ±margin and where bets begin to be limited are among them. */
-function testedMeans(margin: number): number[] {
+function listTestedMeans(margin: number): number[] {
   const marks = [...new Set([0, margin, ...LIMITING_MEANS, 1])].toSorted((a, b) => a - b);
-  const positive = marks.slice(1).flatMap((mark, i) => evenly(marks[i] ?? 0, mark));
+  const positive = marks.slice(1).flatMap((mark, i) => spaceEvenly(marks[i] ?? 0, mark));
   return [...positive.map((mean) => -mean).toReversed(), 0, ...positive];
 }
 
 /** At most `SPACING` apart, `low` excluded. */
-function evenly(low: number, high: number): number[] {
+function spaceEvenly(low: number, high: number): number[] {
   const count = Math.ceil((high - low) / SPACING);
   return Array.from({ length: count }, (_, step) => low + (high - low) * ((step + 1) / count));
 }

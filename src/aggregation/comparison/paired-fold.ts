@@ -223,7 +223,7 @@ export class PairedFold {
     const baseline = this.#score(base, this.#baselineFailing);
     for (const { buffer, comparison, ...failing } of this.#live) {
       const episode = this.#take(buffer);
-      if (episode.task !== base.task) throw differentTasks(index, base.task, episode.task);
+      if (episode.task !== base.task) throw createDifferentTasksError(index, base.task, episode.task);
       comparison.fold(base.task, baseline, this.#score(episode, failing));
     }
     this.#budget.spend(this.#armsAtOnce());
@@ -262,7 +262,7 @@ export class PairedFold {
   }
 }
 
-function differentTasks(index: number, baseline: number, candidate: number): InputError {
+function createDifferentTasksError(index: number, baseline: number, candidate: number): InputError {
   return new InputError(
     'comparison.tasks-differ',
     `episode ${index}: expected the same task for all checkpoints, got number ${baseline} for the baseline and ${candidate} for a candidate; compare results of one suite with one seed`,

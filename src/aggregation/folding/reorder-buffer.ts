@@ -4,7 +4,7 @@
  */
 export class ReorderBuffer<Item extends object> {
   /** As long as what has had to be held at once, so that a wide window costs nothing while it is not used; a power of two. */
-  #ring: (Item | undefined)[] = slots(1024);
+  #ring: (Item | undefined)[] = createSlots(1024);
   readonly #capacity: number;
   #next = 0;
   #size = 0;
@@ -62,13 +62,13 @@ export class ReorderBuffer<Item extends object> {
 
   #grow(length: number): void {
     const before = this.#ring;
-    this.#ring = slots(2 ** Math.ceil(Math.log2(length)));
+    this.#ring = createSlots(2 ** Math.ceil(Math.log2(length)));
     for (let index = this.#next; index < this.#next + before.length; index += 1) {
       this.#ring[this.#slot(index)] = before[index & (before.length - 1)];
     }
   }
 }
 
-function slots<Item>(length: number): (Item | undefined)[] {
+function createSlots<Item>(length: number): (Item | undefined)[] {
   return Array.from({ length }, () => undefined);
 }

@@ -33,9 +33,9 @@ export function assertFailureScores({ timeout, crash }: FailureScores, bounds: B
 export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
   if (outcome.kind !== 'completed') return outcome;
   const value = outcome.return;
-  if (!Number.isFinite(value)) return failed('invalid-return', `the return is ${value}, expected a finite number`);
+  if (!Number.isFinite(value)) return toFailed('invalid-return', `the return is ${value}, expected a finite number`);
   if (bounds !== undefined && (value < bounds.low || value > bounds.high))
-    return failed('out-of-bounds', `the return ${value} lies outside of the declared bounds [${bounds.low}, ${bounds.high}]`);
+    return toFailed('out-of-bounds', `the return ${value} lies outside of the declared bounds [${bounds.low}, ${bounds.high}]`);
   return outcome;
 }
 
@@ -53,6 +53,6 @@ export function scoreOf(outcome: Outcome, failureScores: FailureScores, bounds: 
   }
 }
 
-function failed(cause: Failed['cause'], detail: string): Failed {
+function toFailed(cause: Failed['cause'], detail: string): Failed {
   return { kind: 'failed', cause, detail };
 }

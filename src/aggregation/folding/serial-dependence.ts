@@ -74,7 +74,7 @@ export class SerialDependence {
   #lagOne(): LagOne {
     let [excess, variance, squares, largest] = [0, 0, 0, 0];
     for (const chain of this.#chains.values()) {
-      const one = lagOne(chain);
+      const one = computeLagOne(chain);
       excess += one.excess;
       variance += one.variance;
       squares += one.squares;
@@ -94,7 +94,7 @@ export function warnOfDependence({ correlation, isBeyondChance }: SerialDependen
   ];
 }
 
-function lagOne({ count, sum, squares, products, last, min, max }: Chain): LagOne {
+function computeLagOne({ count, sum, squares, products, last, min, max }: Chain): LagOne {
   const mean = sum / count;
   const deviations = Math.max(0, squares - sum * mean);
   // The first value is 0 here: it is missing from the later ones of all pairs, the last one from the earlier ones.

@@ -46,27 +46,27 @@ export function planAffordableSimulation(
 ): AffordableSimulation {
   const range = bounds === undefined ? 1 : bounds.high - bounds.low;
   let simulated = stop;
-  for (let squared = WIDENING; workOf(simulated, returns, range) > MOST_WORK / FEWEST_RUNS; squared *= WIDENING)
-    simulated = widened(stop, squared);
-  const runs = Math.min(MOST_RUNS, Math.max(FEWEST_RUNS, Math.floor(MOST_WORK / workOf(simulated, returns, range))));
+  for (let squared = WIDENING; estimateWork(simulated, returns, range) > MOST_WORK / FEWEST_RUNS; squared *= WIDENING)
+    simulated = widen(stop, squared);
+  const runs = Math.min(MOST_RUNS, Math.max(FEWEST_RUNS, Math.floor(MOST_WORK / estimateWork(simulated, returns, range))));
   return {
     stop: simulated,
-    factor: simulated === stop ? 1 : likelyEpisodes(stop, returns, range) / likelyEpisodes(simulated, returns, range),
+    factor: simulated === stop ? 1 : estimateEpisodes(stop, returns, range) / estimateEpisodes(simulated, returns, range),
     runs,
-    mostEpisodes: Math.ceil((PATIENCE * MOST_WORK) / runs / episodeWork(simulated, range)),
+    mostEpisodes: Math.ceil((PATIENCE * MOST_WORK) / runs / estimateEpisodeWork(simulated, range)),
   };
 }
 
-function widened(stop: SequentialStop, squared: number): SequentialStop {
+function widen(stop: SequentialStop, squared: number): SequentialStop {
   return { ...stop, halfWidth: stop.halfWidth * Math.sqrt(squared) };
 }
 
-function workOf(stop: SequentialStop, returns: SimulatedReturns, range: number): number {
+function estimateWork(stop: SequentialStop, returns: SimulatedReturns, range: number): number {
   const first = stop.rule === 'certified' ? FIRST_WORK * (range / stop.halfWidth) ** 1.5 : 0;
-  return first + episodeWork(stop, range) * likelyEpisodes(stop, returns, range);
+  return first + estimateEpisodeWork(stop, range) * estimateEpisodes(stop, returns, range);
 }
 
-function episodeWork({ rule, halfWidth }: SequentialStop, range: number): number {
+function estimateEpisodeWork({ rule, halfWidth }: SequentialStop, range: number): number {
   return EPISODE_WORK[rule] + (rule === 'certified' ? LIVE_POINTS * Math.log(range / halfWidth) : 0);
 }
 
@@ -77,7 +77,7 @@ function episodeWork({ rule, halfWidth }: SequentialStop, range: number): number
  * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet,
  * the two ends take turns: a good 0.6·ln(2/α)/h episodes.
  */
-function likelyEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, range: number): number {
+function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, range: number): number {
   const { halfWidth, confidence } = stop;
   const bySpread = variance / halfWidth ** 2;
   switch (stop.rule) {
@@ -86,12 +86,12 @@ function likelyEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, ra
     case 'approximate':
       return Math.max(FIRST_LOOK, normalQuantile((1 + confidence) / 2) ** 2 * Math.max(bySpread, range / halfWidth / 2));
     case 'asymptotic':
-      return asymptoticEpisodes(stop, Math.sqrt(variance));
+      return computeAsymptoticEpisodes(stop, Math.sqrt(variance));
   }
 }
 
 /** Where the sequence is as narrow as asked for if the deviation is what it is, to within a thousandth. */
-function asymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
+function computeAsymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
   const sequence = new AsymptoticSequence(stop);
   const isWide = (episodes: number): boolean => deviation * sequence.relativeHalfWidth(episodes) > stop.halfWidth;
   let step = FEWEST_VALUES;

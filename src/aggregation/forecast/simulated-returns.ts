@@ -70,9 +70,9 @@ export interface RecordedTask {
  */
 export function resampleReturns(tasks: readonly RecordedTask[]): SimulatedReturns {
   const recorded = tasks.filter(({ scores }) => scores.length > 0);
-  const drawTask = weightedIndex(recorded.map(({ weight }) => weight));
+  const drawTask = createWeightedDraw(recorded.map(({ weight }) => weight));
   return {
-    ...mixture(recorded.map(({ weight, scores }) => ({ weight, ...momentsOf(scores) }))),
+    ...mixMoments(recorded.map(({ weight, scores }) => ({ weight, ...computeMoments(scores) }))),
     observed: recorded.reduce((sum, { scores }) => sum + scores.length, 0),
     draw: (random) => {
       const scores = recorded[drawTask(random)]?.scores ?? [];
@@ -93,9 +93,9 @@ export function createHistogramReturns(
   { min, max }: { readonly min: number; readonly max: number },
 ): SimulatedReturns {
   const values = counts.map((_, bin) => Math.min(max, Math.max(min, ((edges[bin] ?? 0) + (edges[bin + 1] ?? 0)) / 2)));
-  const drawBin = weightedIndex(counts);
+  const drawBin = createWeightedDraw(counts);
   return {
-    ...mixture(counts.map((weight, bin) => ({ weight, mean: values[bin] ?? 0, variance: 0 }))),
+    ...mixMoments(counts.map((weight, bin) => ({ weight, mean: values[bin] ?? 0, variance: 0 }))),
     observed: counts.reduce((sum, count) => sum + count, 0),
     draw: (random) => values[drawBin(random)] ?? 0,
   };
@@ -108,7 +108,7 @@ interface Part {
 }
 
 /** Part by part, so that parts which are all the same have exactly their mean and no variance. */
-function mixture(parts: readonly Part[]): { readonly mean: number; readonly variance: number } {
+function mixMoments(parts: readonly Part[]): { readonly mean: number; readonly variance: number } {
   let [total, mean, squares] = [0, 0, 0];
   for (const part of parts) {
     if (part.weight === 0) continue;
@@ -121,14 +121,14 @@ function mixture(parts: readonly Part[]): { readonly mean: number; readonly vari
 }
 
 /** Of a draw. */
-function momentsOf(values: readonly number[]): { readonly mean: number; readonly variance: number } {
+function computeMoments(values: readonly number[]): { readonly mean: number; readonly variance: number } {
   const moments = new Moments();
   for (const value of values) moments.add(value);
   return { mean: moments.mean ?? 0, variance: moments.sumOfSquares / values.length };
 }
 
 /** Positions, each with a probability in proportion to its weight. @throws RangeError when no weight is positive. */
-function weightedIndex(weights: readonly number[]): (random: Random) => number {
+function createWeightedDraw(weights: readonly number[]): (random: Random) => number {
   let total = 0;
   const upTo = weights.map((weight) => (total += weight));
   if (!(total > 0)) throw new RangeError('expected a weight above 0');

@@ -17,19 +17,21 @@ export function assertBounds(bounds: Bounds): void {
   const range = bounds.high - bounds.low;
   const declared = `[${bounds.low}, ${bounds.high}]`;
   if (!(range > 0 && Number.isFinite(range)))
-    throw invalid(`expected two finite numbers, the lowest first, got ${declared}; declare the lowest and highest possible return`);
+    throw createInvalidError(
+      `expected two finite numbers, the lowest first, got ${declared}; declare the lowest and highest possible return`,
+    );
   if (range < SMALLEST_RANGE || range > LARGEST_RANGE)
-    throw invalid(
+    throw createInvalidError(
       `expected bounds from ${SMALLEST_RANGE} to ${LARGEST_RANGE} apart, got ${declared}: floating point cannot hold squares of such returns; let the environment give rewards in another unit`,
     );
   const furthest = Math.max(Math.abs(bounds.low), Math.abs(bounds.high));
   if (range < FINEST_RANGE * furthest)
-    throw invalid(
+    throw createInvalidError(
       `expected bounds at least ${FINEST_RANGE} of the larger of them apart, got ${declared}: floating point cannot tell such returns apart; let the environment subtract what they have in common`,
     );
 }
 
-function invalid(message: string): InputError {
+function createInvalidError(message: string): InputError {
   return new InputError('bounds.invalid', `reward.bounds: ${message}`);
 }
 

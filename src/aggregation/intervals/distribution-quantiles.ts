@@ -8,7 +8,7 @@ const MANY_DEGREES = 100_000;
 
 /** The standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */
 export function normalQuantile(p: number): number {
-  return finite(ndtri(probability(p)), p);
+  return checkFinite(ndtri(checkProbability(p)), p);
 }
 
 /**
@@ -17,33 +17,33 @@ export function normalQuantile(p: number): number {
  * @throws RangeError unless 0 < p < 1.
  */
 export function studentQuantile(p: number, degreesOfFreedom: number): number {
-  if (degreesOfFreedom >= MANY_DEGREES) return expandedStudentQuantile(normalQuantile(p), degreesOfFreedom);
-  return finite(stdtri(positive(degreesOfFreedom), probability(p)), p);
+  if (degreesOfFreedom >= MANY_DEGREES) return expandStudentQuantile(normalQuantile(p), degreesOfFreedom);
+  return checkFinite(stdtri(checkPositive(degreesOfFreedom), checkProbability(p)), p);
 }
 
 /** The beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
 export function betaQuantile(p: number, alpha: number, beta: number): number {
-  return finite(incbi(positive(alpha), positive(beta), probability(p)), p);
+  return checkFinite(incbi(checkPositive(alpha), checkPositive(beta), checkProbability(p)), p);
 }
 
 /** Abramowitz and Stegun, 26.7.5, from the normal deviate of the same probability. */
-function expandedStudentQuantile(z: number, degreesOfFreedom: number): number {
+function expandStudentQuantile(z: number, degreesOfFreedom: number): number {
   const first = (z ** 3 + z) / 4;
   const second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;
   return z + (first + second / degreesOfFreedom) / degreesOfFreedom;
 }
 
-function probability(p: number): number {
+function checkProbability(p: number): number {
   if (p > 0 && p < 1) return p;
   throw new RangeError(`a quantile needs a probability between 0 and 1, got ${p}`);
 }
 
-function positive(parameter: number): number {
+function checkPositive(parameter: number): number {
   if (parameter > 0) return parameter;
   throw new RangeError(`a quantile needs positive shapes and degrees of freedom, got ${parameter}`);
 }
 
-function finite(quantile: number, p: number): number {
+function checkFinite(quantile: number, p: number): number {
   if (Number.isFinite(quantile)) return quantile;
   throw new RangeError(`the quantile for probability ${p} is not a finite number`);
 }

@@ -53,7 +53,7 @@ export function computeBcaEnds(
   confidence: number,
 ): Ends | undefined {
   const sorted = sortAscending(replicates);
-  const share = shareBelow(estimate, sorted);
+  const share = computeShareBelow(estimate, sorted);
   if (!(share > 0 && share < 1)) return undefined;
   const bias = normalQuantile(share);
   const corrected = (deviate: number): number => {
@@ -66,7 +66,7 @@ export function computeBcaEnds(
 }
 
 /** Equal ones count half. Many are when there are few different returns, so that rounding must not decide on which side they are. */
-function shareBelow(estimate: number, sorted: readonly number[]): number {
+function computeShareBelow(estimate: number, sorted: readonly number[]): number {
   const rounding = ROUNDING * ((sorted.at(-1) ?? Number.NaN) - (sorted[0] ?? Number.NaN));
   let below = 0;
   for (const replicate of sorted) below += replicate < estimate - rounding ? 1 : replicate <= estimate + rounding ? 0.5 : 0;

@@ -18,14 +18,14 @@ export function findCells(sorted: Float64Array, distinct: Float64Array): Uint32A
   const cells = new Uint32Array(sorted.length);
   let cell = 0;
   for (let position = 0; position < sorted.length; position += 1) {
-    cell = cellFrom(cell, sorted[position] ?? Number.NaN, distinct);
+    cell = findCell(cell, sorted[position] ?? Number.NaN, distinct);
     cells[position] = cell;
   }
   return cells;
 }
 
 /** Looks ever further ahead, then halves the stretch that the value lies in: quick where many values are close and where few are far apart. */
-function cellFrom(start: number, value: number, distinct: Float64Array): number {
+function findCell(start: number, value: number, distinct: Float64Array): number {
   let [low, step] = [start, 1];
   while ((distinct[low + step - 1] ?? Infinity) < value) {
     low += step;

@@ -25,7 +25,7 @@ export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], co
   const strata = tasks.map((task) => findCells(Float64Array.from(task).sort(), values));
   const counts = new Float64Array(values.length);
   for (const cells of strata) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
-  const value = middleHalfMean(values, counts, sorted.length);
+  const value = computeMiddleHalfMean(values, counts, sorted.length);
   if (!Number.isFinite(value)) return undefined;
   if (tasks.every((task) => task.length < 2)) return { value, interval: undefined, replicates: 0 };
   const { draws, share, replicates } = planResampling(strata.map((cells) => cells.length));
@@ -37,7 +37,7 @@ export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], co
       const drawn = draws[task] ?? 0;
       countDraws(random, cells, drawn, counts, cells.length / drawn);
     }
-    return middleHalfMean(values, counts, sorted.length);
+    return computeMiddleHalfMean(values, counts, sorted.length);
   });
   const ends = computeShrunkenEnds(resampled, confidence, value, share);
   return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
@@ -55,7 +55,7 @@ export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
 }
 
 /** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
-function middleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
+function computeMiddleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
   const cut = Math.floor(size / 4);
   return computeMiddleMean(values, counts, cut, size - cut);
 }

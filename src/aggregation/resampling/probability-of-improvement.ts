@@ -68,8 +68,8 @@ class Contest {
     all.set(candidate);
     all.set(baseline, candidate.length);
     const values = findDistinctValues(all.sort());
-    this.#candidate = newArm(candidate, values, candidateDraws);
-    this.#baseline = newArm(baseline, values, baselineDraws);
+    this.#candidate = createArm(candidate, values, candidateDraws);
+    this.#baseline = createArm(baseline, values, baselineDraws);
   }
 
   superiority(): number {
@@ -91,7 +91,7 @@ interface Arm {
   readonly counts: Uint32Array;
 }
 
-function newArm(returns: ArrayLike<number>, values: Float64Array, draws: number): Arm {
+function createArm(returns: ArrayLike<number>, values: Float64Array, draws: number): Arm {
   return { cells: findCells(Float64Array.from(returns).sort(), values), draws, counts: new Uint32Array(values.length) };
 }
 

@@ -24,22 +24,22 @@ export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFi
 export function computeDistributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
   const kept = RetainedValues.of({ values, tasks });
   const sorted = kept.sorted();
-  const stratified = weights && stratifiedReturns(kept, weights);
+  const stratified = weights && stratifyReturns(kept, weights);
   const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.byTask(), confidence);
   return {
     bca: (withBca ? computeBcaInterval(sorted, confidence) : undefined) ?? null,
     iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },
-    quantiles: quantilesOf(sorted.length, (share) => stratified?.quantile(share) ?? quantileSorted(sorted, share)),
+    quantiles: computeQuantiles(sorted.length, (share) => stratified?.quantile(share) ?? quantileSorted(sorted, share)),
     histogram: computeHistogram(sorted) ?? null,
   };
 }
 
-function stratifiedReturns(kept: RetainedValues, weights: readonly number[]): StratifiedReturns {
+function stratifyReturns(kept: RetainedValues, weights: readonly number[]): StratifiedReturns {
   const strata = kept.byPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
   return new StratifiedReturns(strata.filter(({ values }) => values.length > 0));
 }
 
-function quantilesOf(count: number, at: (share: number) => number): Quantiles | null {
+function computeQuantiles(count: number, at: (share: number) => number): Quantiles | null {
   if (count === 0) return null;
   return { of: count, p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) };
 }

@@ -13,18 +13,20 @@ const ROUNDING = 1e-6;
  */
 export function computeHistogram(sorted: readonly number[]): Histogram | undefined {
   if (sorted.length === 0) return undefined;
-  const edges = edgesFor(sorted);
-  return edges.every(Number.isFinite) ? { edges, counts: countsBetween(edges, sorted) } : undefined;
+  const edges = computeEdges(sorted);
+  return edges.every(Number.isFinite) ? { edges, counts: countBetween(edges, sorted) } : undefined;
 }
 
-function edgesFor(sorted: readonly number[]): number[] {
-  const distinct = fewDistinct(sorted);
-  if (distinct === undefined) return sharedBins(sorted);
-  return distinct.length === 1 ? onlyBin(distinct) : (evenBins(distinct) ?? finestBins(distinct) ?? sharedBins(sorted));
+function computeEdges(sorted: readonly number[]): number[] {
+  const distinct = listFewDistinct(sorted);
+  if (distinct === undefined) return computeSharedBins(sorted);
+  return distinct.length === 1
+    ? createOnlyBin(distinct)
+    : (computeEvenBins(distinct) ?? computeFinestBins(distinct) ?? computeSharedBins(sorted));
 }
 
 /** Undefined when there are more than bins. */
-function fewDistinct(sorted: readonly number[]): readonly number[] | undefined {
+function listFewDistinct(sorted: readonly number[]): readonly number[] | undefined {
   const distinct: number[] = [];
   for (const value of sorted) {
     if (value === distinct.at(-1)) continue;
@@ -35,32 +37,32 @@ function fewDistinct(sorted: readonly number[]): readonly number[] | undefined {
 }
 
 /** One wide, or as much wider as floating point needs to tell the edges apart. */
-function onlyBin([value = 0]: readonly number[]): number[] {
+function createOnlyBin([value = 0]: readonly number[]): number[] {
   const reach = Math.max(0.5, Math.abs(value) * ROUNDING);
   return [value - reach, value + reach];
 }
 
 /** For values that lie whole steps apart: a bin for every step, those without a value among them. Undefined when these are too many. */
-function evenBins(distinct: readonly number[]): number[] | undefined {
+function computeEvenBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0] = distinct;
-  const step = Math.min(...gaps(distinct));
+  const step = Math.min(...measureGaps(distinct));
   const places = distinct.map((value) => (value - lowest) / step);
   if (!places.every((place) => place < MOST_BINS - 0.5 && Math.abs(place - Math.round(place)) < ROUNDING)) return undefined;
-  const edges = around(lowest, step, Math.round(places.at(-1) ?? 0) + 1);
+  const edges = spreadBinsAround(lowest, step, Math.round(places.at(-1) ?? 0) + 1);
   // Next to each other in floating point, values have nothing between them.
-  return edges.length === ascending(edges).length ? edges : undefined;
+  return edges.length === sortAscending(edges).length ? edges : undefined;
 }
 
 /** As many equal bins as there may be, the outermost around the lowest and the highest value. Undefined where floating point has no room for them. */
-function finestBins(distinct: readonly number[]): number[] | undefined {
+function computeFinestBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0, highest = 0] = [distinct[0], distinct.at(-1)];
-  if (distinct.every(isWhole)) return wholeBins(lowest, highest, MOST_BINS);
-  const edges = around(lowest, highest / (MOST_BINS - 1) - lowest / (MOST_BINS - 1), MOST_BINS);
-  return edges.length === ascending(edges).length ? edges : undefined;
+  if (distinct.every(isWhole)) return computeWholeBins(lowest, highest, MOST_BINS);
+  const edges = spreadBinsAround(lowest, highest / (MOST_BINS - 1) - lowest / (MOST_BINS - 1), MOST_BINS);
+  return edges.length === sortAscending(edges).length ? edges : undefined;
 }
 
 /** Edges of bins around `lowest`, `lowest + step`, … */
-function around(lowest: number, step: number, bins: number): number[] {
+function spreadBinsAround(lowest: number, step: number, bins: number): number[] {
   return Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
 }
 
@@ -68,18 +70,18 @@ function around(lowest: number, step: number, bins: number): number[] {
  * Equal bins, as wide as Freedman and Diaconis (1981) or Sturges (1926) would have them, whichever is narrower. Of whole numbers each bin has equally
  * many, so that none looks empty or full for its place only.
  */
-function sharedBins(sorted: readonly number[]): number[] {
+function computeSharedBins(sorted: readonly number[]): number[] {
   const [lowest, highest] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
   const range = highest - lowest;
   const spread = (2 * (quantileSorted(sorted, 0.75) - quantileSorted(sorted, 0.25))) / Math.cbrt(sorted.length);
   const wanted = Math.max(Math.log2(sorted.length) + 1, spread > 0 ? range / spread : 0);
   const bins = Math.min(MOST_BINS, Math.ceil(wanted));
-  if (sorted.every(isWhole)) return wholeBins(lowest, highest, bins);
-  return ascending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
+  if (sorted.every(isWhole)) return computeWholeBins(lowest, highest, bins);
+  return sortAscending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
 }
 
 /** At most so many bins, with equally many whole numbers in each. */
-function wholeBins(lowest: number, highest: number, most: number): number[] {
+function computeWholeBins(lowest: number, highest: number, most: number): number[] {
   const width = Math.ceil((highest - lowest + 1) / most);
   return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
 }
@@ -90,15 +92,15 @@ function isWhole(value: number): boolean {
 }
 
 /** Without those that floating point cannot tell from the one before. */
-function ascending(edges: readonly number[]): number[] {
+function sortAscending(edges: readonly number[]): number[] {
   return edges.filter((edge, position) => position === 0 || edge > (edges[position - 1] ?? edge));
 }
 
-function gaps(distinct: readonly number[]): number[] {
+function measureGaps(distinct: readonly number[]): number[] {
   return distinct.slice(1).map((value, position) => value - (distinct[position] ?? value));
 }
 
-function countsBetween(edges: readonly number[], sorted: readonly number[]): number[] {
+function countBetween(edges: readonly number[], sorted: readonly number[]): number[] {
   const counts = Array.from({ length: edges.length - 1 }, () => 0);
   let bin = 0;
   for (const value of sorted) {

@@ -46,7 +46,7 @@ export class SuccessResults {
       threshold: this.#criterion.threshold,
       count: successes,
       rate: toFigure(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
-      clopperPearson: fixed ? rateInterval(successes, resolved, unresolved, confidence) : null,
+      clopperPearson: fixed ? computeRateInterval(successes, resolved, unresolved, confidence) : null,
       pass: this.#criterion.k.map((k) => ({
         k,
         anyOf: this.#estimate((attempts) => estimatePassAtK(attempts, k), confidence),
@@ -89,7 +89,7 @@ export class SuccessResults {
 }
 
 /** Reaches over everything that the unresolved episodes could have been; null without an episode. */
-function rateInterval(successes: number, resolved: number, unresolved: number, confidence: number): Interval | null {
+function computeRateInterval(successes: number, resolved: number, unresolved: number, confidence: number): Interval | null {
   const trials = resolved + unresolved;
   if (trials === 0) return null;
   const { high } = computeClopperPearsonInterval({ successes: successes + unresolved, trials }, confidence);

@@ -103,7 +103,7 @@ export class AsymptoticRule implements StoppingRule {
     const interval = this.interval();
     // Unresolved episodes add to the spread as well.
     const widening = interval === undefined ? 1 : (computeHalfWidth(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
-    return leastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
+    return findLeastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
   }
 
   /** Of the resolved episodes and so many more; Infinity where there is no interval. */
@@ -142,7 +142,7 @@ class OffMode {
 }
 
 /** The least whole number from 1 on of which `holds` is true, where it stays true from there; the greatest safe one if there is none. */
-function leastWhole(holds: (whole: number) => boolean): number {
+function findLeastWhole(holds: (whole: number) => boolean): number {
   let high = 1;
   while (!holds(high)) {
     if (high === Number.MAX_SAFE_INTEGER) return high;

@@ -85,11 +85,11 @@ export class CertifiedRule implements StoppingRule {
     const floor = (0.6 * Math.log(2 / (1 - this.confidence)) * range) / this.targetHalfWidth;
     const bySpread = (normalQuantile((1 + this.confidence) / 2) ** 2 * variance) / this.targetHalfWidth ** 2;
     if (floor <= LOOSE_FACTOR * bySpread) return undefined;
-    return `The reward bounds [${low}, ${high}] are loose: returns lay in [${short(min)}, ${short(max)}], yet about ${Math.ceil(floor)} episodes are needed whatever their spread. Tighter bounds that still hold for every policy need fewer.`;
+    return `The reward bounds [${low}, ${high}] are loose: returns lay in [${formatShort(min)}, ${formatShort(max)}], yet about ${Math.ceil(floor)} episodes are needed whatever their spread. Tighter bounds that still hold for every policy need fewer.`;
   }
 }
 
 /** For people; equal values give equal texts. */
-function short(value: number): string {
+function formatShort(value: number): string {
   return String(Number(value.toPrecision(4)));
 }

@@ -92,8 +92,8 @@ export class ConfidenceSequence {
     this.#halfWidth = halfWidth;
     this.#grid = grid;
     this.#limit = Math.log(2 / (1 - confidence));
-    this.#upward = newCapital(grid);
-    this.#downward = newCapital(grid);
+    this.#upward = createCapital(grid);
+    this.#downward = createCapital(grid);
     this.#last = grid;
     this.#limitBets();
   }
@@ -151,7 +151,7 @@ export class ConfidenceSequence {
   }
 
   #valuesToDrop(capital: Capital, stake: Stake, point: number, distance: number): number {
-    const bet = betAgainst(capital, point, stake);
+    const bet = placeBet(capital, point, stake);
     const win = bet * distance;
     const values = this.#resolved + this.#unresolved + 1;
     const variance = (this.#squares + (UNSEEN + this.#unresolved) * (capital.distances[point] ?? 0)) / values;
@@ -260,7 +260,7 @@ interface Capital {
   readonly flushed: Float64Array;
 }
 
-function newCapital(grid: number): Capital {
+function createCapital(grid: number): Capital {
   return {
     distances: new Float64Array(grid + 1),
     caps: new Float64Array(grid + 1),
@@ -279,7 +279,7 @@ function logOf(capital: Capital, point: number): number {
   return (capital.flushed[point] ?? 0) + Math.log(capital.product[point] ?? 1);
 }
 
-function betAgainst({ distances, caps }: Capital, point: number, { aim, seen, supposed }: Stake): number {
+function placeBet({ distances, caps }: Capital, point: number, { aim, seen, supposed }: Stake): number {
   return Math.min(aim / (seen + supposed * (distances[point] ?? 0)), caps[point] ?? 0);
 }
 

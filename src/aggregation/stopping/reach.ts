@@ -34,9 +34,9 @@ export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): nu
     case 'asymptotic':
       return FEWEST_VALUES;
     case 'certified':
-      return leastCertified(stop.halfWidth, stop.confidence, needed(bounds));
+      return findLeastCertified(stop.halfWidth, stop.confidence, requireBounds(bounds));
     case 'approximate':
-      return leastApproximate(stop.halfWidth, stop.confidence, needed(bounds));
+      return findLeastApproximate(stop.halfWidth, stop.confidence, requireBounds(bounds));
   }
 }
 
@@ -48,7 +48,7 @@ export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): nu
  * c(b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. It takes a
  * sixth more or less, because bets start small.
  */
-function leastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
+function findLeastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
   const width = (2 * halfWidth) / (bounds.high - bounds.low);
   return Math.ceil(Math.log(2 / (1 - confidence)) / Math.log1p((BET_CAP * width) / (1 - width)));
 }
@@ -57,7 +57,7 @@ function leastCertified(halfWidth: number, confidence: number, bounds: Bounds): 
  * The first look at which some returns can do. Those that all lie in the middle of the range have the narrowest adjusted interval of all, unless one
  * that is cut off at a bound is narrower: then that of returns which all lie on the bound.
  */
-function leastApproximate(halfWidth: number, confidence: number, bounds: Bounds): number {
+function findLeastApproximate(halfWidth: number, confidence: number, bounds: Bounds): number {
   const candidates = [bounds.low, bounds.low + (bounds.high - bounds.low) / 2].map((value) => ({ value, moments: new Moments() }));
   for (let look = FIRST_LOOK; ; look = lookAfter(look)) {
     for (const { value, moments } of candidates) {
@@ -68,7 +68,7 @@ function leastApproximate(halfWidth: number, confidence: number, bounds: Bounds)
   }
 }
 
-function needed(bounds: Bounds | undefined): Bounds {
+function requireBounds(bounds: Bounds | undefined): Bounds {
   if (bounds === undefined) throw new RangeError('expected bounds on the return, which this stopping rule needs');
   return bounds;
 }

@@ -28,7 +28,7 @@ export class Sample {
   #highs: Stream | undefined;
 
   /** @param intervalOf by default that for a number of episodes that was fixed in advance. */
-  constructor(bounds: Bounds | undefined, intervalOf: IntervalOf = forFixedNumber(bounds)) {
+  constructor(bounds: Bounds | undefined, intervalOf: IntervalOf = createFixedInterval(bounds)) {
     this.#bounds = bounds;
     this.#intervalOf = intervalOf;
     this.#resolved = new Stream(bounds);
@@ -101,7 +101,7 @@ export class Sample {
 }
 
 /** The method that fits what the values have been so far: two-valued, bounded or neither. */
-function forFixedNumber(bounds: Bounds | undefined): IntervalOf {
+function createFixedInterval(bounds: Bounds | undefined): IntervalOf {
   return (moments, confidence, twoValued) => {
     if (moments.count < 2) return undefined;
     if (bounds === undefined) return computeStudentInterval(moments, confidence);

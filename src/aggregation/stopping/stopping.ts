@@ -18,15 +18,15 @@ import type { Stop, StoppingRule } from './stopping-rule.ts';
 export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
   if (bounds !== undefined) assertBounds(bounds);
   const problem = findConfidenceProblem(stop.confidence);
-  if (problem !== undefined) throw invalid('confidence', problem);
+  if (problem !== undefined) throw createInvalidError('confidence', problem);
   switch (stop.rule) {
     case 'fixed':
       assertWhole('episodes', stop.episodes, 2);
       return new FixedRule(stop.episodes, stop.confidence, bounds);
     case 'certified':
-      return new CertifiedRule(stop.halfWidth, stop.confidence, boundsFor(stop, bounds));
+      return new CertifiedRule(stop.halfWidth, stop.confidence, requireBounds(stop, bounds));
     case 'approximate':
-      return new ApproximateRule(stop.halfWidth, stop.confidence, boundsFor(stop, bounds));
+      return new ApproximateRule(stop.halfWidth, stop.confidence, requireBounds(stop, bounds));
     case 'asymptotic':
       assertPositive(stop.halfWidth);
       assertWhole('tightestAt', stop.tightestAt, FEWEST_VALUES);
@@ -35,7 +35,7 @@ export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): Stop
 }
 
 /** The bounds, within which the half-width makes sense. */
-function boundsFor({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'approximate' }>, bounds: Bounds | undefined): Bounds {
+function requireBounds({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'approximate' }>, bounds: Bounds | undefined): Bounds {
   if (bounds === undefined) {
     throw new InputError(
       'stop.bounds-missing',
@@ -44,18 +44,19 @@ function boundsFor({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'app
   }
   assertPositive(halfWidth);
   const problem = findHalfWidthProblem(halfWidth, bounds);
-  if (problem !== undefined) throw invalid('halfWidth', problem);
+  if (problem !== undefined) throw createInvalidError('halfWidth', problem);
   return bounds;
 }
 
 function assertPositive(halfWidth: number): void {
-  if (!(halfWidth > 0 && Number.isFinite(halfWidth))) throw invalid('halfWidth', `expected a positive number, got ${halfWidth}`);
+  if (!(halfWidth > 0 && Number.isFinite(halfWidth))) throw createInvalidError('halfWidth', `expected a positive number, got ${halfWidth}`);
 }
 
 function assertWhole(field: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least) throw invalid(field, `expected a whole number from ${least} on, got ${value}`);
+  if (!Number.isSafeInteger(value) || value < least)
+    throw createInvalidError(field, `expected a whole number from ${least} on, got ${value}`);
 }
 
-function invalid(field: string, message: string): InputError {
+function createInvalidError(field: string, message: string): InputError {
   return new InputError('stop.invalid', `stop.${field}: ${message}`);
 }

@@ -11,12 +11,12 @@ export interface BucketStores {
 /** The object stores, as the configuration has them. Nothing is loaded or connected to until a bucket is named. Part of the composition root. */
 export function createBucketStores({ gcs, s3 }: Pick<Config['sources'], 'gcs' | 's3'>): BucketStores {
   return {
-    gcs: new GcsStore({ ...unlessAuto('endpoint', gcs.endpoint), ...unlessAuto('project', gcs.project) }),
-    s3: new S3Store({ ...unlessAuto('endpoint', s3.endpoint), ...unlessAuto('region', s3.region), pathStyle: s3.pathStyle }),
+    gcs: new GcsStore({ ...omitAuto('endpoint', gcs.endpoint), ...omitAuto('project', gcs.project) }),
+    s3: new S3Store({ ...omitAuto('endpoint', s3.endpoint), ...omitAuto('region', s3.region), pathStyle: s3.pathStyle }),
   };
 }
 
-function unlessAuto<Name extends string>(name: Name, value: string): { readonly [name in Name]?: string };
-function unlessAuto(name: string, value: string): Readonly<Record<string, string>> {
+function omitAuto<Name extends string>(name: Name, value: string): { readonly [name in Name]?: string };
+function omitAuto(name: string, value: string): Readonly<Record<string, string>> {
   return value === 'auto' ? {} : { [name]: value };
 }

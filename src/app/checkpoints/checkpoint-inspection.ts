@@ -28,7 +28,7 @@ export function inspectWritten(
   const isHere = !isUri(written) || /^file:/i.test(written);
   const ports = isHere
     ? { source: filesystemSource, limits, readsAll: true, open: openLocally }
-    : { limits, readsAll: wantsDigest, ...elsewhere(createSourceForOwner(config, systemClock), signal) };
+    : { limits, readsAll: wantsDigest, ...openElsewhere(createSourceForOwner(config, systemClock), signal) };
   return inspectCheckpoint(ports, toCheckpointUri(written), signal);
 }
 
@@ -40,16 +40,16 @@ async function openLocally({ address }: ListedFile): ReturnType<InspectionPorts[
   };
 }
 
-function elsewhere(source: CheckpointSource, signal: AbortSignal): Pick<InspectionPorts, 'source' | 'open'> {
+function openElsewhere(source: CheckpointSource, signal: AbortSignal): Pick<InspectionPorts, 'source' | 'open'> {
   const open: InspectionPorts['open'] = async (file) => ({
-    readAt: rangesOf(source, file, signal),
+    readAt: createRangeReader(source, file, signal),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
   return { source, open };
 }
 
 /** Each look is a connection of its own: there are a few of them for a file. */
-function rangesOf(source: CheckpointSource, file: ListedFile, signal: AbortSignal): ReadAt {
+function createRangeReader(source: CheckpointSource, file: ListedFile, signal: AbortSignal): ReadAt {
   return async (position, length) => {
     const wanted = Math.max(0, Math.min(length, file.size - position));
     const parts: Uint8Array[] = [];

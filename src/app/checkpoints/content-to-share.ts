@@ -33,8 +33,8 @@ export function listContentToShare(played: Played, wished: SharingSettings, dist
   const settings = wished.policy === 'apart' ? { ...wished, sharedCode: [] } : wished;
   const policies = checkpoints
     .filter((checkpoint) => isWorthSharing(checkpoint, settings))
-    .map((each) => policy(each, settings, distributor));
-  return suiteFiles && settings.sharedCode.includes(suite.name) ? [code(suite, suiteFiles, distributor), ...policies] : policies;
+    .map((each) => listSharedPolicy(each, settings, distributor));
+  return suiteFiles && settings.sharedCode.includes(suite.name) ? [listSharedCode(suite, suiteFiles, distributor), ...policies] : policies;
 }
 
 /** What of a directory is data, the process that is to load it finds out. */
@@ -46,7 +46,11 @@ function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCo
   return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
 }
 
-function policy(stored: StoredCheckpoint, { sharedCode }: Pick<TemplateConfig, 'sharedCode'>, distributor: Distributor): SharedPolicy {
+function listSharedPolicy(
+  stored: StoredCheckpoint,
+  { sharedCode }: Pick<TemplateConfig, 'sharedCode'>,
+  distributor: Distributor,
+): SharedPolicy {
   return {
     kind: 'policy',
     digest: stored.digest,
@@ -55,7 +59,7 @@ function policy(stored: StoredCheckpoint, { sharedCode }: Pick<TemplateConfig, '
   };
 }
 
-function code(suite: SuiteDefinition, files: StoredCheckpoint, distributor: Distributor): SharedCode {
+function listSharedCode(suite: SuiteDefinition, files: StoredCheckpoint, distributor: Distributor): SharedCode {
   const entries = suite.tasks.flatMap(({ environment }) => [environment, ...environment.wrappers]).map(({ entry }) => entry);
   const modules = entries.map((entry) => entry.split(':')[0] ?? '').filter((module) => module !== 'gymnasium');
   return {

@@ -25,7 +25,7 @@ export interface OpenedBatch {
 /** @throws InputError when the file, a suite or a pattern of it is wrong. */
 export async function openBatch(path: string): Promise<OpenedBatch> {
   const file = parseBatch(await suggestNearest(path, () => readSuiteFile(path, 'batch')));
-  const context = contextOf(dirname(resolve(path)));
+  const context = buildContext(dirname(resolve(path)));
   return {
     name:
       file.name ??
@@ -36,24 +36,24 @@ export async function openBatch(path: string): Promise<OpenedBatch> {
     file,
     checkpoints: await planCheckpoints(file, context),
     suites: await planSuites(file, context),
-    baseline: file.baseline === undefined ? undefined : absoluteBaseline(file.baseline, context),
+    baseline: file.baseline === undefined ? undefined : resolveBaseline(file.baseline, context),
   };
 }
 
-function contextOf(directory: string): BatchContext {
+function buildContext(directory: string): BatchContext {
   return {
-    match: async (pattern) => inOrder(await Array.fromAsync(glob(pattern, { cwd: directory }))),
+    match: async (pattern) => sortPaths(await Array.fromAsync(glob(pattern, { cwd: directory }))),
     readSuite: (path) => readSuite(resolve(directory, path)),
     absolute: (path) => resolve(directory, path),
   };
 }
 
 /** step-9 before step-10. */
-function inOrder(paths: readonly string[]): readonly string[] {
+function sortPaths(paths: readonly string[]): readonly string[] {
   const { compare } = new Intl.Collator('en', { numeric: true });
   return paths.toSorted(compare);
 }
 
-function absoluteBaseline(baseline: string, context: BatchContext): string {
+function resolveBaseline(baseline: string, context: BatchContext): string {
   return 'path' in nameCheckpoint(baseline) ? context.absolute(baseline) : baseline;
 }

@@ -8,7 +8,7 @@ import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { configuration } from '../main.ts';
+import { readConfiguration } from '../main.ts';
 import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 
 export type { MusterClient };
@@ -62,7 +62,7 @@ export function createClient({ server, config, plainHttp, patienceSeconds = SHEL
 }
 
 function readServerUrl(config: string | undefined): string {
-  const { host, port } = configuration(config).server;
+  const { host, port } = readConfiguration(config).server;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError, MusterError } from '../../kernel/errors.ts';
 import { parseTokenId } from '../../kernel/ids.ts';
-import { configuration } from '../main.ts';
+import { readConfiguration } from '../main.ts';
 import { createClient, type ServerAddress } from './server-client.ts';
 import type { Token } from '../../faces/http/schemas/token-schemas.ts';
 import { openEvaluationStore } from '../stores.ts';
@@ -26,9 +26,9 @@ export interface OpenTokenService extends AsyncDisposable {
  */
 export async function openTokenService({ server: named, config, plainHttp = false }: ServerAddress): Promise<OpenTokenService> {
   const server = named ?? (config === undefined ? process.env['MUSTER_URL'] : undefined);
-  if (server === undefined) return openStoredTokens(configuration(config));
+  if (server === undefined) return openStoredTokens(readConfiguration(config));
   return {
-    office: officeAt(createClient({ server, plainHttp })),
+    office: createTokenActions(createClient({ server, plainHttp })),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: async () => undefined,
   };
@@ -61,23 +61,23 @@ export function getAccountName(account: () => { readonly username: string } = us
   }
 }
 
-function officeAt(client: MusterClient): TokenActions {
+function createTokenActions(client: MusterClient): TokenActions {
   return {
     async issue({ principal, role, lifetimeMs }) {
       const lifetime = lifetimeMs === undefined ? {} : { lifetimeSeconds: Math.ceil(lifetimeMs / 1000) };
-      const { token: text, ...made } = await asOperator(client.createToken({ principal, role, ...lifetime }));
+      const { token: text, ...made } = await callAsOperator(client.createToken({ principal, role, ...lifetime }));
       return { token: toListedToken(made), text };
     },
     async list({ after }) {
-      const { items, next } = await asOperator(client.tokens(after));
+      const { items, next } = await callAsOperator(client.tokens(after));
       return { items: items.map(toListedToken), next: next ?? undefined };
     },
-    revoke: async (id) => toListedToken(await asOperator(client.revokeToken(id))),
+    revoke: async (id) => toListedToken(await callAsOperator(client.revokeToken(id))),
   };
 }
 
 /** The first token comes from no server. */
-async function asOperator<T>(call: Promise<T>): Promise<T> {
+async function callAsOperator<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
     if (!(error instanceof RefusedError) || error.reason !== 'unauthorized') throw error;
     const first = 'muster token create NAME --role operator --config FILE';

@@ -25,7 +25,7 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
     ...templates
       .filter(([, { command }]) => command === undefined)
       .map(([name, { python, imports }]) => createPythonCheck(name, (signal) => findUsablePython(python, imports, PACKAGE_ROOT, signal))),
-    ...startable.map(([name]) => createRunnerCheck(name, (signal) => secondsToStart(config, name, signal))),
+    ...startable.map(([name]) => createRunnerCheck(name, (signal) => measureStart(config, name, signal))),
     createDiskCheck(config.stateDir),
     openFilesCheck(config.pool.max),
     ...(config.arena.live === 'memory' ? [] : [createLiveEpisodesCheck(config.arena.live)]),
@@ -33,7 +33,7 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
   ];
 }
 
-async function secondsToStart(config: Config, template: string, signal: AbortSignal): Promise<number> {
+async function measureStart(config: Config, template: string, signal: AbortSignal): Promise<number> {
   const began = systemClock.now();
   await using pools = new Pools(config, systemClock, pino({ level: 'silent' }));
   const { policy } = pools.settings(template);

@@ -13,12 +13,12 @@ const CHECK_TIMEOUT_MS = 180_000;
 
 /** Runs all checks side by side; none keeps the others from being reported. */
 export async function runDoctor(checks: readonly HealthCheck[], signal: AbortSignal): Promise<DoctorReport> {
-  const results = await Promise.all(checks.map(async (check) => ({ name: check.name, ...(await findingOf(check, signal)) })));
+  const results = await Promise.all(checks.map(async (check) => ({ name: check.name, ...(await runCheck(check, signal)) })));
   signal.throwIfAborted();
   return { healthy: results.every(({ status }) => status !== 'problem'), checks: results };
 }
 
-async function findingOf(check: HealthCheck, signal: AbortSignal): Promise<Finding> {
+async function runCheck(check: HealthCheck, signal: AbortSignal): Promise<Finding> {
   try {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
     return await raceWithAbort(check.run(deadline), deadline);

@@ -70,7 +70,7 @@ export class GradingPools implements AsyncDisposable {
       openTrusted: (place, signal) =>
         this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#openOne(open, place, signal)),
       rootFiles: async (root, directory, signal) => {
-        const found = await this.#roots.directory(root, contextOf(open), signal);
+        const found = await this.#roots.directory(root, buildContext(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
       },
     };
@@ -181,7 +181,7 @@ export class GradingPools implements AsyncDisposable {
     }
     const signal = this.#closing.signal;
     const context = { projectDirectory: PACKAGE_ROOT, signal };
-    const directory = await this.#roots.directory(root, contextOf(open), signal);
+    const directory = await this.#roots.directory(root, buildContext(open), signal);
     const own: SandboxLimits = {
       ...settings.limits,
       lifetimeSeconds: LIFETIME_SECONDS,
@@ -224,7 +224,7 @@ function formatPlaceKey(place: GradingPlace): string {
 }
 
 /** What a Dockerfile of the task is built from. */
-function contextOf({ task: { files }, content }: OpenTask): BuildContext {
+function buildContext({ task: { files }, content }: OpenTask): BuildContext {
   const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT));
   return {
     files: brought.map(({ path, digest, isExecutable }) => ({ path: path.slice(ENVIRONMENT.length), digest, isExecutable })),

@@ -33,7 +33,7 @@ export class ModelServers implements Disposable {
     let server = this.#servers.get(id);
     if (!server) {
       const { concurrency, answerSeconds, patienceSeconds } = this.#config;
-      const terms = { url, key: keyOf(keyVariable), concurrency, answerSeconds, patienceSeconds };
+      const terms = { url, key: getKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
       server = new ModelServer(terms, this.#clock, Math.random);
       this.#servers.set(id, server);
     }
@@ -62,7 +62,7 @@ export class ModelServers implements Disposable {
   }
 }
 
-function keyOf(variable: string | undefined): string | undefined {
+function getKey(variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
   const key = process.env[variable];
   if (key !== undefined && key !== '') return key;

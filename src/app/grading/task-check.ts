@@ -32,7 +32,7 @@ export type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly k
 export async function checkTask(grader: TaskGrader, open: OpenTask, terms: CheckTerms, signal: AbortSignal): Promise<Soundness> {
   const { task } = open;
   getSingleStep(open);
-  const candidates = candidatesOf(open);
+  const candidates = listCandidates(open);
   const trials: Trial[] = [];
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
@@ -60,7 +60,7 @@ export function getSingleStep({ task }: OpenTask): TaskStep {
   );
 }
 
-function candidatesOf({ task: { oracle, cheats, twins } }: OpenTask): readonly Candidate[] {
+function listCandidates({ task: { oracle, cheats, twins } }: OpenTask): readonly Candidate[] {
   return [
     ...(oracle ? [{ name: oracle.name, role: 'oracle', expected: 1, known: oracle } as const] : []),
     { name: 'nop', role: 'nop', expected: 0, known: undefined },

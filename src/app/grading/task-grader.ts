@@ -79,7 +79,7 @@ export class TaskGrader implements AsyncDisposable {
    * @throws InputError when task or directory are wrong; the signal's reason.
    */
   async verify(open: OpenTask, directory: string, options: VerifyOptions, signal: AbortSignal): Promise<TakenVerdict> {
-    const step = stepOf(open.task, options.step);
+    const step = getStep(open.task, options.step);
     return await this.grade(open, step, await readSubmission(directory, step.artifacts), options, signal);
   }
 
@@ -102,7 +102,7 @@ export class TaskGrader implements AsyncDisposable {
   }
 }
 
-function stepOf({ id, steps }: Task, name: string | undefined): TaskStep {
+function getStep({ id, steps }: Task, name: string | undefined): TaskStep {
   const names = steps.map((step) => step.name).join(', ');
   const found = name === undefined ? (steps.length === 1 ? steps[0] : undefined) : steps.find((step) => step.name === name);
   if (found) return found;

@@ -50,15 +50,15 @@ export async function hardenTask(grader: TaskGrader, terms: HardenTerms, signal:
   if (files.length === 0) throw new InputError('task.case', `${terms.submission}: is empty; expected what an agent has left behind`);
   const place = terms.role === 'cheat' ? 'cheats' : 'twins';
   const isKnown = await isTheSame(terms, `${place}/${name}`, files);
-  if (!isKnown) await writeTask(join(terms.task, place, name), { name, notices: [], files: files.map(writtenCase) });
+  if (!isKnown) await writeTask(join(terms.task, place, name), { name, notices: [], files: files.map(toWrittenCase) });
   const open = await openTask(terms.task);
-  const known = caseOf(open, terms.role, name);
+  const known = getCase(open, terms.role, name);
   const expected = terms.role === 'cheat' ? 0 : 1;
   const trial = await tryCandidate(grader, open, { name, role: terms.role, expected, known }, terms, signal);
   return { task: open.task.id, digest: open.task.digest, directory: join(terms.task, known.directory), isKnown, trial };
 }
 
-function caseOf({ task }: OpenTask, role: HardenTerms['role'], name: string): KnownSubmission {
+function getCase({ task }: OpenTask, role: HardenTerms['role'], name: string): KnownSubmission {
   const found = task[role === 'cheat' ? 'cheats' : 'twins'].find((each) => each.name === name);
   if (found) return found;
   throw new RangeError(`${role} ${name} was written and is not there`);
@@ -75,7 +75,7 @@ async function isTheSame({ task: directory, submission }: HardenTerms, place: st
   throw new InputError('task.case-exists', `${directory}/${place}: is another submission than ${submission}; give this one a name: --name`);
 }
 
-function writtenCase({ path, content, executable }: WorkspaceFile): {
+function toWrittenCase({ path, content, executable }: WorkspaceFile): {
   readonly path: string;
   readonly text: Buffer;
   readonly isExecutable: boolean;

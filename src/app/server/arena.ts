@@ -14,7 +14,7 @@ import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
 import { isShared } from '../stores.ts';
 import { openLiveEpisodes } from './live-tier.ts';
-import { findTask, readableTasks } from '../tasks/task-finder.ts';
+import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
@@ -34,16 +34,16 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     retentionDays: () => runtime.config.server.retentionDays,
     sandboxesOf: (open) => workspaces.of(open),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
-    listTasks: () => readableTasks(runtime.config.arena.tasks),
+    listTasks: () => listReadableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,
     holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),
     holdMilliseconds: config.server.ownershipSeconds * 1000,
     audit: store.audit,
     log,
-    limits: () => limitsOf(runtime.config),
+    limits: () => getLimits(runtime.config),
     openEpisodes: (principal) => quotaOf(principal).openEpisodes,
-    newId,
+    newId: createId,
   });
   service.open();
   return {
@@ -57,12 +57,12 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
   };
 }
 
-function limitsOf({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {
+function getLimits({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {
   return { steps, seconds, bytesWritten, output: outputCharacters, idleSeconds };
 }
 
 /** Sorts by the time of its making. */
-function newId(): AgentEpisodeId {
+function createId(): AgentEpisodeId {
   const time = systemClock.date().getTime().toString(36).padStart(9, '0');
   return parseAgentEpisodeId(`ep-${time}-${randomBytes(8).toString('hex')}`);
 }

@@ -63,10 +63,10 @@ export class OrderPlayer implements Player {
   repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
     switch (order.kind) {
       case 'evaluation':
-        return repeatSummary(given, { checkpoint: factsOf(order.checkpoint) }, run);
+        return repeatSummary(given, { checkpoint: getFacts(order.checkpoint) }, run);
       case 'comparison': {
-        const baseline = { ...factsOf(order.baseline), recorded: false } as const;
-        return repeatSummary(given, { baseline, candidates: order.candidates.map(factsOf) }, run);
+        const baseline = { ...getFacts(order.baseline), recorded: false } as const;
+        return repeatSummary(given, { baseline, candidates: order.candidates.map(getFacts) }, run);
       }
     }
   }
@@ -192,6 +192,6 @@ interface JournalContext {
   readonly template: Digest;
 }
 
-function factsOf(content: OrderedContent): CheckpointFacts {
+function getFacts(content: OrderedContent): CheckpointFacts {
   return toCheckpointFacts(content, content.uri);
 }

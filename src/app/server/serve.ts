@@ -212,7 +212,7 @@ function createService(
     clock: systemClock,
     turns: new EventLoopTurns(),
     log: runtime.log,
-    newId,
+    newId: createId,
     slotsOf: (template) => pools.slotsOf(template),
     onConcluded,
     config: createLiveServiceConfig(runtime),
@@ -249,7 +249,7 @@ function toBound(written: number | 'unlimited'): number | undefined {
 }
 
 /** Sorts by the time of its making. */
-function newId(): EvaluationId {
+function createId(): EvaluationId {
   const time = systemClock.date().getTime().toString(36).padStart(9, '0');
   return parseEvaluationId(`ev-${time}-${randomBytes(8).toString('hex')}`);
 }

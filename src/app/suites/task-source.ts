@@ -31,7 +31,7 @@ export async function findTasks({ from, only, weights }: TaskSource, base: strin
   const listed = await listTasks(top);
   const wanted = listed.filter(({ directory, task }) => only === undefined || only.some((name) => isCalled(name, directory, task)));
   for (const name of [...(only ?? []), ...Object.keys(weights)])
-    if (!listed.some(({ directory, task }) => isCalled(name, directory, task))) throw unknownTask(name, listed, where);
+    if (!listed.some(({ directory, task }) => isCalled(name, directory, task))) throw createUnknownTaskError(name, listed, where);
   const found = wanted.map(({ directory, task, problem }): FoundTask => {
     if (task === null)
       throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; mend it, or name others in tasks.only`);
@@ -41,13 +41,13 @@ export async function findTasks({ from, only, weights }: TaskSource, base: strin
   const isOne = found.some(({ directory }) => resolve(directory) === top);
   const kept = new Set(found.map(({ directory }) => basename(directory)));
   return {
-    tasks: found.map((each) => listedTask(each, isOne, weights)),
+    tasks: found.map((each) => toListedTask(each, isOne, weights)),
     directory: top,
     ignores: (path) => !isOne && !kept.has(path.split('/')[0] ?? ''),
   };
 }
 
-function listedTask({ directory, task }: FoundTask, isOne: boolean, weights: TaskSource['weights']): ListedTask {
+function toListedTask({ directory, task }: FoundTask, isOne: boolean, weights: TaskSource['weights']): ListedTask {
   const called = basename(directory);
   const weight = Object.entries(weights).find(([name]) => isCalled(name, directory, task))?.[1] ?? 1;
   const executable = task.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path);
@@ -60,7 +60,7 @@ function isCalled(name: string, directory: string, task: Task | null): boolean {
   return name === basename(directory) || name === task?.id || name === task?.id.split('/').at(-1);
 }
 
-function unknownTask(name: string, listed: readonly { readonly directory: string }[], where: string): InputError {
+function createUnknownTaskError(name: string, listed: readonly { readonly directory: string }[], where: string): InputError {
   const names = listed.map(({ directory }) => basename(directory));
   const some = names.slice(0, 20).join(', ') + (names.length > 20 ? ', …' : '');
   return new InputError('suite.tasks', `${where}: there is no task "${name}"; there are ${some}${suggestNames(name, names)}`);

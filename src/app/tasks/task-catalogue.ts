@@ -21,11 +21,12 @@ export async function showTask(directory: string): Promise<Task> {
 
 /** The directory itself where it is a task, else each directory in it. @throws InputError `task.missing` when it cannot be read, or holds none. */
 export async function listTasks(directory: string): Promise<readonly ListedTask[]> {
-  const entries = await entriesOf(directory);
-  if (entries.some(({ name }) => name === 'task.toml')) return [await listed(directory)];
+  const entries = await listEntries(directory);
+  if (entries.some(({ name }) => name === 'task.toml')) return [await listTask(directory)];
   const inside = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
   const tasks: ListedTask[] = [];
-  for (const path of inside.sort()) if ((await entriesOf(path)).some(({ name }) => name === 'task.toml')) tasks.push(await listed(path));
+  for (const path of inside.sort())
+    if ((await listEntries(path)).some(({ name }) => name === 'task.toml')) tasks.push(await listTask(path));
   if (tasks.length > 0) return tasks;
   throw new InputError(
     'task.missing',
@@ -49,7 +50,7 @@ export async function listTaskDirectories(paths: readonly string[]): Promise<rea
   throw new InputError('task.missing', `${paths.join(', ')}: are files; expected directories of tasks`);
 }
 
-async function entriesOf(directory: string): Promise<readonly Dirent[]> {
+async function listEntries(directory: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {
@@ -57,7 +58,7 @@ async function entriesOf(directory: string): Promise<readonly Dirent[]> {
   }
 }
 
-async function listed(directory: string): Promise<ListedTask> {
+async function listTask(directory: string): Promise<ListedTask> {
   try {
     return { directory, task: await showTask(directory), problem: null };
   } catch (error) {

@@ -31,7 +31,7 @@ export async function findTask(directories: readonly string[], name: string): Pr
 }
 
 /** Of all directories; one that cannot be read as a task is left out, and of two with the same id the first counts, as in `findTask`. */
-export async function readableTasks(directories: readonly string[]): Promise<readonly Task[]> {
+export async function listReadableTasks(directories: readonly string[]): Promise<readonly Task[]> {
   const found = new Map<string, Task>();
   for (const directory of directories)
     for (const { task } of await listTasks(directory)) if (task && !found.has(task.id)) found.set(task.id, task);

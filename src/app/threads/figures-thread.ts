@@ -45,7 +45,7 @@ export class FiguresThread implements AsyncDisposable {
   readonly workOut = async (question: DistributionQuestion): Promise<DistributionFigures> => {
     if (question.values.length <= FEW_VALUES) return computeDistributionFigures(question);
     const result = await this.#ask({ kind: 'distribution', question }, [question.values.buffer, question.tasks.buffer]);
-    if (result.kind !== 'distribution') throw failedError(problemOf(result));
+    if (result.kind !== 'distribution') throw createFailedError(getProblem(result));
     return result.figures;
   };
 
@@ -56,7 +56,7 @@ export class FiguresThread implements AsyncDisposable {
     if (values <= FEW_PAIRED_VALUES) return computeProbabilityOfImprovement(tasks, confidence, seed);
     const buffers = tasks.flatMap(({ candidate, baseline }) => [candidate.buffer, baseline.buffer]);
     const result = await this.#ask({ kind: 'improvement', question }, buffers);
-    if (result.kind !== 'improvement') throw failedError(problemOf(result));
+    if (result.kind !== 'improvement') throw createFailedError(getProblem(result));
     return result.figures;
   };
 
@@ -78,7 +78,7 @@ export class FiguresThread implements AsyncDisposable {
     thread.postMessage(order, buffers);
     try {
       return await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, () =>
-        failedError(`no answer within ${ANSWER_MILLISECONDS / 1000} s`),
+        createFailedError(`no answer within ${ANSWER_MILLISECONDS / 1000} s`),
       );
     } finally {
       this.#waiting.delete(id);
@@ -97,17 +97,17 @@ export class FiguresThread implements AsyncDisposable {
   #onEnded(thread: Thread, why: string): void {
     if (this.#thread !== thread) return;
     this.#thread = undefined;
-    for (const { reject } of this.#waiting.values()) reject(failedError(why));
+    for (const { reject } of this.#waiting.values()) reject(createFailedError(why));
   }
 }
 
-function failedError(why: string): InfrastructureError {
+function createFailedError(why: string): InfrastructureError {
   return new InfrastructureError(
     'figures.failed',
     `the figures of an evaluation could not be worked out: ${why}; its episodes are kept, ask again`,
   );
 }
 
-function problemOf(result: FiguresResult): string {
+function getProblem(result: FiguresResult): string {
   return result.kind === 'failed' ? result.problem : `it answered another question, about ${result.kind}`;
 }

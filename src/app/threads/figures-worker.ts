@@ -29,11 +29,11 @@ export interface FiguresAnswer {
 }
 
 parentPort?.on('message', (order: FiguresOrder) => {
-  const answer: FiguresAnswer = { id: order.id, result: resultOf(order) };
+  const answer: FiguresAnswer = { id: order.id, result: computeResult(order) };
   parentPort?.postMessage(answer);
 });
 
-function resultOf(asked: FiguresQuestion): FiguresResult {
+function computeResult(asked: FiguresQuestion): FiguresResult {
   try {
     switch (asked.kind) {
       case 'distribution':

@@ -78,15 +78,15 @@ async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags):
   using interrupt = watchInterruption(process);
   const page = flags.report === undefined ? undefined : await reportFile(flags.report);
   await using muster = await open(flags);
-  const verdict = await verdictOn(muster, suite, flags, interrupt.signal);
+  const verdict = await compareOn(muster, suite, flags, interrupt.signal);
   if (verdict.report !== undefined) await print(process.stderr, verdict.report);
-  if (verdict.summary) await print(process.stdout, flags.json ? jsonText(verdict.summary) : text(verdict.summary));
+  if (verdict.summary) await print(process.stdout, flags.json ? formatJson(verdict.summary) : text(verdict.summary));
   if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
   // Printing may have shown that stdout was closed.
   return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
 }
 
-async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: CompareFlags, signal: AbortSignal): Promise<Verdict> {
+async function compareOn(muster: Pick<Muster, 'compare'>, suite: string, flags: CompareFlags, signal: AbortSignal): Promise<Verdict> {
   const { margin, budget, confidence } = flags;
   const terms = {
     ...(margin === undefined ? {} : { margin }),
@@ -94,11 +94,11 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     ...(confidence === undefined ? {} : { confidence }),
   };
   try {
-    using display = openProgressDisplay(createComparisonView(titleOf(suite, flags)), process.stderr);
+    using display = openProgressDisplay(createComparisonView(getTitle(suite, flags)), process.stderr);
     const onProgress = (progress: Progress<RunningComparison>): void => display.show(progress);
     const input = { suite, baseline: flags.baseline, candidates: flags.candidate, terms };
     const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
-    return { summary, exitCode: codeOf(summary) };
+    return { summary, exitCode: getCode(summary) };
   } catch (error) {
     const summary = getPartialComparison(error);
     const told = toFailedAttempt(error, signal, 'the first episode');
@@ -106,7 +106,7 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
   }
 }
 
-function codeOf({ verdict }: ComparisonSummary): number {
+function getCode({ verdict }: ComparisonSummary): number {
   switch (verdict) {
     case 'promote':
     case 'equivalent':
@@ -118,7 +118,7 @@ function codeOf({ verdict }: ComparisonSummary): number {
   }
 }
 
-function titleOf(suite: string, { baseline, candidate }: CompareFlags): ComparisonTitle {
+function getTitle(suite: string, { baseline, candidate }: CompareFlags): ComparisonTitle {
   return {
     suite: basename(suite).replace(/\.(ya?ml|json)$/, ''),
     baseline: basename(baseline),
@@ -130,6 +130,6 @@ function text(summary: ComparisonSummary): string {
   return `${formatComparison(summary, summary.official.suite.name).join('\n')}\n`;
 }
 
-function jsonText(summary: ComparisonSummary): string {
+function formatJson(summary: ComparisonSummary): string {
   return `${JSON.stringify(summary, undefined, 2)}\n`;
 }

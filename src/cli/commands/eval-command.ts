@@ -88,12 +88,12 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
   const page = written.report === undefined ? undefined : await reportFile(written.report);
   await using log = written.log === undefined ? undefined : await openLog(written.log);
   await using evaluator = await evaluateSuite({ ...written, suite });
-  const flags = { ...written, checkpoint: playersOf(written, evaluator) };
+  const flags = { ...written, checkpoint: listPlayers(written, evaluator) };
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
   let isEnding = false;
   let isLogged = true;
-  for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
+  for await (const verdict of evaluateInTurn(evaluator, flags, interrupt.signal)) {
     // Errors of checkpoints whose turn did not come do not matter any more.
     if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
@@ -105,7 +105,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
     // Who reads the document by a program would not see what the text says.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
     for (const sentence of unverified) await print(process.stderr, formatNotice(sentence));
-    if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
+    if (verdict.summary && !flags.json) await print(process.stdout, formatTitledSummary(verdict.summary, verdict.title));
     exitCode = verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
     isEnding = interrupt.signal.aborted;
@@ -134,7 +134,7 @@ function createEntry(summary: Summary, step: number): LogEntry {
 }
 
 /** What is evaluated. @throws InputError `eval.needs-checkpoint` when nothing is named. */
-function playersOf({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluator): readonly string[] {
+function listPlayers({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluator): readonly string[] {
   const named = checkpoint ?? agent ?? (evaluator.agent === undefined ? undefined : [evaluator.agent]);
   if (named) return named;
   throw new InputError(
@@ -145,15 +145,15 @@ function playersOf({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluato
 
 async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
   if (summaries.length === 0) return;
-  if (flags.json) return print(process.stdout, jsonText(flags.checkpoint.length, summaries));
+  if (flags.json) return print(process.stdout, formatJson(flags.checkpoint.length, summaries));
   if (summaries.length > 1) await print(process.stdout, `${formatRanking(summaries).join('\n')}\n`);
 }
 
 /** While one checkpoint is played the next is made ready. */
-function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
+function evaluateInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
   return runInTurn(checkpoint.length, (position, { after, abandoned }) =>
-    verdictOn(evaluator, checkpoint[position] ?? '', {
-      out: out === undefined ? undefined : outDirectory(out, checkpoint, position),
+    evaluateCheckpoint(evaluator, checkpoint[position] ?? '', {
+      out: out === undefined ? undefined : chooseOutDirectory(out, checkpoint, position),
       signal: AbortSignal.any([signal, abandoned]),
       after,
     }),
@@ -167,7 +167,7 @@ const EARLIER = {
 } as const;
 
 /** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
-async function verdictOn(
+async function evaluateCheckpoint(
   evaluator: SuiteEvaluator,
   checkpoint: string,
   { out, ...turn }: Omit<CheckpointOptions, 'onProgress' | 'out'> & { readonly out: string | undefined },
@@ -186,16 +186,16 @@ async function verdictOn(
   }
 }
 
-function summaryText(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
+function formatTitledSummary(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
   return `${formatSummary(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
 }
 
-function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
+function formatJson(checkpoints: number, summaries: readonly Summary[]): string {
   const document = checkpoints === 1 ? summaries[0] : toSummaries(summaries);
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
 /** Several checkpoints get a directory each, numbered in the order given: their base names may be the same. */
-function outDirectory(out: string, checkpoints: readonly string[], position: number): string {
+function chooseOutDirectory(out: string, checkpoints: readonly string[], position: number): string {
   return checkpoints.length === 1 ? out : join(out, `${position + 1}-${basename(checkpoints[position] ?? '')}`);
 }

@@ -17,7 +17,7 @@ export function grantCommand(connect: Connect): Command {
     )
     .addCommand(addCommand(connect))
     .addCommand(listCommand(connect))
-    .addCommand(revokeCommand(connect));
+    .addCommand(createRevokeCommand(connect));
 }
 
 function addCommand(connect: Connect): Command {
@@ -26,33 +26,33 @@ function addCommand(connect: Connect): Command {
     .argument('<sha256>', CHECKPOINT)
     .argument('<principal>', PRINCIPAL);
   return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
-    const digest = hexOf(sha256);
+    const digest = getHex(sha256);
     using interrupt = watchInterruption(process);
     const grant = await connect(flags).grant(digest, principal, interrupt.signal);
-    await print(process.stdout, flags.json ? json(grant) : `${grant.principal} may use ${grant.sha256} from now on\n`);
+    await print(process.stdout, flags.json ? formatJson(grant) : `${grant.principal} may use ${grant.sha256} from now on\n`);
   });
 }
 
 function listCommand(connect: Connect): Command {
   const command = new Command('list').summary('list the grants that you made; as an operator, all grants').argument('<sha256>', CHECKPOINT);
   return addServerFlags(command).action(async (sha256: string, flags: ServerFlags) => {
-    const digest = hexOf(sha256);
+    const digest = getHex(sha256);
     using interrupt = watchInterruption(process);
     const grants = await connect(flags).grants(digest, interrupt.signal);
-    await print(process.stdout, flags.json ? json(grants) : `${grantLines(grants).join('\n')}\n`);
+    await print(process.stdout, flags.json ? formatJson(grants) : `${grantLines(grants).join('\n')}\n`);
   });
 }
 
-function revokeCommand(connect: Connect): Command {
+function createRevokeCommand(connect: Connect): Command {
   const command = new Command('revoke')
     .summary('no longer let a principal use a checkpoint')
     .argument('<sha256>', CHECKPOINT)
     .argument('<principal>', PRINCIPAL);
   return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
-    const digest = hexOf(sha256);
+    const digest = getHex(sha256);
     using interrupt = watchInterruption(process);
     const revoked = await connect(flags).revokeGrant(digest, principal, interrupt.signal);
-    await print(process.stdout, flags.json ? json(revoked) : `${revokedLine(revoked, digest, principal)}\n`);
+    await print(process.stdout, flags.json ? formatJson(revoked) : `${formatRevokedLine(revoked, digest, principal)}\n`);
   });
 }
 
@@ -64,14 +64,14 @@ function grantLines(grants: readonly Grant[]): readonly string[] {
   return alignColumns([HEADINGS, ...grants.map(({ principal, grantedBy, at }) => [principal, grantedBy, at.slice(0, 10)])]);
 }
 
-function revokedLine(revoked: readonly Grant[], digest: string, principal: string): string {
+function formatRevokedLine(revoked: readonly Grant[], digest: string, principal: string): string {
   return revoked.length === 0
     ? `there was no grant of ${digest} to ${principal}`
     : `${principal} may no longer use ${digest}, unless it has brought it or server.grants lets it`;
 }
 
 /** @throws InputError `checkpoint.sha256` */
-function hexOf(text: string): string {
+function getHex(text: string): string {
   const hex = text.replace(/^sha256:/, '');
   if (/^[0-9a-f]{64}$/.test(hex)) return hex;
   throw new InputError(
@@ -80,6 +80,6 @@ function hexOf(text: string): string {
   );
 }
 
-function json(document: unknown): string {
+function formatJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }

@@ -24,7 +24,7 @@ export function reportCommand(readDocument: ReadDocument): Command {
     .action(async (paths: readonly string[], flags: ReportFlags) => {
       const page = flags.html === undefined ? undefined : await reportFile(flags.html, '--html');
       const document = await readDocument(paths);
-      await (page ? page.write(document) : print(process.stdout, `${linesOf(document).join('\n')}\n`));
+      await (page ? page.write(document) : print(process.stdout, `${readLines(document).join('\n')}\n`));
     });
 }
 
@@ -41,17 +41,17 @@ Example:
   muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --out first
   muster report first --html first.html`;
 
-function linesOf(document: ResultDocument): readonly string[] {
+function readLines(document: ResultDocument): readonly string[] {
   switch (document.kind) {
     case 'evaluation':
-      return evaluationLines(document.summary);
+      return formatEvaluationLines(document.summary);
     case 'evaluations':
-      return [...document.summaries.flatMap(evaluationLines), ...formatRanking(document.summaries)];
+      return [...document.summaries.flatMap(formatEvaluationLines), ...formatRanking(document.summaries)];
     case 'comparison':
       return formatComparison(document.comparison, document.comparison.official.suite.name);
   }
 }
 
-function evaluationLines(summary: Parameters<typeof formatSummary>[0]): readonly string[] {
+function formatEvaluationLines(summary: Parameters<typeof formatSummary>[0]): readonly string[] {
   return formatSummary(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`);
 }

@@ -30,7 +30,7 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
     .action(async (flags: ServeFlags) => {
       using interrupt = watchInterruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
       // Before the server is open there is nothing to be read anew, and nothing to end for it either.
-      using reloads = onHangUp();
+      using reloads = listenForHangUp();
       const server = await serve(flags);
       reloads.open(() => server.reload());
       for (const problem of server.suiteProblems) await print(process.stderr, formatNotice(problem));
@@ -59,7 +59,7 @@ interface Reloads extends Disposable {
 }
 
 /** Reads the configuration anew at each SIGHUP, one at a time, and tells what came of it. */
-function onHangUp(): Reloads {
+function listenForHangUp(): Reloads {
   let reload: (() => Promise<Reload>) | undefined;
   let last: Promise<void> = Promise.resolve();
   const tell = async (): Promise<void> => {

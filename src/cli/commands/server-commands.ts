@@ -31,7 +31,7 @@ export function listCommand(connect: Connect): Command {
     .description('Lists evaluations and comparisons, latest first.')
     .option('--run <name>')
     .option('--suite <name>')
-    .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas', states)
+    .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas', parseStates)
     .option('--label <name=value>', 'evaluations with this label', label)
     .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
@@ -110,7 +110,7 @@ export function createPoolCommand(connect: Connect): Command {
   return pool;
 }
 
-function states(text: string): readonly State[] {
+function parseStates(text: string): readonly State[] {
   const parsed = z.array(z.enum(EVALUATION_STATES)).safeParse(text.split(','));
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(`expected some of ${EVALUATION_STATES.join(', ')}, with commas between them.`);

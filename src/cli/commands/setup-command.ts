@@ -22,11 +22,11 @@ export function createSetupCommand(setUp: SetUpPython): Command {
     .action(async (flags: SetupRequest) => {
       using interrupt = watchInterruption(process);
       const { python, state } = await setUp(flags, (line) => print(process.stderr, formatNotice(line)), interrupt.signal);
-      await print(process.stderr, formatNotice(`${said(state)}: ${python}; "muster doctor" says what else this machine needs`));
+      await print(process.stderr, formatNotice(`${describeState(state)}: ${python}; "muster doctor" says what else this machine needs`));
     });
 }
 
-function said(state: PythonSetup['state']): string {
+function describeState(state: PythonSetup['state']): string {
   switch (state) {
     case 'made':
       return 'ready';

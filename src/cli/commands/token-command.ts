@@ -32,7 +32,7 @@ export function createTokenCommand(openTokens: OpenTokens): Command {
     )
     .addCommand(createCommand(openTokens))
     .addCommand(listCommand(openTokens))
-    .addCommand(revokeCommand(openTokens))
+    .addCommand(createRevokeCommand(openTokens))
     .addHelpText('after', HELP);
 }
 
@@ -58,7 +58,7 @@ function createCommand(openTokens: OpenTokens): Command {
   return addSharedOptions(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
     await using opened = await openTokens(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
-    await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
+    await print(process.stdout, flags.json ? formatJson(toIssuedDocument(issued)) : `${issued.text}\n`);
     if (!flags.json) await print(process.stderr, formatNotice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
   });
 }
@@ -66,18 +66,18 @@ function createCommand(openTokens: OpenTokens): Command {
 function listCommand(openTokens: OpenTokens): Command {
   return addSharedOptions(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
     await using opened = await openTokens(flags);
-    const tokens = await allTokens(opened.office);
-    await print(process.stdout, flags.json ? json(tokens) : `${formatTokens(tokens, opened.now()).join('\n')}\n`);
+    const tokens = await listAllTokens(opened.office);
+    await print(process.stdout, flags.json ? formatJson(tokens) : `${formatTokens(tokens, opened.now()).join('\n')}\n`);
   });
 }
 
-function revokeCommand(openTokens: OpenTokens): Command {
+function createRevokeCommand(openTokens: OpenTokens): Command {
   const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
   return addSharedOptions(command).action(async (id: string, flags: TokenFlags) => {
-    const wanted = tokenId(id);
+    const wanted = parseIdArgument(id);
     await using opened = await openTokens(flags);
     const revoked = await opened.office.revoke(wanted);
-    await print(process.stdout, flags.json ? json(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
+    await print(process.stdout, flags.json ? formatJson(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
   });
 }
 
@@ -89,7 +89,7 @@ function addSharedOptions(command: Command): Command {
     .option('--config <file>', 'work on the store of this configuration (default: of config/default.yaml alone)');
 }
 
-async function allTokens(office: TokenActions): Promise<readonly ListedToken[]> {
+async function listAllTokens(office: TokenActions): Promise<readonly ListedToken[]> {
   const tokens: ListedToken[] = [];
   let after: string | undefined;
   do {
@@ -101,7 +101,7 @@ async function allTokens(office: TokenActions): Promise<readonly ListedToken[]> 
 }
 
 /** A whole token in place of its id gets its own error: it must not go into anything that is kept. */
-function tokenId(text: string): TokenId {
+function parseIdArgument(text: string): TokenId {
   if (text.startsWith('muster_'))
     throw new InputError('token.id', 'expected the id of a token, not the token itself: the 16 digits after "muster_"');
   try {
@@ -111,10 +111,10 @@ function tokenId(text: string): TokenId {
   }
 }
 
-function issuedDocument({ token: { id, principal, role, expiresAt }, text }: IssuedToken): object {
+function toIssuedDocument({ token: { id, principal, role, expiresAt }, text }: IssuedToken): object {
   return { id, principal, role, expiresAt, token: text };
 }
 
-function json(document: unknown): string {
+function formatJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }

@@ -138,12 +138,12 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
     }
   }
   const evaluation = await client.get(id, signal);
-  await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${answerLines(evaluation).join('\n')}\n`);
+  await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${formatAnswerLines(evaluation).join('\n')}\n`);
   if (evaluation.failure) await print(process.stderr, formatNotice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
   return getExitCodeOfState(evaluation);
 }
 
-function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
+function formatAnswerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
   const title = escapeUnprintable(`${suite} · ${id}`);
   if (isSummary(summary)) return formatSummary(summary, title);
   return isComparisonSummary(summary) ? formatComparison(summary, title) : [`${title}: ${state}`];

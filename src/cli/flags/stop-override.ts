@@ -26,11 +26,11 @@ export function addStopFlags(command: Command): Command {
 /** Undefined when the flags leave the suite's rule as it is. @throws InputError `flags.stop` when they contradict each other. */
 export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOverride | undefined {
   if (episodes !== undefined && halfWidth !== undefined)
-    throw invalid('--episodes and --half-width exclude each other: give a number of episodes or a precision');
+    throw createInvalidError('--episodes and --half-width exclude each other: give a number of episodes or a precision');
   if (rule === undefined && episodes === undefined && halfWidth === undefined) return undefined;
   switch (rule ?? (episodes === undefined ? 'certified' : 'fixed')) {
     case 'fixed':
-      if (episodes === undefined) throw invalid(`--rule fixed needs --episodes${describeConflict('--half-width', halfWidth)}`);
+      if (episodes === undefined) throw createInvalidError(`--rule fixed needs --episodes${describeConflict('--half-width', halfWidth)}`);
       return { rule: 'fixed', episodes };
     case 'certified':
       return { rule: 'certified', halfWidth: requireHalfWidth('certified', halfWidth, episodes) };
@@ -43,13 +43,13 @@ export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOver
 
 function requireHalfWidth(rule: StopFlags['rule'], halfWidth: number | undefined, episodes: number | undefined): number {
   if (halfWidth !== undefined) return halfWidth;
-  throw invalid(`--rule ${rule} needs --half-width${describeConflict('--episodes', episodes)}`);
+  throw createInvalidError(`--rule ${rule} needs --half-width${describeConflict('--episodes', episodes)}`);
 }
 
 function describeConflict(flag: string, value: number | undefined): string {
   return value === undefined ? '' : `, and cannot be used with ${flag}`;
 }
 
-function invalid(message: string): InputError {
+function createInvalidError(message: string): InputError {
   return new InputError('flags.stop', message);
 }

@@ -22,12 +22,12 @@ const MOST_RUNNING = 8;
 export function createBatchView(name: string): ProgressView<BatchProgress> {
   return {
     lines: (progress) => [
-      `${styleText('bold', escapeUnprintableLine(name))}  ${countsText(progress.items)}`,
+      `${styleText('bold', escapeUnprintableLine(name))}  ${formatCounts(progress.items)}`,
       drawBar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
-      ...runningLines(progress.items),
+      ...formatRunningLines(progress.items),
       ...(progress.upload ? [uploadText(progress.upload)] : []),
     ],
-    line: ({ items }) => `${escapeUnprintableLine(name)}: ${countsText(items)}`,
+    line: ({ items }) => `${escapeUnprintableLine(name)}: ${formatCounts(items)}`,
   };
 }
 
@@ -37,10 +37,10 @@ export function formatBatchLines(items: readonly BatchItem[]): readonly string[]
     escapeUnprintableLine(item.checkpoint),
     escapeUnprintableLine(item.suite),
     colourState(item),
-    ...answerCells(item),
+    ...formatAnswerCells(item),
   ]);
   const problems = items.flatMap((item) => {
-    const problem = problemOf(item);
+    const problem = getProblem(item);
     return problem === undefined
       ? []
       : [`  ${styleText('yellow', '!')} ${escapeUnprintableLine(`${item.checkpoint} on ${item.suite}: ${problem.message}`)}`];
@@ -58,7 +58,7 @@ export function createBatchDocument(name: string, items: readonly BatchItem[]): 
       checkpoint: item.checkpoint,
       suite: item.suite,
       state: stateOf(item),
-      problem: problemOf(item) ?? null,
+      problem: getProblem(item) ?? null,
       evaluation: 'evaluation' in item ? item.evaluation : null,
     })),
   };
@@ -76,7 +76,7 @@ function stateOf(item: BatchItem): string {
   return 'evaluation' in item ? item.evaluation.state : item.kind;
 }
 
-function problemOf(item: BatchItem): { readonly code: string; readonly message: string } | undefined {
+function getProblem(item: BatchItem): { readonly code: string; readonly message: string } | undefined {
   switch (item.kind) {
     case 'refused':
       return { code: item.error.code, message: item.error.message };
@@ -93,7 +93,7 @@ function colourState(item: BatchItem): string {
   return state === 'finished' ? styleText('green', state) : styleText('yellow', state);
 }
 
-function answerCells(item: BatchItem): readonly [episodes: string, answer: string] {
+function formatAnswerCells(item: BatchItem): readonly [episodes: string, answer: string] {
   const summary = item.kind === 'over' ? item.evaluation.summary : undefined;
   if (isSummary(summary)) {
     const { episodes, mean, interval } = summary.official;
@@ -107,14 +107,14 @@ function answerCells(item: BatchItem): readonly [episodes: string, answer: strin
   return ['', ''];
 }
 
-function countsText(items: readonly BatchItem[]): string {
+function formatCounts(items: readonly BatchItem[]): string {
   const counts = new Map<string, number>();
   for (const item of items) counts.set(stateOf(item), (counts.get(stateOf(item)) ?? 0) + 1);
   const parts = [...counts].map(([state, count]) => `${formatCount(count)} ${state}`);
   return `${formatCount(items.filter(isEnded).length)} of ${formatCount(items.length)} over: ${parts.join(', ')}`;
 }
 
-function runningLines(items: readonly BatchItem[]): readonly string[] {
+function formatRunningLines(items: readonly BatchItem[]): readonly string[] {
   const running = items.flatMap((item) =>
     item.kind === 'submitted' && item.evaluation.running ? [{ item, figures: item.evaluation.running }] : [],
   );

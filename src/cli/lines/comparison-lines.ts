@@ -18,7 +18,9 @@ export function formatComparison(summary: ComparisonSummary, suite: string): str
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...official.candidates.flatMap((candidate, i) => candidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name)),
+    ...official.candidates.flatMap((candidate, i) =>
+      formatCandidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name),
+    ),
     ...formatTable([
       [
         'episodes',
@@ -34,12 +36,12 @@ export function formatComparison(summary: ComparisonSummary, suite: string): str
   ];
 }
 
-function candidateLines(candidate: Candidate, { official }: ComparisonSummary, uri: string): string[] {
+function formatCandidateLines(candidate: Candidate, { official }: ComparisonSummary, uri: string): string[] {
   const { verdict, decidedAt, warnings } = candidate;
   const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
   return [
     `  ${formatVerdict(verdict)} ${styleText('bold', escapeUnprintableLine(uri))} ${styleText('dim', when)}`,
-    ...formatTable(candidateRows(candidate, official.margin)),
+    ...formatTable(formatCandidateRows(candidate, official.margin)),
     ...formatWarnings(warnings),
   ];
 }
@@ -48,7 +50,7 @@ export function formatVerdict(verdict: Verdict): string {
   return styleText(COLOURS[verdict], `${MARKS[verdict]} ${verdict}`);
 }
 
-function candidateRows(candidate: Candidate, margin: number): Row[] {
+function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
   const {
     verdict,
     difference,
@@ -77,10 +79,13 @@ function candidateRows(candidate: Candidate, margin: number): Row[] {
   }
   rows.push([
     'evidence',
-    `${odds(evidence.promote)} for promote, ${odds(evidence.regress)} for regress; a verdict needs ${odds(evidence.needed)}`,
+    `${formatOdds(evidence.promote)} for promote, ${formatOdds(evidence.regress)} for regress; a verdict needs ${formatOdds(evidence.needed)}`,
   ]);
   if (better)
-    rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}] in an episode of each`]);
+    rows.push([
+      'chance to do better',
+      `${formatShare(better.value)} [${formatShare(better.low)}, ${formatShare(better.high)}] in an episode of each`,
+    ]);
   if (smallestEffect !== null)
     rows.push(['smallest effect', `${figure(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
   if (candidate.unresolvedPairs > 0)
@@ -90,10 +95,10 @@ function candidateRows(candidate: Candidate, margin: number): Row[] {
 }
 
 /** 10^x as a person says it. */
-function odds(log10: number): string {
+function formatOdds(log10: number): string {
   return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
 }
 
-function share(value: number): string {
+function formatShare(value: number): string {
   return `${(100 * value).toFixed(0)} %`;
 }

@@ -12,7 +12,7 @@ export type Listed = EvaluationItem & Pick<Partial<EvaluationResource>, 'summary
 /** Evaluations and comparisons as a table. @param now for their ages. */
 export function formatEvaluationList(items: readonly Listed[], now: Date): readonly string[] {
   if (items.length === 0) return ['there are no evaluations'];
-  return alignColumns([HEADINGS, ...items.map((item) => cellsOf(item, now))]);
+  return alignColumns([HEADINGS, ...items.map((item) => getCells(item, now))]);
 }
 
 /** Whether the answer of the item stands in its summary alone: it was known when it was asked for, or it is one of a comparison. */
@@ -20,40 +20,40 @@ export function isAnsweredElsewhere({ state, kind, running }: EvaluationItem): b
   return state === 'finished' && (running === null || kind === 'comparison');
 }
 
-function cellsOf(item: Listed, now: Date): readonly string[] {
+function getCells(item: Listed, now: Date): readonly string[] {
   const { id, suite, state, createdAt } = item;
-  return [id, checkpointOf(item), escapeUnprintableLine(suite), state, answerOf(item), formatAge(now.getTime() - Date.parse(createdAt))];
+  return [id, getCheckpoint(item), escapeUnprintableLine(suite), state, getAnswer(item), formatAge(now.getTime() - Date.parse(createdAt))];
 }
 
-function checkpointOf({ checkpoints, run, version }: EvaluationItem): string {
-  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(({ uri }) => lastOf(uri));
+function getCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
+  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(({ uri }) => getLast(uri));
   const baseline = checkpoints.find(({ part }) => part === 'baseline');
   const label = run === null ? '' : ` (${run}${version === null ? '' : `@${version}`})`;
   const [first = '', ...more] = named;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
-  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${lastOf(baseline.uri)}`}${label}`);
+  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getLast(baseline.uri)}`}${label}`);
 }
 
 /** What people know a checkpoint by: the end of its path, or as much of its digest as tells it from others. */
-function lastOf(uri: string): string {
+function getLast(uri: string): string {
   const digest = /^sha256:([0-9a-f]{12})[0-9a-f]{52}$/.exec(uri)?.[1];
   return digest === undefined ? (uri.split('/').findLast((part) => part !== '') ?? uri) : `sha256:${digest}…`;
 }
 
-function answerOf({ state, summary, running }: Listed): string {
+function getAnswer({ state, summary, running }: Listed): string {
   if (state === 'failed') return '';
   if (isSummary(summary)) {
     const { mean, interval } = summary.official;
-    return mean === null ? 'no mean' : meanText(mean, interval === null ? null : (interval.high - interval.low) / 2);
+    return mean === null ? 'no mean' : formatMean(mean, interval === null ? null : (interval.high - interval.low) / 2);
   }
   if (isComparisonSummary(summary)) return summary.verdict;
   if (running === null) return '';
-  if (running.kind === 'evaluation') return running.mean === null ? '' : meanText(running.mean, running.halfWidth);
+  if (running.kind === 'evaluation') return running.mean === null ? '' : formatMean(running.mean, running.halfWidth);
   const decided = running.candidates.filter(({ verdict }) => verdict !== null).length;
   return `${decided} of ${running.candidates.length} decided`;
 }
 
-function meanText(mean: number, halfWidth: number | null): string {
+function formatMean(mean: number, halfWidth: number | null): string {
   if (halfWidth === null) return formatFigure(mean, Math.abs(mean));
   return `${formatFigure(mean, halfWidth)} ± ${formatFigure(halfWidth, halfWidth)}`;
 }

@@ -26,10 +26,10 @@ export function formatErrors({ errors = [], otherErrors = 0 }: Summary['run'], i
   const shown = errors.slice(0, MOST_ERRORS);
   const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);
   const rest = others === 0 ? [] : [`  ${styleText('red', '✗')} ${formatCount(others)} more failed with other errors`];
-  return [...shown.flatMap((error) => linesOfError(error, isShownElsewhere)), ...rest];
+  return [...shown.flatMap((error) => formatRunError(error, isShownElsewhere)), ...rest];
 }
 
-function linesOfError({ cause, episodes, firstIndex, detail }: RunError, isShownElsewhere: boolean): string[] {
+function formatRunError({ cause, episodes, firstIndex, detail }: RunError, isShownElsewhere: boolean): string[] {
   const where = episodes === 1 ? `episode ${firstIndex}` : `${formatCount(episodes)} episodes, first in episode ${firstIndex}`;
   const [first = '', ...rest] = detail.split('\n');
   const kept = isShownElsewhere ? [] : rest.slice(0, MOST_LINES - 1);

@@ -7,42 +7,47 @@ type TaskEstimate = NonNullable<Official['success']>['pass'][number]['anyOf'];
 
 /** Figures beside the mean: what it would be robustly, at worst, and over other tasks. */
 export function formatFigureRows(official: Official): Row[] {
-  return [...robustRows(official), ...successRows(official), ...worstCaseRows(official), ...taskPopulationRows(official)];
+  return [
+    ...formatRobustRows(official),
+    ...formatSuccessRows(official),
+    ...formatWorstCaseRows(official),
+    ...formatTaskPopulationRows(official),
+  ];
 }
 
-function robustRows({ iqm }: Official): Row[] {
+function formatRobustRows({ iqm }: Official): Row[] {
   if (!iqm) return [];
   const spread = iqm.interval ? (iqm.interval.high - iqm.interval.low) / 2 : Math.abs(iqm.value);
   const ends = iqm.interval ? ` [${formatFigure(iqm.interval.low, spread)}, ${formatFigure(iqm.interval.high, spread)}]` : '';
   return [['interquartile mean', `${formatFigure(iqm.value, spread)}${ends}`]];
 }
 
-function successRows({ success }: Official): Row[] {
+function formatSuccessRows({ success }: Official): Row[] {
   if (!success || success.rate === null) return [];
   const exact = success.clopperPearson;
-  const ends = exact ? ` [${percent(exact.low)}, ${percent(exact.high)}] clopper-pearson` : '';
+  const ends = exact ? ` [${formatPercent(exact.low)}, ${formatPercent(exact.high)}] clopper-pearson` : '';
   const of = `${formatCount(success.count)} with a return of ${success.threshold} or more`;
   return [
-    ['success rate', `${percent(success.rate)}${ends}, ${of}`],
+    ['success rate', `${formatPercent(success.rate)}${ends}, ${of}`],
     ...success.pass
       .filter(({ k }) => k > 1)
-      .map(({ k, anyOf, allOf }): Row => [`of ${k} attempts`, `any ${chance(anyOf)}, all ${chance(allOf)}`]),
+      .map(({ k, anyOf, allOf }): Row => [`of ${k} attempts`, `any ${formatEstimate(anyOf)}, all ${formatEstimate(allOf)}`]),
   ];
 }
 
-function chance({ value, low, high }: TaskEstimate): string {
+function formatEstimate({ value, low, high }: TaskEstimate): string {
   if (value === null) return 'unknown: too few episodes of a task';
-  return low === null || high === null ? percent(value) : `${percent(value)} [${percent(low)}, ${percent(high)}]`;
+  return low === null || high === null ? formatPercent(value) : `${formatPercent(value)} [${formatPercent(low)}, ${formatPercent(high)}]`;
 }
 
-function worstCaseRows({ unresolved, worstCase }: Official): Row[] {
+function formatWorstCaseRows({ unresolved, worstCase }: Official): Row[] {
   if (unresolved === 0 || !worstCase) return [];
   const spread = (worstCase.high - worstCase.low) / 2;
   const ends = [worstCase.low, worstCase.high].map((end) => formatFigure(end, spread));
   return [['mean at worst · best', `${ends.join(' · ')}, whatever the lost episodes came to`]];
 }
 
-function taskPopulationRows({ estimands: { taskPopulation } }: Official): Row[] {
+function formatTaskPopulationRows({ estimands: { taskPopulation } }: Official): Row[] {
   if (!taskPopulation?.interval || taskPopulation.mean === null) return [];
   const { mean, interval, tasks } = taskPopulation;
   const spread = (interval.high - interval.low) / 2;
@@ -50,6 +55,6 @@ function taskPopulationRows({ estimands: { taskPopulation } }: Official): Row[] 
   return [['mean on tasks like these', `${formatFigure(mean, spread)} ${ends}, from ${formatCount(tasks)} tasks`]];
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }

@@ -11,7 +11,7 @@ export function planLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${stopText(forecast)}`,
-    ...formatTable([...forecastRows(plan), ...otherRows(plan), ...groundRows(plan)]),
+    ...formatTable([...forecastRows(plan), ...formatOtherRows(plan), ...formatGroundRows(plan)]),
     ...formatWarnings(warnings),
   ];
 }
@@ -28,35 +28,35 @@ function forecastRows({ forecast, sandboxes, leastEpisodes, baseline }: Evaluati
   const missing = baseline === null ? 'give an earlier evaluation as --baseline' : 'the baseline has no measured episode';
   const on = `on ${formatCount(sandboxes)} ${sandboxes === 1 ? 'sandbox' : 'sandboxes'}, without their start`;
   return [
-    ['episodes', `${styleText('bold', episodesText(forecast))}${others}`],
+    ['episodes', `${styleText('bold', formatEpisodes(forecast))}${others}`],
     ...(simulation === null ? [] : [['at least', `${formatCount(leastEpisodes)}, if all returns were the same`] as const]),
-    ['time', seconds === null ? `unknown: ${missing}` : `${spreadText(seconds, formatDuration)} ${on}`],
-    ...(cost === null ? [] : [['cost', spreadText(cost, (amount) => formatFigure(amount, amount))] as const]),
+    ['time', seconds === null ? `unknown: ${missing}` : `${formatSpread(seconds, formatDuration)} ${on}`],
+    ...(cost === null ? [] : [['cost', formatSpread(cost, (amount) => formatFigure(amount, amount))] as const]),
   ];
 }
 
-function otherRows({ others, knownVarianceEpisodes }: EvaluationPlan): Row[] {
+function formatOtherRows({ others, knownVarianceEpisodes }: EvaluationPlan): Row[] {
   const rows = others.map((other): Row => {
     const time = other.seconds === null ? '' : ` · ${formatDuration(other.seconds.median)}`;
     const cut = other.shareCut === 0 ? '' : ` · the budget ends ${Number((other.shareCut * 100).toPrecision(3))} %`;
-    return [`if ${other.stop.rule}`, `${episodesText(other)}${time}${cut}`];
+    return [`if ${other.stop.rule}`, `${formatEpisodes(other)}${time}${cut}`];
   });
   if (knownVarianceEpisodes === null) return rows;
   return [...rows, ['if fixed', `${formatCount(knownVarianceEpisodes)}, were the standard deviation known beforehand`]];
 }
 
-function groundRows({ returns, baseline, forecast: { simulation }, suite }: EvaluationPlan): Row[] {
+function formatGroundRows({ returns, baseline, forecast: { simulation }, suite }: EvaluationPlan): Row[] {
   const rows: Row[] = [];
   if (returns) {
     const { mean, standardDeviation: deviation } = returns;
     const figures = `mean ${formatFigure(mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
-    rows.push(['returns', `${groundText(returns, baseline?.file ?? '')}; ${figures}`]);
+    rows.push(['returns', `${formatGround(returns, baseline?.file ?? '')}; ${figures}`]);
   }
   if (simulation) rows.push(['simulated', `${formatCount(simulation.runs)} evaluations, ${formatCount(simulation.episodes)} episodes`]);
   return [...rows, ['suite', suite.digest]];
 }
 
-function groundText({ from, observed }: NonNullable<EvaluationPlan['returns']>, file: string): string {
+function formatGround({ from, observed }: NonNullable<EvaluationPlan['returns']>, file: string): string {
   switch (from) {
     case 'episodes':
       return `drawn from the ${formatCount(observed ?? 0)} episodes beside ${escapeUnprintableLine(file)}`;
@@ -69,11 +69,11 @@ function groundText({ from, observed }: NonNullable<EvaluationPlan['returns']>, 
   }
 }
 
-function episodesText({ episodes, shareGivenUp }: PlanForecast): string {
-  return `${shareGivenUp > 0 ? 'more than ' : ''}${spreadText(episodes, formatCount)}`;
+function formatEpisodes({ episodes, shareGivenUp }: PlanForecast): string {
+  return `${shareGivenUp > 0 ? 'more than ' : ''}${formatSpread(episodes, formatCount)}`;
 }
 
-function spreadText({ low, median, high }: Spread, format: (value: number) => string): string {
+function formatSpread({ low, median, high }: Spread, format: (value: number) => string): string {
   const [from, to] = [format(low), format(high)];
   return from === to ? format(median) : `${format(median)} (${from} to ${to})`;
 }

@@ -7,7 +7,7 @@ export function formatSoundness({ task, digest, isSound, trials, notices }: Soun
   return [
     `${task}: ${isSound ? 'sound' : 'not sound'}`,
     '',
-    ...alignColumns(trials.map((trial) => [trial.role, trial.name, rewardText(trial.rewards), findingText(trial)])).map(
+    ...alignColumns(trials.map((trial) => [trial.role, trial.name, formatReward(trial.rewards), formatFinding(trial)])).map(
       (line) => `  ${line}`,
     ),
     ...trials.filter(({ detail }) => detail !== '').map(({ role, name, detail }) => `  ${role} ${name}: ${detail}`),
@@ -20,11 +20,11 @@ export function formatSoundness({ task, digest, isSound, trials, notices }: Soun
 export function formatHardening({ task, digest, directory, isKnown, trial }: Hardening): readonly string[] {
   const { role, rewards, detail } = trial;
   const should = role === 'cheat' ? 'has to score 0' : 'has to score 1';
-  const next = trial.finding === 'as-expected' ? [] : ['', `Mend the verifier, then: muster task check ${shown(directory)}`];
+  const next = trial.finding === 'as-expected' ? [] : ['', `Mend the verifier, then: muster task check ${formatDirectory(directory)}`];
   return [
     `${task}: ${isKnown ? 'has had' : 'has'} the ${role} ${directory}, which ${should}`,
     '',
-    ...alignColumns([[role, trial.name, rewardText(rewards), findingText(trial)]]).map((line) => `  ${line}`),
+    ...alignColumns([[role, trial.name, formatReward(rewards), formatFinding(trial)]]).map((line) => `  ${line}`),
     ...(detail === '' ? [] : [`  ${detail}`]),
     `  ${digest}`,
     ...next,
@@ -32,16 +32,16 @@ export function formatHardening({ task, digest, directory, isKnown, trial }: Har
 }
 
 /** The task's directory of that of a case. */
-function shown(directory: string): string {
+function formatDirectory(directory: string): string {
   return directory.split('/').slice(0, -2).join('/');
 }
 
-function rewardText(rewards: readonly (number | null)[]): string {
+function formatReward(rewards: readonly (number | null)[]): string {
   const distinct = [...new Set(rewards)].map((reward) => (reward === null ? 'none' : `${Number(reward.toFixed(4))}`));
   return `${distinct.join(', ')}${rewards.length > 1 ? ` (${rewards.length} times)` : ''}`;
 }
 
-function findingText({ finding, expected }: Trial): string {
+function formatFinding({ finding, expected }: Trial): string {
   switch (finding) {
     case 'as-expected':
       return '';

@@ -17,27 +17,31 @@ export function formatSummary(summary: Summary, title: string): string[] {
   ];
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...formatTable([...(summary.ended === 'failures' ? rowsWithoutAnswer(summary) : answerRows(summary)), ...runRows(run), ...names]),
+    ...formatTable([
+      ...(summary.ended === 'failures' ? formatRowsWithoutAnswer(summary) : formatAnswerRows(summary)),
+      ...runRows(run),
+      ...names,
+    ]),
     ...formatErrors(run, summary.ended === 'failures'),
     ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
 }
 
 /** The scores of episodes that all failed would look like a result. */
-function rowsWithoutAnswer({ official, ended }: Summary): Row[] {
+function formatRowsWithoutAnswer({ official, ended }: Summary): Row[] {
   return [
     ['mean return', styleText('bold', 'none')],
-    ['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`],
-    ...failureRows(official),
+    ['episodes', `${formatCount(official.episodes)}, ${formatEnding(ended)}`],
+    ...formatFailureRows(official),
   ];
 }
 
-function answerRows(summary: Summary): Row[] {
+function formatAnswerRows(summary: Summary): Row[] {
   const { official } = summary;
-  return [...meanRows(summary), ...formatFigureRows(official), ...taskRows(summary), ...metricRows(summary)];
+  return [...formatMeanRows(summary), ...formatFigureRows(official), ...formatTaskRows(summary), ...formatMetricRows(summary)];
 }
 
-function meanRows({ official, ended }: Summary): Row[] {
+function formatMeanRows({ official, ended }: Summary): Row[] {
   const { interval, mean, quantiles } = official;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean ?? 1);
   const figure = (value: number): string => formatFigure(value, spread);
@@ -54,8 +58,8 @@ function meanRows({ official, ended }: Summary): Row[] {
     const five = [official.min, quantiles.p25, quantiles.p50, quantiles.p75, official.max];
     rows.push(['min · quartiles · max', five.map(figure).join(' · ')]);
   }
-  rows.push(['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`]);
-  return [...rows, ...failureRows(official)];
+  rows.push(['episodes', `${formatCount(official.episodes)}, ${formatEnding(ended)}`]);
+  return [...rows, ...formatFailureRows(official)];
 }
 
 const QUOTE_IT = 'quote this one: the returns decided when to stop';
@@ -87,14 +91,14 @@ function promiseText(method: Interval['method'], percent: string): string {
   }
 }
 
-function failureRows({ failures, resolved, unresolved }: Summary['official']): Row[] {
+function formatFailureRows({ failures, resolved, unresolved }: Summary['official']): Row[] {
   const rows = formatFailedRows('failed episodes', failures, resolved);
   return unresolved === 0
     ? rows
     : [...rows, ['lost episodes', `${formatCount(unresolved)}, with their sandboxes, in every attempt (they widen the interval)`]];
 }
 
-function endingText(ended: Ending): string {
+function formatEnding(ended: Ending): string {
   switch (ended) {
     case 'rule':
       return 'as many as the stopping rule asked for';
@@ -114,23 +118,23 @@ function endingText(ended: Ending): string {
   }
 }
 
-function taskRows({ official }: Summary): Row[] {
+function formatTaskRows({ official }: Summary): Row[] {
   if (official.tasks.length < 2) return [];
   return official.tasks.map((task): Row => {
     const error = task.standardError === null ? '' : ` ± ${formatFigure(task.standardError, task.standardError)} (standard error)`;
     if (task.mean === null)
-      return [`task ${task.name}`, task.episodes === 0 ? 'no episodes' : `none of ${episodesText(task.episodes)} resolved`];
+      return [`task ${task.name}`, task.episodes === 0 ? 'no episodes' : `none of ${formatEpisodes(task.episodes)} resolved`];
     const mean = formatFigure(task.mean, task.standardError ?? Math.abs(task.mean));
-    return [`task ${task.name}`, `${mean}${error}, ${episodesText(task.episodes)}`];
+    return [`task ${task.name}`, `${mean}${error}, ${formatEpisodes(task.episodes)}`];
   });
 }
 
-function metricRows({ official }: Summary): Row[] {
+function formatMetricRows({ official }: Summary): Row[] {
   return official.metrics.map((metric): Row => {
     if (metric.mean === null) return [`metric ${metric.name}`, 'never reported'];
     const deviation = metric.standardDeviation ?? Math.abs(metric.mean);
     const figures = `${formatFigure(metric.mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
-    const missing = metric.missing === 0 ? '' : `, missing in ${episodesText(metric.missing)}`;
+    const missing = metric.missing === 0 ? '' : `, missing in ${formatEpisodes(metric.missing)}`;
     return [`metric ${metric.name}`, `${figures}${missing}`];
   });
 }
@@ -138,7 +142,7 @@ function metricRows({ official }: Summary): Row[] {
 /** What it took. */
 export function runRows(run: Summary['run']): Row[] {
   const extra = [
-    run.retried > 0 ? `${episodesText(run.retried)} played again after a lost sandbox` : '',
+    run.retried > 0 ? `${formatEpisodes(run.retried)} played again after a lost sandbox` : '',
     run.duplicated > 0 ? `${formatCount(run.duplicated)} slow, played twice` : '',
   ].filter((text) => text !== '');
   const played = [formatDuration(run.seconds), `${formatRate(run.episodesPerSecond)} episodes/s`, ...extra].join(' · ');
@@ -150,6 +154,6 @@ export function runRows(run: Summary['run']): Row[] {
   ];
 }
 
-function episodesText(count: number): string {
+function formatEpisodes(count: number): string {
   return count === 1 ? '1 episode' : `${formatCount(count)} episodes`;
 }

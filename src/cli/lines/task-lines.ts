@@ -12,22 +12,22 @@ export function formatTask(task: Task): readonly string[] {
   const rows: readonly Row[] = [
     ['digest', digest],
     ...(description === '' ? [] : [['about', escapeUnprintableLine(description)] as const]),
-    ['workspace', `${rootText(workspace.root)}, ${workspace.workdir}, network ${workspace.network.mode}`],
-    ['limits', limitsText(limits)],
+    ['workspace', `${formatRoot(workspace.root)}, ${workspace.workdir}, network ${workspace.network.mode}`],
+    ['limits', formatLimits(limits)],
     ['files', `${formatCount(files.length)}, ${formatBytes(bytes)}`],
     ['oracle', oracle === undefined ? 'none' : `${oracle.directory} (${oracle.kind})`],
     ['cheats', cheats.map(({ name }) => name).join(', ') || 'none'],
     ['honest twins', twins.map(({ name }) => name).join(', ') || 'none'],
   ];
-  return [id, ...formatTable(rows), ...steps.flatMap((step) => stepLines(step, steps.length > 1)), ...formatWarnings(notices)];
+  return [id, ...formatTable(rows), ...steps.flatMap((step) => formatStepLines(step, steps.length > 1)), ...formatWarnings(notices)];
 }
 
-function stepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, isOneOfSeveral: boolean): readonly string[] {
+function formatStepLines({ name, instruction, artifacts, verifier, agent }: TaskStep, isOneOfSeveral: boolean): readonly string[] {
   const rows: readonly Row[] = [
     ...(isOneOfSeveral ? [['step', name] as const] : []),
     ['artifacts', artifacts.map(({ source }) => escapeUnprintableLine(source)).join(', ')],
     ['time', agent.timeoutSeconds === undefined ? 'no limit' : `${agent.timeoutSeconds} s`],
-    ['judged by', judgedBy(verifier)],
+    ['judged by', describeVerifier(verifier)],
   ];
   return ['', ...formatTable(rows), '', ...instruction.split('\n').map((line) => `    ${escapeUnprintableLine(line)}`.trimEnd())];
 }
@@ -37,12 +37,12 @@ export function formatTaskList(tasks: readonly ListedTask[]): readonly string[] 
   const rows = tasks.map(({ directory, task, problem }) =>
     task === null
       ? [directory, 'cannot be read', escapeUnprintableLine(problem)]
-      : [directory, judgedBy(task.steps[0].verifier), escapeUnprintableLine(task.description)],
+      : [directory, describeVerifier(task.steps[0].verifier), escapeUnprintableLine(task.description)],
   );
   return alignColumns([['DIRECTORY', 'JUDGED BY', 'ABOUT'], ...rows]);
 }
 
-function judgedBy(verifier: Verifier): string {
+function describeVerifier(verifier: Verifier): string {
   if (verifier.kind === 'script') return 'tests/test.sh';
   const { compile, execute, constraints, score } = verifier;
   const executed =
@@ -55,7 +55,7 @@ function judgedBy(verifier: Verifier): string {
   ].join(', ');
 }
 
-function rootText(root: RootFileSystem): string {
+function formatRoot(root: RootFileSystem): string {
   switch (root.kind) {
     case 'host':
       return "this machine's root file system";
@@ -66,7 +66,7 @@ function rootText(root: RootFileSystem): string {
   }
 }
 
-function limitsText({ cpus, memoryBytes, storageBytes }: Task['limits']): string {
+function formatLimits({ cpus, memoryBytes, storageBytes }: Task['limits']): string {
   const given = [
     ...(cpus === undefined ? [] : [`${cpus} processors`]),
     ...(memoryBytes === undefined ? [] : [`${formatBytes(memoryBytes)} memory`]),

@@ -10,14 +10,14 @@ import { formatWarnings } from './table-lines.ts';
 
 export const tuningView: ProgressView<TuningProgress> = {
   lines: (progress) => [
-    ...(progress.results.length > 0 ? tableLines(progress.results) : []),
-    `${drawBar((progress.trial - 1) / progress.trials)} ${underWay(progress)}`,
+    ...(progress.results.length > 0 ? formatTableLines(progress.results) : []),
+    `${drawBar((progress.trial - 1) / progress.trials)} ${formatUnderWay(progress)}`,
   ],
-  line: underWay,
+  line: formatUnderWay,
 };
 
-function underWay({ trial, trials, way }: TuningProgress): string {
-  return `trial ${trial} of ${trials}: ${playText(way.play)} on ${sandboxesText(way.sandboxes)}`;
+function formatUnderWay({ trial, trials, way }: TuningProgress): string {
+  return `trial ${trial} of ${trials}: ${playText(way.play)} on ${formatSandboxes(way.sandboxes)}`;
 }
 
 /** The table of all trials, then the fastest as one would write it down. */
@@ -25,20 +25,20 @@ export function formatTuning(tuning: Tuning): string[] {
   const { suite, processors, fastest, trials, warnings } = tuning;
   return [
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
-    ...tableLines(trials),
-    ...refusalLines(trials),
-    ...(fastest ? fastestLines(fastest) : ['  nothing could be measured']),
+    ...formatTableLines(trials),
+    ...formatRefusalLines(trials),
+    ...(fastest ? formatFastestLines(fastest) : ['  nothing could be measured']),
     ...formatWarnings(warnings),
   ];
 }
 
 /** Each once: what an environment lacks it lacks at every width. */
-function refusalLines(trials: readonly TuningTrialResult[]): string[] {
+function formatRefusalLines(trials: readonly TuningTrialResult[]): string[] {
   const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${escapeUnprintableLine(refusal)}`]));
   return [...new Set(lines)];
 }
 
-function fastestLines({ play, sandboxes, episodesPerSecond }: NonNullable<Tuning['fastest']>): string[] {
+function formatFastestLines({ play, sandboxes, episodesPerSecond }: NonNullable<Tuning['fastest']>): string[] {
   return [
     `  fastest: ${styleText('bold', `${formatRate(episodesPerSecond)} episodes/s`)}`,
     `    in the suite            play: ${formatPlay(play)}`,
@@ -48,8 +48,8 @@ function fastestLines({ play, sandboxes, episodesPerSecond }: NonNullable<Tuning
 
 const HEADINGS = ['play', 'sandboxes', 'episodes/s', '× single', 'in the policy'];
 
-function tableLines(trials: readonly TuningTrialResult[]): string[] {
-  const rows = [HEADINGS, ...trials.map(cellsOf)];
+function formatTableLines(trials: readonly TuningTrialResult[]): string[] {
+  const rows = [HEADINGS, ...trials.map(getCells)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row, position) => {
     const line = row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ');
@@ -57,7 +57,7 @@ function tableLines(trials: readonly TuningTrialResult[]): string[] {
   });
 }
 
-function cellsOf(trial: TuningTrialResult): string[] {
+function getCells(trial: TuningTrialResult): string[] {
   const { play, sandboxes, episodesPerSecond, isEstimate, timesSingle, forwardShare, refusal } = trial;
   const rate = episodesPerSecond === null ? (refusal === null ? 'unknown' : 'refused') : formatRate(episodesPerSecond);
   return [
@@ -73,7 +73,7 @@ function playText(play: PlayDeclaration): string {
   return play.mode === 'single' ? 'single' : `${play.mode} ${formatCount(play.width)}`;
 }
 
-function sandboxesText(count: number): string {
+function formatSandboxes(count: number): string {
   return count === 1 ? '1 sandbox' : `${formatCount(count)} sandboxes`;
 }
 

@@ -16,7 +16,7 @@ export function formatTakenVerdict({ task, seed, verdict }: TakenVerdict): reado
     ...(components.length > 1
       ? ['', ...alignColumns(components.map(({ name, weight, score }) => [name, `weight ${weight}`, scoreText(score)]))]
       : []),
-    ...(failed ? outputOf(evidence.filter(({ stage }) => stage === failed.stage)) : []),
+    ...(failed ? findOutput(evidence.filter(({ stage }) => stage === failed.stage)) : []),
     '',
     `task ${task.id}, step ${task.step}, ${task.digest}`,
     `seed ${seed}`,
@@ -27,16 +27,16 @@ function scoreText(score: number | null): string {
   return score === null ? 'not measured' : score.toFixed(4);
 }
 
-function outputOf(evidence: readonly Evidence[]): readonly string[] {
+function findOutput(evidence: readonly Evidence[]): readonly string[] {
   const lines = evidence.flatMap((one) => ('output' in one ? [one.output] : 'runs' in one ? one.runs.map(({ output }) => output) : []));
   const shown = lines.join('\n').trim().split('\n').slice(-SHOWN_LINES);
-  const endings = evidence.flatMap((one) => ('ending' in one ? [endingText(one.ending)] : []));
+  const endings = evidence.flatMap((one) => ('ending' in one ? [formatEnding(one.ending)] : []));
   return shown.join('') === ''
     ? []
     : ['', `what it printed last (${endings.join(', ') || 'see --json for all'}):`, ...shown.map((line) => `  ${line}`)];
 }
 
-function endingText(ending: Ending): string {
+function formatEnding(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':
       return `it ended with status ${ending.code}`;

@@ -8,7 +8,7 @@ export function watchEventLine(event: WatchEvent): string {
   const name = escapeUnprintableLine(event.name);
   switch (event.event) {
     case 'evaluated':
-      return `${name}: ${figures(event.score)}, ${standingText(event.standing, event.best)}`;
+      return `${name}: ${formatFigures(event.score)}, ${formatStanding(event.standing, event.best)}`;
     case 'skipped':
       return `${name}: skipped, a newer one is complete`;
     case 'cancelled':
@@ -20,12 +20,12 @@ export function watchEventLine(event: WatchEvent): string {
   }
 }
 
-function figures({ mean, interval, episodes }: Score): string {
+function formatFigures({ mean, interval, episodes }: Score): string {
   const within = interval === null ? '' : ` (${interval.low.toPrecision(5)} to ${interval.high.toPrecision(5)})`;
   return `${mean === null ? 'no mean' : `mean ${mean.toPrecision(5)}`}${within} of ${episodes} episodes`;
 }
 
-function standingText(standing: Standing, best: Score): string {
+function formatStanding(standing: Standing, best: Score): string {
   switch (standing) {
     case 'first':
       return 'the first';

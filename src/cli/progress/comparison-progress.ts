@@ -20,22 +20,22 @@ export function createComparisonView(title: ComparisonTitle): ProgressView<Shown
   return {
     lines: (progress) => [
       `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${escapeUnprintableLine(title.baseline)}`,
-      `${drawBar(share(progress))} ${countText(progress)}`,
+      `${drawBar(computeShare(progress))} ${countText(progress)}`,
       ...progress.statistics.candidates.map(
-        (candidate, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`,
+        (candidate, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${formatCandidate(candidate)}`,
       ),
       `${label('sandboxes')} ${formatPool(progress)}`,
     ],
     line: (progress) => {
       const candidates = progress.statistics.candidates.map(
-        (one, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
+        (one, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${formatCandidate(one)}`,
       );
       return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${formatPool(progress)}`;
     },
   };
 }
 
-function share({ statistics: { episodes, expectedRemaining } }: Shown): number {
+function computeShare({ statistics: { episodes, expectedRemaining } }: Shown): number {
   return Number.isFinite(expectedRemaining) && episodes > 0 ? episodes / (episodes + expectedRemaining) : 0;
 }
 
@@ -49,7 +49,7 @@ function countText({ statistics, episodesPerSecond, seconds, secondsLeft }: Show
   return parts.join(' · ');
 }
 
-function candidateText({ pairs, difference, halfWidth, evidence, verdict }: Candidate): string {
+function formatCandidate({ pairs, difference, halfWidth, evidence, verdict }: Candidate): string {
   if (difference === undefined) return 'waiting for the first pair';
   const spread = halfWidth ?? Math.abs(difference);
   const sign = difference > 0 ? '+' : '';

@@ -19,7 +19,7 @@ interface Timed {
 const LINE_SECONDS = 5;
 
 /** Moves to the first of so many lines above the cursor, and erases everything from there on. */
-const eraseLines = (count: number): string => (count === 0 ? '' : `\x1b[${count}A\x1b[J`);
+const formatEraseLines = (count: number): string => (count === 0 ? '' : `\x1b[${count}A\x1b[J`);
 /** Without wrapping the terminal cuts long lines itself: each line drawn is one line to erase. */
 const [WRAP_OFF, WRAP_ON] = ['\x1b[?7l', '\x1b[?7h'];
 
@@ -32,26 +32,26 @@ export interface DisplayStream {
 }
 
 export function openProgressDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
-  return stream.isTTY ? liveDisplay(view, stream) : plainDisplay(view, stream);
+  return stream.isTTY ? createLiveDisplay(view, stream) : createPlainDisplay(view, stream);
 }
 
-function liveDisplay<Shown>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
+function createLiveDisplay<Shown>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
   let drawn = 0;
   return {
     show(progress) {
       // What has left the screen at its top cannot be erased.
       const lines = view.lines(progress).slice(0, Math.max(1, stream.rows - 1));
-      stream.write(`${eraseLines(drawn)}${WRAP_OFF}${lines.map((line) => `${line}\n`).join('')}${WRAP_ON}`);
+      stream.write(`${formatEraseLines(drawn)}${WRAP_OFF}${lines.map((line) => `${line}\n`).join('')}${WRAP_ON}`);
       drawn = lines.length;
     },
     [Symbol.dispose]() {
-      stream.write(eraseLines(drawn));
+      stream.write(formatEraseLines(drawn));
       drawn = 0;
     },
   };
 }
 
-function plainDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
+function createPlainDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
   let nextAt = LINE_SECONDS;
   return {
     show(progress) {

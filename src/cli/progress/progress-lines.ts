@@ -20,18 +20,18 @@ export function createEvaluationView(title: ProgressTitle): ProgressView<Progres
 export function formatProgressLines(title: ProgressTitle, progress: Progress): string[] {
   return [
     `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${escapeUnprintableLine(title.checkpoint)}`,
-    `${drawBar(share(progress))} ${episodesText(progress)}`,
-    `${label('mean')} ${meanText(progress)}`,
+    `${drawBar(computeShare(progress))} ${formatEpisodes(progress)}`,
+    `${label('mean')} ${formatMean(progress)}`,
     `${label('sandboxes')} ${formatPool(progress)}`,
   ];
 }
 
 /** One line for a log: the same facts without movement. */
 export function formatProgressLine(title: ProgressTitle, progress: Progress): string {
-  return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${formatPool(progress)}`;
+  return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${formatEpisodes(progress)}; mean ${formatMean(progress)}; sandboxes: ${formatPool(progress)}`;
 }
 
-function share({ statistics }: Pick<Progress, 'statistics'>): number {
+function computeShare({ statistics }: Pick<Progress, 'statistics'>): number {
   const total = statistics.episodes + statistics.expectedRemaining;
   return total === 0 ? 0 : statistics.episodes / total;
 }
@@ -46,7 +46,7 @@ export function label(text: string): string {
   return styleText('dim', text.padEnd(9));
 }
 
-function episodesText({ statistics, episodesPerSecond, seconds, secondsLeft }: Progress): string {
+function formatEpisodes({ statistics, episodesPerSecond, seconds, secondsLeft }: Progress): string {
   const { episodes, expectedRemaining, target } = statistics;
   const about = target === undefined ? '' : '~';
   const parts = [`${formatCount(episodes)} of ${about}${formatCount(episodes + expectedRemaining)} episodes`];
@@ -55,7 +55,7 @@ function episodesText({ statistics, episodesPerSecond, seconds, secondsLeft }: P
   return parts.join(' · ');
 }
 
-function meanText({ statistics }: Progress): string {
+function formatMean({ statistics }: Progress): string {
   const { mean, halfWidth, target } = statistics;
   if (mean === undefined) return 'waiting for the first episode';
   const spread = halfWidth ?? Math.abs(mean);

@@ -24,17 +24,17 @@ export function uploadView(path: string): ProgressView<ShownUpload> {
 export function createFiguresView(title: string): ProgressView<RunningFigures> {
   const name = escapeUnprintableLine(title);
   return {
-    lines: (figures) => [styleText('bold', name), `${drawBar(share(figures))} ${episodesText(figures)}`, formatAnswer(figures)],
-    line: (figures) => `${name}: ${episodesText(figures)}; ${formatAnswer(figures)}`,
+    lines: (figures) => [styleText('bold', name), `${drawBar(computeShare(figures))} ${formatEpisodes(figures)}`, formatAnswer(figures)],
+    line: (figures) => `${name}: ${formatEpisodes(figures)}; ${formatAnswer(figures)}`,
   };
 }
 
-function share({ episodes, secondsLeft, episodesPerSecond }: RunningFigures): number {
+function computeShare({ episodes, secondsLeft, episodesPerSecond }: RunningFigures): number {
   const left = secondsLeft === null ? Infinity : secondsLeft * episodesPerSecond;
   return episodes === 0 ? 0 : episodes / (episodes + left);
 }
 
-function episodesText({ episodes, episodesPerSecond, seconds, secondsLeft }: RunningFigures): string {
+function formatEpisodes({ episodes, episodesPerSecond, seconds, secondsLeft }: RunningFigures): string {
   const rate = episodesPerSecond > 0 ? ` · ${formatRate(episodesPerSecond)}/s` : '';
   const time = secondsLeft === null ? `${formatDuration(seconds)} so far` : `${formatDuration(secondsLeft)} left`;
   return `${formatCount(episodes)} episodes${rate} · ${time}`;

@@ -11,8 +11,8 @@ const MOST_SHOWN_CHARACTERS = 500;
 
 /** The error that an answer is, which is no success. A proxy may have given it, or it may be that of HEAD, which has no body. */
 export function readProblem(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
-  const { code, detail, errors } = documentIn(text) ?? describeMissingProblem(status, headers, text);
-  const retryAfterSeconds = secondsIn(headers['retry-after']);
+  const { code, detail, errors } = parseDocument(text) ?? describeMissingProblem(status, headers, text);
+  const retryAfterSeconds = parseSeconds(headers['retry-after']);
   if (PASSING.has(status)) return new UnavailableError(code, detail, { retryAfterSeconds });
   if (status >= 400 && status < 500) return new RefusedError({ status, code, detail, errors, retryAfterSeconds });
   return new InfrastructureError(code, detail);
@@ -22,7 +22,7 @@ export function readProblem(status: number, headers: IncomingHttpHeaders, text: 
 const answerDocumentSchema = z.object(problemSchema.pick({ code: true, detail: true, errors: true }).shape);
 type AnswerDocument = z.infer<typeof answerDocumentSchema>;
 
-function documentIn(text: string): AnswerDocument | undefined {
+function parseDocument(text: string): AnswerDocument | undefined {
   return answerDocumentSchema.safeParse(tryParseJson(text)).data;
 }
 
@@ -37,6 +37,6 @@ function describeMissingProblem(status: number, headers: IncomingHttpHeaders, te
 }
 
 /** The other form that HTTP allows, a date, is not used by Muster, and is as good as none. */
-function secondsIn(header: string | undefined): number | undefined {
+function parseSeconds(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }

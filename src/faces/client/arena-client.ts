@@ -49,13 +49,13 @@ export class ArenaClient {
   /** @param number of the step, from 1: by it a step is sent again without being taken twice. */
   step(episode: string, number: number, action: GivenAction, signal?: AbortSignal): Promise<StepAnswer> {
     const body = { ...action, step: number };
-    const path = episodePath(episode, '/steps');
+    const path = buildEpisodePath(episode, '/steps');
     return this.#calls.ask(stepAnswerSchema, { method: 'POST', path, body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
   /** Of an episode that was submitted; waits until it is graded. */
   async reward(episode: string, signal?: AbortSignal): Promise<RewardAnswer> {
-    const path = episodePath(episode, `/reward?wait=${WAIT_SECONDS}`);
+    const path = buildEpisodePath(episode, `/reward?wait=${WAIT_SECONDS}`);
     const answerMilliseconds = 2 * WAIT_SECONDS * 1000;
     for (;;) {
       const answer = await this.#calls.ask(z.union([rewardSchema, gradingSchema]), { method: 'GET', path, signal, answerMilliseconds });
@@ -64,7 +64,7 @@ export class ArenaClient {
   }
 
   get(episode: string, signal?: AbortSignal): Promise<AgentEpisode> {
-    return this.#calls.ask(agentEpisodeSchema, { method: 'GET', path: episodePath(episode), signal });
+    return this.#calls.ask(agentEpisodeSchema, { method: 'GET', path: buildEpisodePath(episode), signal });
   }
 
   /** Latest first; the next page is asked for when the last one has been taken. */
@@ -82,7 +82,7 @@ export class ArenaClient {
 
   /** Steps behind a number, some at a time. */
   async steps(episode: string, after = 0, signal?: AbortSignal): Promise<z.infer<typeof storedStepsSchema>['items']> {
-    const path = episodePath(episode, `/steps?after=${after}`);
+    const path = buildEpisodePath(episode, `/steps?after=${after}`);
     return (await this.#calls.ask(storedStepsSchema, { method: 'GET', path, signal })).items;
   }
 
@@ -92,7 +92,7 @@ export class ArenaClient {
    * @param at number of the step, 0 for the beginning; the last one when it is left out. @param n how many.
    */
   async fork(episode: string, { at, n = 1, agent }: ForkOptions = {}, signal?: AbortSignal): Promise<readonly AgentEpisode[]> {
-    const call = { method: 'POST', path: episodePath(episode, '/fork'), body: { at, n, agent }, signal } as const;
+    const call = { method: 'POST', path: buildEpisodePath(episode, '/fork'), body: { at, n, agent }, signal } as const;
     return (await this.#calls.askOnce(forksSchema, call)).items;
   }
 
@@ -103,7 +103,7 @@ export class ArenaClient {
     signal?: AbortSignal,
   ): Promise<EpisodeDiff> {
     const query = new URLSearchParams({ from: String(from), ...(at === undefined ? {} : { at: String(at) }) });
-    return this.#calls.ask(diffSchema, { method: 'GET', path: episodePath(episode, `/diff?${query.toString()}`), signal });
+    return this.#calls.ask(diffSchema, { method: 'GET', path: buildEpisodePath(episode, `/diff?${query.toString()}`), signal });
   }
 
   /**
@@ -125,7 +125,7 @@ export class ArenaClient {
     for (let after = 0; ;) {
       const steps = await this.steps(episode, after, signal);
       for (const { action, answer: before } of steps) {
-        const path = episodePath(id, '/steps');
+        const path = buildEpisodePath(id, '/steps');
         const body = { ...z.looseObject({}).parse(action), step: before.step };
         const now = await this.#calls.ask(stepAnswerSchema, {
           method: 'POST',
@@ -145,10 +145,10 @@ export class ArenaClient {
 
   /** Gives it up; what is over stays as it is. */
   cancel(episode: string, signal?: AbortSignal): Promise<AgentEpisode> {
-    return this.#calls.ask(agentEpisodeSchema, { method: 'DELETE', path: episodePath(episode), signal });
+    return this.#calls.ask(agentEpisodeSchema, { method: 'DELETE', path: buildEpisodePath(episode), signal });
   }
 }
 
-function episodePath(episode: string, part = ''): string {
+function buildEpisodePath(episode: string, part = ''): string {
   return `/v1/episodes/${encodeURIComponent(episode)}${part}`;
 }

@@ -90,7 +90,7 @@ export class Calls {
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
     const { method, path, also = [] } = call;
-    const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
+    const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: encodeBody(call), signal });
     const { statusCode: status = 0, headers } = message;
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
     throw readProblem(status, headers, await readText(message, url, signal));
@@ -136,6 +136,6 @@ export class Calls {
   }
 }
 
-function bodyOf({ body }: Call): string | Uint8Array | undefined {
+function encodeBody({ body }: Call): string | Uint8Array | undefined {
   return body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
 }

@@ -207,18 +207,18 @@ export class MusterClient {
 
   /** Lets another principal use a checkpoint that the caller's principal has brought. @param sha256 64 hexadecimal digits. */
   grant(sha256: string, principal: string, signal?: AbortSignal): Promise<Grant> {
-    return this.#calls.ask(grantSchema, { method: 'POST', path: grantsPath(sha256), body: { principal }, signal });
+    return this.#calls.ask(grantSchema, { method: 'POST', path: buildGrantsPath(sha256), body: { principal }, signal });
   }
 
   /** @returns what was taken back: nothing when there was no such grant. */
   async revokeGrant(sha256: string, principal: string, signal?: AbortSignal): Promise<readonly Grant[]> {
-    const path = `${grantsPath(sha256)}/${encodeURIComponent(principal)}`;
+    const path = `${buildGrantsPath(sha256)}/${encodeURIComponent(principal)}`;
     return (await this.#calls.ask(grantListSchema, { method: 'DELETE', path, signal })).items;
   }
 
   /** Grants that the caller's principal has made; for an operator, all grants. */
   async grants(sha256: string, signal?: AbortSignal): Promise<readonly Grant[]> {
-    return (await this.#calls.ask(grantListSchema, { method: 'GET', path: grantsPath(sha256), signal })).items;
+    return (await this.#calls.ask(grantListSchema, { method: 'GET', path: buildGrantsPath(sha256), signal })).items;
   }
 
   /** What a suite is that the server has a name for. */
@@ -280,6 +280,6 @@ export class MusterClient {
   }
 }
 
-function grantsPath(sha256: string): string {
+function buildGrantsPath(sha256: string): string {
   return `/v1/checkpoints/${encodeURIComponent(sha256)}/grants`;
 }

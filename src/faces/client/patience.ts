@@ -48,13 +48,13 @@ export class Patience {
   /** Undefined for what does not pass. */
   #pause(error: unknown): number | undefined {
     const { random, retry } = this.#options;
-    if (error instanceof RefusedError) return milliseconds(error.status === 429 ? error.retryAfterSeconds : undefined);
+    if (error instanceof RefusedError) return toMilliseconds(error.status === 429 ? error.retryAfterSeconds : undefined);
     if (!(error instanceof UnavailableError)) return undefined;
     const most = Math.min(retry.longestMilliseconds, retry.firstMilliseconds * 2 ** Math.min(this.#failures, 32));
-    return milliseconds(error.retryAfterSeconds) ?? random() * most;
+    return toMilliseconds(error.retryAfterSeconds) ?? random() * most;
   }
 }
 
-function milliseconds(seconds: number | undefined): number | undefined {
+function toMilliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : 1000 * seconds;
 }

@@ -52,7 +52,7 @@ export function createEvaluationBody(checkpoint: CheckpointReference, { suite, b
     suite,
     ...(baseline === undefined ? {} : { baseline }),
     ...(stop === undefined ? {} : { stop }),
-    ...common(asked),
+    ...toCommonFields(asked),
   };
 }
 
@@ -70,7 +70,7 @@ export function createComparisonBody(
     ...(confidence === undefined ? {} : { confidence }),
     ...(margin === undefined ? {} : { margin }),
     ...(budgetEpisodes === undefined ? {} : { budgetEpisodes }),
-    ...common(asked),
+    ...toCommonFields(asked),
   };
 }
 
@@ -83,7 +83,7 @@ export function createCheckpointReference(named: NamedCheckpoint, digest: Digest
   return 'sha256' in named ? { sha256: named.sha256, ...labels } : labels;
 }
 
-function common({
+function toCommonFields({
   priority,
   deadline,
   labels,

@@ -42,7 +42,7 @@ export class SentBefore {
     try {
       await using now = await FileStretches.open(file.address);
       await using before = await FileStretches.open(base.address);
-      return now && before && (await encodeAsDelta(await sideOf(file, now), await sideOf(base, before), signal));
+      return now && before && (await encodeAsDelta(await createSide(file, now), await createSide(base, before), signal));
     } catch (error) {
       signal.throwIfAborted();
       // Sent as it is, it will be seen what is wrong with it.
@@ -70,7 +70,7 @@ async function encodeAsDelta(file: DeltaSide, base: DeltaSide, signal: AbortSign
   return (await encodeDelta(file, base, { maxBytes, write, signal })) ? Buffer.concat(parts) : undefined;
 }
 
-async function sideOf({ path, digest }: LocalFile, bytes: FileStretches): Promise<DeltaSide> {
+async function createSide({ path, digest }: LocalFile, bytes: FileStretches): Promise<DeltaSide> {
   const readAt = async (position: number, length: number): Promise<Buffer> => {
     const stretch = Buffer.alloc(length);
     await bytes.readInto(stretch, position);

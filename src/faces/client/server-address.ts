@@ -9,12 +9,12 @@ export function parseServerUrl(given: string): string {
   if (isOne) return given.replace(/\/+$/, '');
   throw new InputError(
     'client.url',
-    `url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment; give it, or set MUSTER_URL${schemeHint(given)}`,
+    `url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment; give it, or set MUSTER_URL${suggestScheme(given)}`,
   );
 }
 
 /** Of an address, nothing but its scheme is repeated: what else is wrong with it may be a password. */
-function schemeHint(given: string): string {
+function suggestScheme(given: string): string {
   return /^[\w.-]+:\d+\/?$/.test(given) ? `; did you mean http://${given}?` : '';
 }
 

@@ -32,7 +32,7 @@ export async function* streamEvents(calls: Calls, id: string, after: number, sig
     try {
       const answer = await openStream(calls, call, signal);
       if (answer.statusCode === 204) return void answer.resume();
-      for await (const data of dataOf(linesIn(calls, answer, signal), () => patience.onSuccess())) {
+      for await (const data of readData(readAnswerLines(calls, answer, signal), () => patience.onSuccess())) {
         const event = calls.read(eventSchema, { text: data }, call);
         last = event.sequence;
         yield event;
@@ -59,7 +59,7 @@ export async function* streamEpisodes(
     const call = { method: 'GET', path: `${buildEvaluationPath(id)}/episodes?from=${next}&arm=${arm}` } as const;
     try {
       const answer = await openStream(calls, call, signal);
-      for await (const line of linesIn(calls, answer, signal)) {
+      for await (const line of readAnswerLines(calls, answer, signal)) {
         const episode = calls.read(episodeSchema, { text: line }, call);
         next = episode.index + 1;
         patience.onSuccess();
@@ -79,13 +79,13 @@ export function buildEvaluationPath(id: string): string {
 async function openStream(calls: Calls, call: Call, signal: AbortSignal): Promise<IncomingMessage> {
   const { clock, url } = calls.options;
   // Beyond its head the answer is watched line by line.
-  using head = new Deadline(clock, SILENCE_MILLISECONDS, () => silence(url));
+  using head = new Deadline(clock, SILENCE_MILLISECONDS, () => createSilenceError(url));
   const connection = AbortSignal.any([head.signal, signal]);
   return await calls.open(call, connection);
 }
 
-function linesIn(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {
-  return linesOf(readWithDeadline(calls, answer, signal));
+function readAnswerLines(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {
+  return readLines(readWithDeadline(calls, answer, signal));
 }
 
 /** @throws UnavailableError when nothing comes for too long. */
@@ -94,7 +94,7 @@ async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: 
   const chunks = readChunks(answer, url, signal);
   try {
     for (;;) {
-      const { done, value } = await withTimeout(clock, SILENCE_MILLISECONDS, chunks.next(), () => silence(url));
+      const { done, value } = await withTimeout(clock, SILENCE_MILLISECONDS, chunks.next(), () => createSilenceError(url));
       if (done === true) return;
       yield value;
     }
@@ -104,7 +104,7 @@ async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: 
 }
 
 /** The data of server-sent events. @param onLine called whenever something came, also a heartbeat. */
-async function* dataOf(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
+async function* readData(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
   let found: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => void found.push(data) });
   for await (const line of lines) {
@@ -115,7 +115,7 @@ async function* dataOf(lines: AsyncIterable<string>, onLine: () => void): AsyncG
   }
 }
 
-function silence(url: string): UnavailableError {
+function createSilenceError(url: string): UnavailableError {
   return new UnavailableError('server.silent', `${url} said nothing for ${SILENCE_MILLISECONDS / 1000} s`);
 }
 
@@ -123,7 +123,7 @@ function silence(url: string): UnavailableError {
 const MOST_CHARACTERS = 16 * 2 ** 20;
 
 /** Text as it comes, in lines without their ends. What follows the last end is left out: a broken connection has cut it off. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunks) {

@@ -129,11 +129,11 @@ export class Uploader {
       onSent?.(begin);
       const part = await content.from(begin);
       try {
-        const answer = await this.#calls.tryOnce(partCall(content, begin, part, signal));
+        const answer = await this.#calls.tryOnce(createPartCall(content, begin, part, signal));
         patience.onSuccess();
-        offset = nextOffset(answer, begin + part.length, content.size);
+        offset = findNextOffset(answer, begin + part.length, content.size);
       } catch (error) {
-        await this.#calls.pause(patience, passing(error), signal);
+        await this.#calls.pause(patience, getPassing(error), signal);
         offset = await this.#readOffset(content.digest, signal, content.kind);
         if (offset !== undefined && offset > begin) patience.onSuccess();
       }
@@ -143,42 +143,42 @@ export class Uploader {
 
   /** Bytes that the server has of an upload; undefined when it has all of it. */
   async #readOffset(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
-    const answer = await this.#calls.send({ method: 'HEAD', path: pathOf(digest, { kind }), signal, also: [404] });
-    return answer.status === 404 ? offsetIn(answer, 0) : undefined;
+    const answer = await this.#calls.send({ method: 'HEAD', path: buildPath(digest, { kind }), signal, also: [404] });
+    return answer.status === 404 ? parseOffset(answer, 0) : undefined;
   }
 }
 
-function partCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
+function createPartCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
   if (part.length === 0 && begin < size)
     throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes has become shorter while it was sent; send it again`);
   return {
     method: 'PUT',
-    path: pathOf(digest, { kind, ...(name === undefined ? {} : { name }) }),
+    path: buildPath(digest, { kind, ...(name === undefined ? {} : { name }) }),
     body: part,
-    headers: rangeOf(begin, part.length, size),
+    headers: getRange(begin, part.length, size),
     signal,
     answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
   };
 }
 
-function rangeOf(begin: number, length: number, size: number): Readonly<Record<string, string>> {
+function getRange(begin: number, length: number, size: number): Readonly<Record<string, string>> {
   // All of it had come before the connection broke.
   if (length === 0 && size > 0) return { 'content-range': `bytes */${size}` };
   return length < size ? { 'content-range': `bytes ${begin}-${begin + length - 1}/${size}` } : {};
 }
 
 /** 202 says that more is to come. */
-function nextOffset(answer: Answer, sent: number, size: number): number | undefined {
-  return answer.status === 202 || sent < size ? offsetIn(answer, sent) : undefined;
+function findNextOffset(answer: Answer, sent: number, size: number): number | undefined {
+  return answer.status === 202 || sent < size ? parseOffset(answer, sent) : undefined;
 }
 
-function offsetIn({ headers }: Answer, otherwise: number): number {
+function parseOffset({ headers }: Answer, otherwise: number): number {
   const text = headers[OFFSET];
   return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : otherwise;
 }
 
 /** What is worth another try, as what patience knows to be so. */
-function passing(error: unknown): unknown {
+function getPassing(error: unknown): unknown {
   return error instanceof RefusedError && ELSEWHERE.has(error.code)
     ? new UnavailableError(error.code, error.message, { cause: error })
     : error;
@@ -188,6 +188,6 @@ function nameOf({ path }: LocalFile): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-function pathOf(digest: Digest, query: Readonly<Record<string, string>>): string {
+function buildPath(digest: Digest, query: Readonly<Record<string, string>>): string {
   return `/v1/checkpoints/${getDigestHex(digest)}?${new URLSearchParams(query).toString()}`;
 }

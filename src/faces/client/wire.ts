@@ -22,7 +22,7 @@ export function openAnswer(url: string, { method, headers, body, signal }: WireR
   const send = url.startsWith('https:') ? secureRequest : plainRequest;
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const request = send(url, { method, headers: { ...headers, ...length }, signal }, resolve);
-  request.on('error', (error) => reject(unreachableError(url, error, signal)));
+  request.on('error', (error) => reject(createUnreachableError(url, error, signal)));
   request.end(body);
   return promise;
 }
@@ -45,20 +45,20 @@ export async function* readChunks(answer: IncomingMessage, url: string, signal: 
   try {
     for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;
   } catch (error) {
-    throw unreachableError(url, error, signal);
+    throw createUnreachableError(url, error, signal);
   }
 }
 
-function unreachableError(url: string, error: unknown, signal: AbortSignal): Error {
+function createUnreachableError(url: string, error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return createAbortError(signal);
   const { origin } = new URL(url);
-  return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${reasonOf(error)}; is "muster serve" running there?`, {
+  return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${getReason(error)}; is "muster serve" running there?`, {
     cause: error,
   });
 }
 
 /** When a name has several addresses, each has failed in a way of its own. */
-function reasonOf(error: unknown): string {
+function getReason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(getMessage).join(', ');
   return getMessage(error);
 }

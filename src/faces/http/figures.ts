@@ -39,17 +39,17 @@ export interface Delivered {
 
 /** Figures that are looked up on request. */
 export function measure(registry: Registry, { service, pools, delivered }: Measured): void {
-  gauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
+  addGauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);
   });
-  gauge(registry, 'muster_sandboxes', 'Sandboxes now, by state', ['pool', 'state'], (set) => {
+  addGauge(registry, 'muster_sandboxes', 'Sandboxes now, by state', ['pool', 'state'], (set) => {
     for (const { name, state } of pools.list())
       for (const [kind, count] of Object.entries(state?.sandboxes ?? {})) set({ pool: name, state: kind }, count);
   });
-  gauge(registry, 'muster_sandboxes_max', 'Sandboxes that there may be', ['pool'], (set) => {
+  addGauge(registry, 'muster_sandboxes_max', 'Sandboxes that there may be', ['pool'], (set) => {
     for (const { name, max, draining } of pools.list()) set({ pool: name }, draining ? 0 : max);
   });
-  gauge(registry, 'muster_leases_waiting', 'Places that wait for a sandbox', ['pool'], (set) => {
+  addGauge(registry, 'muster_leases_waiting', 'Places that wait for a sandbox', ['pool'], (set) => {
     for (const { name, state } of pools.list()) set({ pool: name }, state?.waiting ?? 0);
   });
   const totals = new Counter({
@@ -109,7 +109,7 @@ export function addFigureRoutes(instance: FastifyInstance, registry: Registry): 
 
 type Set = (labels: Readonly<Record<string, string>>, value: number) => void;
 
-function gauge(registry: Registry, name: string, help: string, labelNames: readonly string[], look: (set: Set) => void): void {
+function addGauge(registry: Registry, name: string, help: string, labelNames: readonly string[], look: (set: Set) => void): void {
   const made = new Gauge({
     name,
     help,

@@ -40,12 +40,12 @@ async function collect(): Promise<PageFiles> {
   const modules = new Map<string, string>();
   const waiting = [entry];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    if (modules.has(urlPath(file))) continue;
+    if (modules.has(buildUrlPath(file))) continue;
     const { text, imported } = await read(file);
-    modules.set(urlPath(file), text);
+    modules.set(buildUrlPath(file), text);
     waiting.push(...imported);
   }
-  const style = `${STYLE}\n${await curveStyle()}`;
+  const style = `${STYLE}\n${await readCurveStyle()}`;
   const files = [
     ...Array.from(modules, ([path, text]) => ({ path, text, type: SCRIPT })),
     { path: 'page.css', text: style, type: 'text/css; charset=utf-8' },
@@ -54,14 +54,14 @@ async function collect(): Promise<PageFiles> {
   const compress = promisify(gzip);
   return {
     digest,
-    entry: urlPath(entry),
+    entry: buildUrlPath(entry),
     style: 'page.css',
     files: await Promise.all(files.map(async ({ path, text, type }) => ({ path, type, gzipped: new Uint8Array(await compress(text)) }))),
   };
 }
 
 /** It lies beside the page's first module where that is bundled with all that it imports. */
-function curveStyle(): Promise<string> {
+function readCurveStyle(): Promise<string> {
   const bundled = join(dirname(entry), 'uPlot.min.css');
   return readFile(existsSync(bundled) ? bundled : require.resolve('uplot/dist/uPlot.min.css'), 'utf8');
 }
@@ -72,33 +72,33 @@ async function read(file: string): Promise<{ readonly text: string; readonly imp
   const script = extname(file) === '.ts' ? stripTypeScriptTypes(written) : written.replace(/\n\/\/# sourceMappingURL=.*/, '');
   const imported: string[] = [];
   const text = script.replaceAll(IMPORT, (all, before: string, quote: string, name: string) => {
-    const target = targetOf(name, file);
+    const target = getTarget(name, file);
     if (target === undefined) return all;
     imported.push(target);
-    const path = relative(dirname(urlPath(file)), urlPath(target));
+    const path = relative(dirname(buildUrlPath(file)), buildUrlPath(target));
     return `${before}${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
   });
   return { text, imported };
 }
 
 /** Undefined for words that look like an import in a text. */
-function targetOf(name: string, file: string): string | undefined {
+function getTarget(name: string, file: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(file), name);
   const library = Object.entries(LIBRARIES).find(([known]) => name === known || name.startsWith(`${known}/`));
   if (!library) return undefined;
   const [known, main] = library;
-  return join(packageOf(known), name === known ? main : name.slice(known.length + 1));
+  return join(getPackage(known), name === known ? main : name.slice(known.length + 1));
 }
 
 /** Installed beside the package or above it. */
-function packageOf(library: string): string {
+function getPackage(library: string): string {
   const file = require.resolve(library);
   const name = `node_modules/${library}`;
   return file.slice(0, file.lastIndexOf(name) + name.length);
 }
 
 /** Files keep their places relative to one another, so that relative imports hold. */
-function urlPath(file: string): string {
+function buildUrlPath(file: string): string {
   const at = file.lastIndexOf('node_modules/');
   const isLibrary = Object.keys(LIBRARIES).some((name) => file.startsWith(`node_modules/${name}/`, at));
   return isLibrary ? file.slice(at).replace('node_modules', 'libraries') : relative(root, file);

@@ -27,13 +27,13 @@ export function addPageRoutes(app: FastifyInstance): void {
   for (const address of ADDRESSES)
     app.get(address, { schema: { hide: true } }, async (_request, reply) => {
       const { html } = await page();
-      return secure(reply).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(html);
+      return setSecurityHeaders(reply).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(html);
     });
   app.get<{ Params: { readonly '*': string } }>('/page/*', { schema: { hide: true } }, async ({ params, headers }, reply) => {
     const file = (await page()).files.get(params['*']);
     if (!file)
       throw new InputError('request.not-found', 'there is no such file of the page; it may be of another version: load the page again');
-    const answer = secure(reply)
+    const answer = setSecurityHeaders(reply)
       .header('cache-control', 'public, max-age=31536000, immutable')
       .header('vary', 'accept-encoding')
       .type(file.type);
@@ -43,7 +43,7 @@ export function addPageRoutes(app: FastifyInstance): void {
   });
 }
 
-function secure(reply: FastifyReply): FastifyReply {
+function setSecurityHeaders(reply: FastifyReply): FastifyReply {
   return reply
     .header('content-security-policy', POLICY)
     .header('x-content-type-options', 'nosniff')

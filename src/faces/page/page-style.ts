@@ -1,7 +1,7 @@
 import { DARK, LIGHT, type Palette } from '../report/text/palette.ts';
 
 /** Custom properties named like the palette's colours. The band of a curve lies over its grid, so it lets that through. */
-function properties(palette: Palette): string {
+function formatProperties(palette: Palette): string {
   const colours = Object.entries(palette).map(([name, colour]) => `--${name}:${colour}`);
   return [...colours, '--band:color-mix(in srgb, var(--estimate) 18%, transparent)'].join(';');
 }
@@ -128,6 +128,6 @@ html{color-scheme:light}
 }
 `;
 
-export const STYLE = `:root{${properties(LIGHT)}}
-@media screen and (prefers-color-scheme:dark){:root{${properties(DARK)}}}
+export const STYLE = `:root{${formatProperties(LIGHT)}}
+@media screen and (prefers-color-scheme:dark){:root{${formatProperties(DARK)}}}
 ${LAYOUT}${TABLES}${FIGURES}`;

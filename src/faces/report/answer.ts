@@ -14,11 +14,11 @@ export function renderAnswer({ official, ended, partial }: Summary, source: stri
   return markup`<section class="card answer" aria-label="Answer">
 <div><p class="label">Mean return</p>
 <p class="headline">${isAnswered ? renderFigure(mean, spread, `${source}official.mean`) : 'none'}</p>
-${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${reducedLine(official, `${source}official`)}${intervalLine(official, `${source}official`)}`}</div>
+${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${renderReducedLine(official, `${source}official`)}${renderIntervalLine(official, `${source}official`)}`}</div>
 <dl>
 <div><dt>Episodes</dt><dd>${count(episodes, `${source}official.episodes`)}, ${formatEnding(ended)}</dd></div>
 <div><dt>Stopping rule</dt><dd>${formatRule(official.stop)}</dd></div>
-<div><dt>Half-width</dt><dd>${halfWidth(official, `${source}official`)}</dd></div>
+<div><dt>Half-width</dt><dd>${renderHalfWidth(official, `${source}official`)}</dd></div>
 <div><dt>State</dt><dd>${partial ? PARTIAL : COMPLETE}</dd></div>
 </dl>
 </section>`;
@@ -27,13 +27,13 @@ ${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and 
 export const PARTIAL = markup`<span class="state caution">◐ partial</span>`;
 const COMPLETE = markup`<span class="state good">✓ complete</span>`;
 
-function reducedLine({ stop, endedBy, biasReducedMean, interval, mean }: Official, source: string): Markup | undefined {
+function renderReducedLine({ stop, endedBy, biasReducedMean, interval, mean }: Official, source: string): Markup | undefined {
   if (stop.rule === 'fixed' || endedBy !== 'rule' || biasReducedMean === null) return undefined;
   return markup`<p class="note">Bias-reduced <b>${renderFigure(biasReducedMean, computeSpread(interval, mean), `${source}.biasReducedMean`)}</b>: quote this one, since the returns decided when to stop.</p>
 `;
 }
 
-function intervalLine({ interval, mean, episodes }: Official, source: string): Markup {
+function renderIntervalLine({ interval, mean, episodes }: Official, source: string): Markup {
   if (mean === null) return markup`<p>No ${episodes === 0 ? 'episode was played' : 'episode was resolved'}.</p>`;
   if (interval === null) return markup`<p>There is no interval for it.</p>`;
   const { confidence, method, guarantee } = interval;
@@ -42,7 +42,7 @@ function intervalLine({ interval, mean, episodes }: Official, source: string): M
 <p class="note"><b>${formatMethod(method)}</b>: ${guarantee}.</p>`;
 }
 
-function halfWidth({ interval, targetHalfWidth }: Official, source: string): Markup {
+function renderHalfWidth({ interval, targetHalfWidth }: Official, source: string): Markup {
   const reached = interval === null ? NONE : renderSpreadFigure((interval.high - interval.low) / 2);
   if (targetHalfWidth === null) return reached;
   return markup`${reached}, asked for ${renderData(targetHalfWidth, String(targetHalfWidth), `${source}.targetHalfWidth`)}`;

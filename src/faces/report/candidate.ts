@@ -36,13 +36,13 @@ export function renderVerdictCard({ statistics, name, line, position, source }: 
   const spread = computeSpread(interval, difference);
   return markup`<section class="card decision ${verdict}"><h2><a href="#candidate-${position}"><bdi>${name}</bdi></a></h2>
 <p>${renderVerdictBadge(verdict)}</p>
-<p>${formatVerdict(verdict, margin)} ${smallestEffect(statistics, source)}</p>
+<p>${formatVerdict(verdict, margin)} ${renderSmallestEffect(statistics, source)}</p>
 <p class="interval">Difference <b>${renderFigure(difference, spread, `${source}.difference`)}</b>${interval ? markup` ${renderEnds(interval, spread, `${source}.interval`)}` : undefined}</p>
 <p class="note">${decidedAt === null ? `Not decided in ${countText(pairs, 'pair')}` : `Decided after ${countText(decidedAt, 'pair')}`} · ${line}</p>
 </section>`;
 }
 
-function smallestEffect({ smallestEffect }: CandidateStatistics, source: string): Markup | undefined {
+function renderSmallestEffect({ smallestEffect }: CandidateStatistics, source: string): Markup | undefined {
   if (smallestEffect === null) return undefined;
   return markup`So many pairs find a difference of ${renderSpreadFigure(smallestEffect, `${source}.smallestEffect`)} with a power of 80 %, had their number been fixed.`;
 }
@@ -50,7 +50,7 @@ function smallestEffect({ smallestEffect }: CandidateStatistics, source: string)
 /** All that is known of one candidate. */
 export function renderCandidateSection({ statistics, name, position, source }: NamedCandidate, margin: number): Markup {
   const groups = [
-    { title: 'Difference', rows: differenceRows(statistics, source) },
+    { title: 'Difference', rows: renderDifferenceRows(statistics, source) },
     { title: 'Pairs', rows: pairRows(statistics, source) },
   ];
   return markup`<section id="candidate-${position}"><h2><bdi>${name}</bdi> ${renderVerdictBadge(statistics.verdict)}</h2>
@@ -60,7 +60,7 @@ ${renderDifferenceChart(statistics, margin, source)}</div>
 <section class="card"><h3>Figures</h3>${renderFigureTable(groups)}</section></section>`;
 }
 
-function differenceRows(candidate: CandidateStatistics, source: string): FigureRow[] {
+function renderDifferenceRows(candidate: CandidateStatistics, source: string): FigureRow[] {
   const { verdict, difference, biasReducedDifference, interval, standardError, mean, baselineMean, probabilityOfImprovement } = candidate;
   const spread = computeSpread(interval, difference);
   const rows: FigureRow[] = [

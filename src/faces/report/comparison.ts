@@ -20,11 +20,11 @@ export function renderComparison(comparison: ComparisonSummary): Markup {
   return markup`<div class="decisions">${candidates.map((candidate) => renderVerdictCard(candidate, official.margin))}</div>
 ${promise(comparison)}
 ${renderWarningList([...official.warnings, ...warnings])}
-${candidates.length > 1 ? candidateTable(candidates, official.margin) : undefined}
+${candidates.length > 1 ? renderCandidateTable(candidates, official.margin) : undefined}
 ${candidates.map((candidate) => renderCandidateSection(candidate, official.margin))}
 <section><h2>The run</h2>${runSection(run, 'run')}
-${errors(comparison)}
-${inputs(comparison, candidates)}</section>`;
+${renderErrors(comparison)}
+${renderInputs(comparison, candidates)}</section>`;
 }
 
 /** The greatest difference first. */
@@ -40,10 +40,10 @@ function rankCandidates({ official, candidates }: ComparisonSummary): NamedCandi
       source: `official.candidates.${position}`,
     };
   });
-  return named.sort((a, b) => differenceOf(b) - differenceOf(a) || a.position - b.position);
+  return named.sort((a, b) => getDifference(b) - getDifference(a) || a.position - b.position);
 }
 
-function differenceOf({ statistics }: NamedCandidate): number {
+function getDifference({ statistics }: NamedCandidate): number {
   return statistics.difference ?? -Infinity;
 }
 
@@ -55,13 +55,13 @@ function promise({ official, ended }: ComparisonSummary): Markup {
   return markup`<p class="promise">With a probability of at least ${renderData(confidence, formatPercentage(confidence), 'official.confidence')} ${verdicts}, whenever the comparison stops.${margin > 0 ? tolerance : undefined} It took ${count(pairs, 'official.pairs')} pairs, ${count(episodes, 'official.episodes')} episodes in all: ${formatEnding(ended)}.</p>`;
 }
 
-function errors({ run }: ComparisonSummary): Markup | undefined {
+function renderErrors({ run }: ComparisonSummary): Markup | undefined {
   return run.errors === undefined
     ? undefined
     : markup`<section class="card"><h3>Errors of failed episodes</h3>${renderErrorList(run)}</section>`;
 }
 
-function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: readonly NamedCandidate[]): Markup {
+function renderInputs({ official, baseline, verdict }: ComparisonSummary, candidates: readonly NamedCandidate[]): Markup {
   const rows = [
     { name: 'Suite', value: markup`<bdi>${official.suite.name}</bdi>`, note: markup`<code>${official.suite.digest}</code>` },
     {
@@ -86,7 +86,7 @@ function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: 
 }
 
 /** All candidates on one scale, in the order given. */
-function candidateTable(candidates: readonly NamedCandidate[], margin: number): Markup {
+function renderCandidateTable(candidates: readonly NamedCandidate[], margin: number): Markup {
   const scale = stripScale(
     candidates.map(({ statistics }) => stripOf(statistics)),
     [-margin, 0, margin],
@@ -95,10 +95,10 @@ function candidateTable(candidates: readonly NamedCandidate[], margin: number): 
 <p>The greatest difference first, each with its interval; the line through all of them is no difference.</p>
 <div class="scroll wide" role="region" aria-label="Candidates" tabindex="0"><table>
 <thead><tr><th scope="col">Candidate</th><th scope="col">Difference</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">P(improvement)</th><th scope="col">Pairs</th><th scope="col">Verdict</th></tr></thead>
-<tbody>${candidates.map((candidate) => candidateRow(candidate, scale))}</tbody></table></div></section>`;
+<tbody>${candidates.map((candidate) => renderCandidateRow(candidate, scale))}</tbody></table></div></section>`;
 }
 
-function candidateRow({ statistics, name }: NamedCandidate, scale: Scale | undefined): Markup {
+function renderCandidateRow({ statistics, name }: NamedCandidate, scale: Scale | undefined): Markup {
   const { difference, interval, probabilityOfImprovement, pairs, verdict } = statistics;
   const spread = computeSpread(interval, difference);
   return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(difference, spread)}</td><td class="picture">${scale && stripCell(stripOf(statistics), scale, 0)}</td><td>${interval ? renderEnds(interval, spread) : NONE}</td><td>${probabilityOfImprovement ? renderShare(probabilityOfImprovement.value) : NONE}</td><td>${count(pairs)}</td><td>${renderVerdictBadge(verdict)}</td></tr>

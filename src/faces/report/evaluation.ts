@@ -29,33 +29,33 @@ ${renderWarningList([...official.warnings, ...summary.warnings])}
 ${renderCourseChart(official, at)}
 <div class="${hasFailed(official) ? 'pair' : 'alone'}">${renderHistogramChart(official, computeSpread(official.interval, official.mean), at)}
 ${renderFailures(official, run, at)}</div>
-${official.tasks.length > 1 ? taskTable(official, at) : undefined}
+${official.tasks.length > 1 ? renderTaskTable(official, at) : undefined}
 ${renderFigures(official, at)}
-${official.metrics.length > 0 ? metricTable(official.metrics, at) : undefined}
+${official.metrics.length > 0 ? renderMetricTable(official.metrics, at) : undefined}
 ${runSection(run, `${source}run`)}
-${provenance(summary)}
+${renderProvenance(summary)}
 </section>`;
 }
 
 type Metric = Summary['official']['metrics'][number];
 
 /** What the environments measured beside the return. */
-function metricTable(metrics: readonly Metric[], source: string): Markup {
+function renderMetricTable(metrics: readonly Metric[], source: string): Markup {
   return markup`<section class="card"><h3>Metrics</h3>
 <div class="scroll wide" role="region" aria-label="Metrics" tabindex="0"><table>
 <thead><tr><th scope="col">Metric</th><th scope="col">Mean</th><th scope="col">Standard deviation</th><th scope="col">Lowest</th><th scope="col">Highest</th><th scope="col">Episodes</th><th scope="col">Missing in</th></tr></thead>
-<tbody>${metrics.map((metric, position) => metricRow(metric, `${source}.metrics.${position}`))}</tbody></table></div>
+<tbody>${metrics.map((metric, position) => renderMetricRow(metric, `${source}.metrics.${position}`))}</tbody></table></div>
 <p>Over completed episodes.</p></section>`;
 }
 
-function metricRow({ name, mean, standardDeviation, min, max, count: episodes, missing }: Metric, source: string): Markup {
+function renderMetricRow({ name, mean, standardDeviation, min, max, count: episodes, missing }: Metric, source: string): Markup {
   const spread = standardDeviation ?? Math.abs(mean ?? 1);
   return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td>${renderSpreadFigure(standardDeviation, `${source}.standardDeviation`)}</td><td>${renderFigure(min, spread, `${source}.min`)}</td><td>${renderFigure(max, spread, `${source}.max`)}</td><td>${count(episodes, `${source}.count`)}</td><td>${count(missing, `${source}.missing`)}</td></tr>
 `;
 }
 
 /** What to ask for when the same is to be played again. */
-function provenance({ official, checkpoint }: Summary): Markup {
+function renderProvenance({ official, checkpoint }: Summary): Markup {
   const { suite, stop, budgetEpisodes } = official;
   const rows = [
     { name: 'Suite', value: markup`<bdi>${suite.name}</bdi>`, note: markup`<code>${suite.digest}</code>` },
@@ -83,7 +83,7 @@ interface Row {
 const AT_ONCE = 15;
 
 /** The weakest task first: it is what a reader looks for. */
-function taskTable(official: Official, source: string): Markup {
+function renderTaskTable(official: Official, source: string): Markup {
   const rows = official.tasks
     .map((task, position) => ({ task, source: `${source}.tasks.${position}`, strip: stripOf(task) }))
     .sort((a, b) => (a.task.mean ?? Infinity) - (b.task.mean ?? Infinity) || 0);
@@ -98,11 +98,11 @@ function taskTable(official: Official, source: string): Markup {
 <div class="scroll ${scrolls ? 'tall' : 'wide'}" role="region" aria-label="Tasks" tabindex="0"><table class="tasks">
 <thead><tr><th scope="col">Task</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Standard error</th>${byInterval ? markup`<th scope="col">Interval</th>` : undefined}<th scope="col">Episodes</th><th scope="col">Unresolved</th><th scope="col">Weight</th></tr></thead>
 <tbody>
-${rows.map((row) => taskRow(row, scale, official.mean, byInterval))}
+${rows.map((row) => renderTaskRow(row, scale, official.mean, byInterval))}
 </tbody></table></div></section>`;
 }
 
-function taskRow({ task, source, strip }: Row, scale: Scale | undefined, mean: number | null, byInterval: boolean): Markup {
+function renderTaskRow({ task, source, strip }: Row, scale: Scale | undefined, mean: number | null, byInterval: boolean): Markup {
   const spread = task.standardError ?? Math.abs(task.mean ?? 1);
   return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${renderFigure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(strip, scale, mean)}</td><td>${renderSpreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? renderEnds(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${renderShare(task.weight, `${source}.weight`)}</td></tr>
 `;

@@ -15,9 +15,9 @@ export function hasFailed({ failures, unresolved }: Official): boolean {
 /** Which episodes failed, and what the missing ones could change at most. */
 export function renderFailures(official: Official, run: Summary['run'], source: string): Markup {
   return markup`<section class="card"><h3>Failed and unresolved episodes</h3>
-${failureTable(official, source)}
+${renderFailureTable(official, source)}
 ${renderErrorList(run)}
-${unresolvedNote(official, source)}</section>`;
+${renderUnresolvedNote(official, source)}</section>`;
 }
 
 /** How many by which cause, for a cell of a table. */
@@ -27,7 +27,7 @@ export function renderFailed(failures: Official['failures'], source: string): Co
   return causes.map((cause, i) => markup`${i === 0 ? undefined : ' · '}${count(failures[cause], `${source}.${cause}`)} ${cause}`);
 }
 
-function failureTable({ failures, episodes, resolved, failedShare }: Official, source: string): Markup {
+function renderFailureTable({ failures, episodes, resolved, failedShare }: Official, source: string): Markup {
   if (episodes === 0) return markup`<p>No episode was played.</p>`;
   const causes = FAILURE_CAUSES.filter((cause) => failures[cause] > 0).sort((a, b) => failures[b] - failures[a]);
   if (causes.length === 0) return markup`<p>No episode failed.</p>`;
@@ -50,7 +50,7 @@ export function renderErrorList({ errors = [], otherErrors = 0 }: Summary['run']
   )}</ul>${others}`;
 }
 
-function unresolvedNote({ unresolved, episodes, worstCase, mean, interval }: Official, source: string): Markup | undefined {
+function renderUnresolvedNote({ unresolved, episodes, worstCase, mean, interval }: Official, source: string): Markup | undefined {
   if (episodes === 0) return undefined;
   if (unresolved === 0) return markup`<p>No episode is unresolved: none was lost for good to the infrastructure.</p>`;
   const lost = markup`${count(unresolved, `${source}.unresolved`)} of ${count(episodes)} episodes (${renderShare(unresolved / episodes)}) ${unresolved === 1 ? 'is' : 'are'} unresolved: lost for good to the infrastructure.`;

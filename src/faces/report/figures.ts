@@ -22,11 +22,13 @@ type Interval = NonNullable<Official['interval']>;
 
 /** Everything that describes the returns beside their mean. */
 export function renderFigures(official: Official, source: string): Markup {
-  const groups = [spread, robust, success, estimands, certainty].map((group): RowGroup => group(official, source));
+  const groups = [renderSpread, renderRobust, renderSuccess, renderEstimands, renderCertainty].map((group): RowGroup =>
+    group(official, source),
+  );
   return markup`<section class="card"><h3>Figures</h3>${renderFigureTable(groups)}</section>`;
 }
 
-function spread(official: Official, source: string): RowGroup {
+function renderSpread(official: Official, source: string): RowGroup {
   const { interval, mean, variance, standardError, min, max, quantiles, meanLength, resolved, stop } = official;
   const around = computeSpread(interval, mean);
   const quantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
@@ -65,7 +67,7 @@ function spread(official: Official, source: string): RowGroup {
   };
 }
 
-function robust({ iqm, bca, interval, mean }: Official, source: string): RowGroup {
+function renderRobust({ iqm, bca, interval, mean }: Official, source: string): RowGroup {
   const rows: FigureRow[] = [];
   if (iqm)
     rows.push({
@@ -82,7 +84,7 @@ function robust({ iqm, bca, interval, mean }: Official, source: string): RowGrou
   return { title: 'Robust figures', rows };
 }
 
-function success({ success }: Official, source: string): RowGroup {
+function renderSuccess({ success }: Official, source: string): RowGroup {
   if (success === null) return { title: 'Success', rows: [] };
   const at = `${source}.success`;
   const { threshold, rate, clopperPearson, pass } = success;
@@ -117,7 +119,7 @@ function passEstimate({ value, low, high }: PassEstimate, source: string): Conte
   return estimate(value, low === null || high === null ? null : { low, high }, 0.01, source, source);
 }
 
-function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official, source: string): RowGroup {
+function renderEstimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official, source: string): RowGroup {
   const at = `${source}.estimands`;
   const mean = ({ mean, standardError }: typeof thisSuite, name: string): Content =>
     mean === null
@@ -141,7 +143,7 @@ function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official
   return { title: 'What is estimated', rows };
 }
 
-function certainty({ certainty, episodes }: Official, source: string): RowGroup {
+function renderCertainty({ certainty, episodes }: Official, source: string): RowGroup {
   const title = 'Price of not knowing the spread beforehand';
   if (certainty === null) return { title, rows: [] };
   const { knownVarianceEpisodes, extraEpisodes } = certainty;

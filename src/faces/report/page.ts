@@ -25,19 +25,19 @@ import { renderWarningList } from './text/warnings.ts';
  * security policy holds it to. Whatever the document says is shown as text.
  */
 export function reportPage(document: ReportDocument): string {
-  return pageOf(document).toString();
+  return getPage(document).toString();
 }
 
-function pageOf(document: ReportDocument): Markup {
+function getPage(document: ReportDocument): Markup {
   switch (document.kind) {
     case 'evaluation':
-      return evaluationPage(document.summary);
+      return renderEvaluationPage(document.summary);
     case 'evaluations':
-      return rankingPage(document.summaries);
+      return renderRankingPage(document.summaries);
     case 'comparison':
-      return comparisonPage(document.comparison);
+      return renderComparisonPage(document.comparison);
     case 'verdict':
-      return verdictPage(document.submission);
+      return renderVerdictPage(document.submission);
     case 'check':
       return checkPage(document.tasks);
     case 'replay':
@@ -47,10 +47,10 @@ function pageOf(document: ReportDocument): Markup {
   }
 }
 
-function evaluationPage(summary: Summary): Markup {
+function renderEvaluationPage(summary: Summary): Markup {
   const { name } = summary.official.suite;
   const checkpoint = nameCheckpoint(summary.checkpoint);
-  return page({
+  return renderPage({
     title: `${name} · ${checkpoint}`,
     kind: 'Evaluation',
     heading: name,
@@ -59,12 +59,12 @@ function evaluationPage(summary: Summary): Markup {
   });
 }
 
-function rankingPage(summaries: readonly Summary[]): Markup {
+function renderRankingPage(summaries: readonly Summary[]): Markup {
   const entries = rankSummaries(summaries);
   const suites = [...new Map(summaries.map(({ official: { suite } }) => [suite.digest, suite.name])).values()];
   const name = suites.join(', ');
   const mixed = suites.length > 1 ? ['These evaluations are of different suites: their means cannot be ranked against each other.'] : [];
-  return page({
+  return renderPage({
     title: `${name} · ${countText(summaries.length, 'checkpoint')}`,
     kind: 'Evaluations',
     heading: name === '' ? 'nothing' : name,
@@ -74,9 +74,9 @@ ${entries.map(({ summary, name, position }) => renderEvaluation(summary, name, p
   });
 }
 
-function comparisonPage(comparison: ComparisonSummary): Markup {
+function renderComparisonPage(comparison: ComparisonSummary): Markup {
   const { official, baseline, run, partial } = comparison;
-  return page({
+  return renderPage({
     title: `${official.suite.name} · comparison with ${nameCheckpoint(baseline)}`,
     kind: 'Comparison',
     heading: official.suite.name,
@@ -85,10 +85,10 @@ function comparisonPage(comparison: ComparisonSummary): Markup {
   });
 }
 
-function verdictPage(submission: GradedSubmission): Markup {
+function renderVerdictPage(submission: GradedSubmission): Markup {
   const { task, verdict } = submission;
   const { reward } = verdict;
-  return page({
+  return renderPage({
     title: `${task.id} · ${reward === null ? 'no reward' : `reward ${Number(reward.toFixed(4))}`}`,
     kind: 'Verdict',
     heading: task.id,
@@ -102,12 +102,12 @@ function checkPage(tasks: readonly CheckedTask[]): Markup {
   const line = `${sound} of ${countText(tasks.length, 'task')} ${sound === 1 ? 'is' : 'are'} sound`;
   const [only] = tasks;
   const heading = tasks.length === 1 && only ? only.soundness.task : countText(tasks.length, 'task');
-  return page({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: checkSections(tasks) });
+  return renderPage({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: checkSections(tasks) });
 }
 
 function renderReplayPage(replay: ReplayDocument): Markup {
   const { suite, checkpoint, index, task, environmentSeed, policySeed } = replay;
-  return page({
+  return renderPage({
     title: `${suite.name} · episode ${index}`,
     kind: 'Replay',
     heading: `${suite.name}, episode ${index}`,
@@ -120,7 +120,7 @@ function renderPreparationPage(preparation: Preparation): Markup {
   const { repository, candidates } = preparation;
   const tasks = candidates.filter(({ task }) => task !== null).length;
   const line = `${countText(tasks, 'task')} of ${countText(candidates.length, 'candidate')}`;
-  return page({
+  return renderPage({
     title: `${repository} · preparation`,
     kind: 'Preparation',
     heading: repository,
@@ -137,7 +137,7 @@ interface Page {
   readonly main: Markup;
 }
 
-function page({ title, kind, heading, line, main }: Page): Markup {
+function renderPage({ title, kind, heading, line, main }: Page): Markup {
   return markup`<!doctype html>
 <html lang="en">
 <head>

@@ -29,10 +29,10 @@ export function renderRankingTable(entries: readonly Ranked[]): Markup {
 <p>By the mean return. Where intervals overlap, the order is not settled: that is a question for <code>muster compare</code>.</p>
 <div class="scroll wide" role="region" aria-label="Ranking" tabindex="0"><table class="ranking">
 <thead><tr><th scope="col">Rank</th><th scope="col" class="words">Checkpoint</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">Episodes</th></tr></thead>
-<tbody>${entries.map((entry, position) => rankingRow(entry, position, scale))}</tbody></table></div></section>`;
+<tbody>${entries.map((entry, position) => renderRankingRow(entry, position, scale))}</tbody></table></div></section>`;
 }
 
-function rankingRow({ summary, position, name }: Ranked, place: number, scale: Scale | undefined): Markup {
+function renderRankingRow({ summary, position, name }: Ranked, place: number, scale: Scale | undefined): Markup {
   const { official, partial } = summary;
   const { interval, mean, episodes } = official;
   const spread = computeSpread(interval, mean);

@@ -14,8 +14,8 @@ export function runSection(run: RunFacts, source: string): Markup {
   return markup`<section class="card"><h3>How it ran</h3>
 ${renderFigureTable([
   { title: 'Time', rows: timeRows(run, source) },
-  { title: 'Episodes', rows: episodeRows(run, source) },
-  { title: 'Sandboxes', rows: sandboxRows(run.pool, `${source}.pool`) },
+  { title: 'Episodes', rows: renderEpisodeRows(run, source) },
+  { title: 'Sandboxes', rows: renderSandboxRows(run.pool, `${source}.pool`) },
 ])}</section>`;
 }
 
@@ -58,7 +58,7 @@ export function startTime(startedAt: string): Markup {
   return markup`<time datetime="${startedAt}">${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC</time>`;
 }
 
-function episodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
+function renderEpisodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
   const rows: FigureRow[] = [
     { name: 'Played', value: count(outcomes, `${source}.outcomes`), note: 'to their end, whether or not the result needed them' },
     { name: 'Not needed', value: count(surplus, `${source}.surplus`), note: 'they were under way when the result was there' },
@@ -77,7 +77,7 @@ function episodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic 
   return rows;
 }
 
-function sandboxRows(pool: RunFacts['pool'], source: string): FigureRow[] {
+function renderSandboxRows(pool: RunFacts['pool'], source: string): FigureRow[] {
   const limits = Object.entries(pool.limits).map(
     ([name, { scope, by }]) =>
       markup`${name} ${scope === 'none' ? markup`<b>not enforced</b>` : `by ${by}${scope === 'process' ? ', each process for itself' : ''}`}`,

@@ -9,14 +9,14 @@ export function findNearest(given: string, names: readonly string[], length = gi
   const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;
   for (const name of names) {
-    const distance = name.toLowerCase() === given.toLowerCase() ? 0 : editDistance(given, name);
+    const distance = name.toLowerCase() === given.toLowerCase() ? 0 : measureEditDistance(given, name);
     if (distance <= allowed && distance < (best?.distance ?? Infinity)) best = { name, distance };
   }
   return best?.name;
 }
 
 /** Damerau and Levenshtein's, of adjacent letters: insertions, deletions, replacements and swaps of neighbours. */
-function editDistance(from: string, to: string): number {
+function measureEditDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const distanceAt = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row += 1) {

@@ -33,13 +33,13 @@ export class KnownSettings {
   }
 
   #nodesAt(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
-    let nodes = alternatives(this.#schema);
-    for (const part of path) nodes = nodes.flatMap((node) => alternatives(childOf(node, part)));
+    let nodes = listAlternatives(this.#schema);
+    for (const part of path) nodes = nodes.flatMap((node) => listAlternatives(getChild(node, part)));
     return nodes;
   }
 }
 
-function childOf(node: Readonly<Record<string, unknown>>, part: string | number): unknown {
+function getChild(node: Readonly<Record<string, unknown>>, part: string | number): unknown {
   const { properties, additionalProperties, items } = node;
   if (typeof part === 'number') return items;
   if (isMapping(properties) && Object.hasOwn(properties, part)) return properties[part];
@@ -47,8 +47,8 @@ function childOf(node: Readonly<Record<string, unknown>>, part: string | number)
 }
 
 /** The node itself, or every branch of a union. */
-function alternatives(node: unknown): readonly Readonly<Record<string, unknown>>[] {
+function listAlternatives(node: unknown): readonly Readonly<Record<string, unknown>>[] {
   if (!isMapping(node)) return [];
   const branches = [node['anyOf'], node['oneOf'], node['allOf']].flatMap((list: unknown) => (Array.isArray(list) ? list : []));
-  return [node, ...branches.flatMap(alternatives)];
+  return [node, ...branches.flatMap(listAlternatives)];
 }

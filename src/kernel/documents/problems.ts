@@ -22,7 +22,7 @@ const SECRET = /secret$/i;
 
 /** The first of them. */
 export function listProblems(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
-  return [...problemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
+  return [...listProblemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
 }
 
 /** One line: `muster.yaml:12: pool.max: expected …`. */
@@ -32,18 +32,18 @@ export function formatProblemLine(where: string, { path, text }: Problem): strin
 
 type Issues = readonly z.core.$ZodIssue[];
 
-function* problemsOfIssues(issues: Issues, value: unknown, known: KnownSettings, above: SettingPath = []): Generator<Problem> {
-  for (const issue of issues) yield* problemsOfIssue(issue, value, known, above);
+function* listProblemsOfIssues(issues: Issues, value: unknown, known: KnownSettings, above: SettingPath = []): Generator<Problem> {
+  for (const issue of issues) yield* listProblemsOfIssue(issue, value, known, above);
 }
 
-function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath): Generator<Problem> {
+function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath): Generator<Problem> {
   const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
   if (issue.code === 'invalid_union') {
-    const closest = closestForm(issue.errors);
-    if (closest !== undefined) return yield* problemsOfIssues(closest, value, known, path);
+    const closest = findClosestForm(issue.errors);
+    if (closest !== undefined) return yield* listProblemsOfIssues(closest, value, known, path);
   }
   if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) yield unknownKey(path, key, known);
+    for (const key of issue.keys) yield createUnknownKeyProblem(path, key, known);
     return;
   }
   const found = getValueAt(value, path);
@@ -59,16 +59,16 @@ function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownS
  * Where a value may have one of several forms, the complaint is about the one that it comes closest to: whose type it has. Undefined when
  * it has none's, or when the schema's own message about the whole says more.
  */
-function closestForm(forms: readonly Issues[]): Issues | undefined {
+function findClosestForm(forms: readonly Issues[]): Issues | undefined {
   const fitting = forms.filter(
     (issues) => !issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')),
   );
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
-function unknownKey(path: SettingPath, key: string, known: KnownSettings): Problem {
+function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSettings): Problem {
   const names = known.keysAt(path);
-  const suggestion = suggestNames(key, names) || belowWhich(path, key, known);
+  const suggestion = suggestNames(key, names) || describePlaceOf(path, key, known);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
   const expected = `one of ${[...new Set(names)].join(', ')}`;
   return {
@@ -80,7 +80,7 @@ function unknownKey(path: SettingPath, key: string, known: KnownSettings): Probl
 }
 
 /** Where the key is known one level further down. */
-function belowWhich(path: SettingPath, key: string, known: KnownSettings): string {
+function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
   const below = [...new Set(known.keysAt(path))].filter((name) => known.keysAt([...path, name]).includes(key));
   return below.length === 0 ? '' : `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
 }

@@ -16,22 +16,22 @@ export function parseYamlLayer(name: string, text: string, code: string): Layer 
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   try {
     const document = parseYamlDocument(text, lines);
-    const value = mappingOf(readValues(document, lineAt));
-    return { value, findOrigin: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
+    const value = getMapping(readValues(document, lineAt));
+    return { value, findOrigin: (path) => `${name}:${lineAt(getOffset(document, path))}` };
   } catch (error) {
     if (!(error instanceof YamlProblem)) throw error;
     throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });
   }
 }
 
-function mappingOf(value: unknown): unknown {
+function getMapping(value: unknown): unknown {
   if (value === null || value === undefined) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value;
   throw new YamlProblem(1, `expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
 }
 
 /** Where the key of the path stands; where the path ends early, of the innermost part that is there. */
-function offsetOf(document: Document.Parsed, path: SettingPath): number {
+function getOffset(document: Document.Parsed, path: SettingPath): number {
   let node: unknown = document.contents;
   let offset = startOf(node) ?? 0;
   for (const part of path) {

@@ -9,11 +9,11 @@ const MOST_DECIMALS = 12;
  */
 export function formatFigure(value: number, spread: number): string {
   if (!(spread > 0)) return groupThousands(String(Number(value.toPrecision(6))));
-  const shown = value.toFixed(decimalsFor(spread));
+  const shown = value.toFixed(countDecimals(spread));
   return groupThousands(Number(shown) === 0 ? shown.replace('-', '') : shown);
 }
 
-function decimalsFor(spread: number): number {
+function countDecimals(spread: number): number {
   const exponent = Math.floor(Math.log10(spread));
   const significant = spread / 10 ** exponent < 2 ? 3 : 2;
   return Math.min(MOST_DECIMALS, Math.max(0, significant - 1 - exponent));
@@ -33,7 +33,7 @@ export function formatDuration(seconds: number): string {
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
   const whole = Math.round(seconds);
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  return hours > 0 ? `${hours}:${twoDigits(minutes)}:${twoDigits(rest)}` : `${minutes}:${twoDigits(rest)}`;
+  return hours > 0 ? `${hours}:${padTwoDigits(minutes)}:${padTwoDigits(rest)}` : `${minutes}:${padTwoDigits(rest)}`;
 }
 
 /** `12 s`, `5 min`, `3 h`, `4 d`: how long ago, in the largest unit that fills. */
@@ -44,7 +44,7 @@ export function formatAge(milliseconds: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-function twoDigits(part: number): string {
+function padTwoDigits(part: number): string {
   return String(part).padStart(2, '0');
 }
 

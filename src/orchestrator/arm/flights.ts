@@ -17,7 +17,7 @@ export interface Flight {
  * serves: hundreds of thousands may be out at once, and a hash of them would cost an episode more than all else that dispatch does.
  */
 export class Flights {
-  #slots = emptySlots(1024);
+  #slots = createSlots(1024);
   /** No number below is in flight, and none from `#end` on. */
   #start = 0;
   #end = 0;
@@ -61,13 +61,13 @@ export class Flights {
 
   #grow(length: number): void {
     const before = this.#slots;
-    const slots = emptySlots(2 ** Math.ceil(Math.log2(length)));
+    const slots = createSlots(2 ** Math.ceil(Math.log2(length)));
     for (let number = this.#start; number < this.#end; number += 1)
       slots[number & (slots.length - 1)] = before[number & (before.length - 1)];
     this.#slots = slots;
   }
 }
 
-function emptySlots(length: number): (Flight | undefined)[] {
+function createSlots(length: number): (Flight | undefined)[] {
   return Array.from({ length }, () => undefined);
 }

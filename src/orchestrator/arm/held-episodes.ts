@@ -28,7 +28,7 @@ export class HeldEpisodes {
   }
 
   add(episode: PlayedEpisode, planned: PlannedEpisode, outcome: Outcome): void {
-    const text = textOf(outcome, episode.log);
+    const text = countText(outcome, episode.log);
     // The errors of the first decide whether the evaluation goes on: what takes it up has to find the same.
     const keepsText = episode.index < FAILING_START || this.#text + text <= MAX_HELD_TEXT;
     const log = keepsText ? episode.log : episode.log && TEXT_DROPPED;
@@ -54,7 +54,7 @@ export class HeldEpisodes {
       const index = parseEpisodeIndex(this.#emitted);
       const record = this.#held.get(index);
       this.#held.delete(index);
-      if (record) this.#text -= textOf(record.outcome, record.log === TEXT_DROPPED ? '' : record.log);
+      if (record) this.#text -= countText(record.outcome, record.log === TEXT_DROPPED ? '' : record.log);
       if (record) wait = this.#sink.write(record) ?? wait;
     }
     return wait;
@@ -68,6 +68,6 @@ export class HeldEpisodes {
   }
 }
 
-function textOf(outcome: Outcome, log: string | undefined): number {
+function countText(outcome: Outcome, log: string | undefined): number {
   return (log?.length ?? 0) + (outcome.kind === 'completed' ? 0 : outcome.detail.length);
 }

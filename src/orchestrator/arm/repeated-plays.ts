@@ -27,12 +27,12 @@ export class RepeatedPlays {
   /** A further outcome of an index. */
   compare(index: EpisodeIndex, outcome: Outcome): void {
     const first = this.#first.get(index);
-    if (first !== undefined && essence(first) !== essence(outcome)) this.#differing.push(index);
+    if (first !== undefined && digestOutcome(first) !== digestOutcome(outcome)) this.#differing.push(index);
   }
 }
 
 /** What two plays of the same episode must agree on. A failure's detail may name addresses and times, so it does not count. */
-function essence(outcome: Outcome): string {
+function digestOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'completed':
       return formatCanonicalJson(outcome);

@@ -120,11 +120,11 @@ export function runFacts(parts: RunParts): RunFacts {
     duplicated: sum(({ dispatcher }) => dispatcher.duplicated),
     nonDeterministic: [...new Set(arms.flatMap(({ differing }) => differing))],
     ...(Object.keys(deliveries).length === 0 ? {} : { deliveries }),
-    pool: poolFacts(parts),
+    pool: toPoolFacts(parts),
   };
 }
 
-function poolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunParts): RunFacts['pool'] {
+function toPoolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunParts): RunFacts['pool'] {
   return {
     provider,
     template,

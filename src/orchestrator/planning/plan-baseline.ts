@@ -67,8 +67,8 @@ export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDef
   };
   const { episodes, episodesFile } = recorded;
   if (episodes === undefined || episodesFile === undefined) return { ...common, ...simulateSummaryReturns(summary), unseenTasks: [] };
-  const kept = { episodesFile, episodes: () => first(episodes(), MOST_EPISODES) };
-  return { ...common, ...(await episodeReturns(kept, suite, official.allocation)) };
+  const kept = { episodesFile, episodes: () => takeFirst(episodes(), MOST_EPISODES) };
+  return { ...common, ...(await readEpisodeReturns(kept, suite, official.allocation)) };
 }
 
 function simulateSummaryReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {
@@ -78,7 +78,7 @@ function simulateSummaryReturns({ official }: RecordedSummary): Pick<PlanBaselin
 }
 
 /** Lost episodes have no score; a plan supposes that none will be lost. */
-async function episodeReturns(
+async function readEpisodeReturns(
   files: Pick<RecordedFiles, 'episodesFile' | 'episodes'>,
   suite: SuiteDefinition,
   allocation: AllocationDeclaration,
@@ -100,7 +100,7 @@ async function episodeReturns(
   return { from: 'episodes', returns: resampleReturns(tasks), unseenTasks };
 }
 
-async function* first<Item>(items: AsyncIterable<Item>, most: number): AsyncIterable<Item> {
+async function* takeFirst<Item>(items: AsyncIterable<Item>, most: number): AsyncIterable<Item> {
   let count = 0;
   for await (const item of items) {
     yield item;

@@ -28,31 +28,32 @@ type Distribution = Pick<PlanBaseline, 'from' | 'returns'> | { readonly from: 'b
  */
 export async function planEvaluation(request: PlanRequest, signal: AbortSignal): Promise<EvaluationPlan> {
   const { suite, baseline, sandboxes, costPerSandboxHour } = request;
-  const distribution = distributionOf(request);
+  const distribution = getDistribution(request);
   const returns = distribution?.returns;
-  const forecast = await forecastOf(suite.stop, request, returns, signal);
+  const forecast = await forecastStop(suite.stop, request, returns, signal);
   const others: PlanForecast[] = [];
-  for (const stop of returns ? otherStops(suite, forecast.halfWidth) : []) others.push(await forecastOf(stop, request, returns, signal));
+  for (const stop of returns ? listOtherStops(suite, forecast.halfWidth) : [])
+    others.push(await forecastStop(stop, request, returns, signal));
   const { episodes, seconds, cost } = suite.budget;
   const plan: Omit<EvaluationPlan, 'warnings'> = {
     schema: 'muster.plan/1',
     suite: { name: suite.name, digest: suite.digest },
     budget: { episodes: episodes ?? null, seconds: seconds ?? null, cost: cost ?? null },
     baseline: baseline ? { file: baseline.file, checkpoint: baseline.checkpoint } : null,
-    returns: distribution ? returnsFacts(distribution) : null,
+    returns: distribution ? toReturnsFacts(distribution) : null,
     sandboxes,
     episodeSeconds: baseline?.episodeSeconds ?? null,
     costPerSandboxHour: costPerSandboxHour ?? null,
     leastEpisodes: computeLeastEpisodes(suite.stop, suite.bounds),
     forecast,
     others,
-    knownVarianceEpisodes: returns ? knownVarianceEpisodes(suite.stop, returns) : null,
+    knownVarianceEpisodes: returns ? computeKnownVarianceEpisodes(suite.stop, returns) : null,
   };
   return { ...plan, warnings: planWarnings(plan, suite.allocation, baseline?.unseenTasks ?? []) };
 }
 
 /** The baseline's, or the worst that the bounds allow: returns on both of them, as often as not, vary more than any others. */
-function distributionOf({ suite, baseline }: PlanRequest): Distribution | undefined {
+function getDistribution({ suite, baseline }: PlanRequest): Distribution | undefined {
   if (baseline) return baseline;
   if (suite.bounds) return { from: 'bounds', returns: createTwoValuedReturns(suite.bounds.low, suite.bounds.high, 0.5) };
   if (suite.stop.rule === 'fixed') return undefined;
@@ -62,11 +63,11 @@ function distributionOf({ suite, baseline }: PlanRequest): Distribution | undefi
   );
 }
 
-function returnsFacts({ from, returns }: Distribution): EvaluationPlan['returns'] {
+function toReturnsFacts({ from, returns }: Distribution): EvaluationPlan['returns'] {
   return { from, observed: returns.observed ?? null, mean: returns.mean, standardDeviation: Math.sqrt(returns.variance) };
 }
 
-async function forecastOf(
+async function forecastStop(
   stop: StopDeclaration,
   request: PlanRequest,
   returns: SimulatedReturns | undefined,
@@ -83,7 +84,7 @@ async function forecastOf(
     simulation.run();
   }
   const forecast = simulation.forecast();
-  return { stop, halfWidth: stop.halfWidth, ...forecast, ...costs(forecast.episodes, request) };
+  return { stop, halfWidth: stop.halfWidth, ...forecast, ...computeCosts(forecast.episodes, request) };
 }
 
 function forecastFixed(
@@ -94,25 +95,25 @@ function forecastFixed(
   const most = request.suite.budget.episodes ?? Infinity;
   const played = Math.min(stop.episodes, most);
   const episodes = { low: played, median: played, high: played };
-  const halfWidth = returns === undefined ? null : (deviate(stop.confidence) * Math.sqrt(returns.variance)) / Math.sqrt(played);
+  const halfWidth = returns === undefined ? null : (computeDeviate(stop.confidence) * Math.sqrt(returns.variance)) / Math.sqrt(played);
   const isCut = stop.episodes > most;
-  return { stop, halfWidth, episodes, shareCut: isCut ? 1 : 0, shareGivenUp: 0, simulation: null, ...costs(episodes, request) };
+  return { stop, halfWidth, episodes, shareCut: isCut ? 1 : 0, shareGivenUp: 0, simulation: null, ...computeCosts(episodes, request) };
 }
 
 /** The rules that could aim at the same half-width, with their defaults. */
-function otherStops({ stop: { rule, confidence }, bounds }: SuiteDefinition, halfWidth: number | null): StopDeclaration[] {
+function listOtherStops({ stop: { rule, confidence }, bounds }: SuiteDefinition, halfWidth: number | null): StopDeclaration[] {
   if (halfWidth === null || halfWidth === 0) return [];
   const isWithinReach = bounds !== undefined && findHalfWidthProblem(halfWidth, bounds) === undefined;
   const rules = isWithinReach ? (['certified', 'approximate', 'asymptotic'] as const) : (['asymptotic'] as const);
   return rules.filter((other) => other !== rule).map((other) => stoppingSchema.parse({ rule: other, halfWidth, confidence }));
 }
 
-function knownVarianceEpisodes(stop: StopDeclaration, { variance }: SimulatedReturns): number | null {
+function computeKnownVarianceEpisodes(stop: StopDeclaration, { variance }: SimulatedReturns): number | null {
   if (stop.rule === 'fixed') return null;
   return computeCertainty(0, Math.sqrt(variance), stop.halfWidth, stop.confidence)?.knownVarianceEpisodes ?? null;
 }
 
-function costs(
+function computeCosts(
   episodes: Spread,
   { baseline, sandboxes, costPerSandboxHour }: PlanRequest,
 ): Pick<PlanForecast, 'sandboxSeconds' | 'seconds' | 'cost'> {
@@ -129,6 +130,6 @@ function scaleSpread({ low, median, high }: Spread, factor: number): Spread {
   return { low: low * factor, median: median * factor, high: high * factor };
 }
 
-function deviate(confidence: number): number {
+function computeDeviate(confidence: number): number {
   return normalQuantile((1 + confidence) / 2);
 }

@@ -16,7 +16,7 @@ export function planWarnings(
           'The forecast is for tasks that are drawn by weight; with adaptive allocation, a suite of unequal tasks is likely to need fewer episodes.',
         ]
       : [];
-  return [...byWeight, ...recordWarnings(plan, unseenTasks), ...budgetWarnings(plan), ...simulationWarnings(plan)];
+  return [...byWeight, ...recordWarnings(plan, unseenTasks), ...listBudgetWarnings(plan), ...listSimulationWarnings(plan)];
 }
 
 function recordWarnings({ returns, baseline }: Omit<EvaluationPlan, 'warnings'>, unseenTasks: readonly string[]): string[] {
@@ -35,11 +35,11 @@ function recordWarnings({ returns, baseline }: Omit<EvaluationPlan, 'warnings'>,
   return warnings;
 }
 
-function budgetWarnings({ budget, forecast }: Omit<EvaluationPlan, 'warnings'>): string[] {
+function listBudgetWarnings({ budget, forecast }: Omit<EvaluationPlan, 'warnings'>): string[] {
   const warnings: string[] = [];
   if (forecast.shareCut > 0 && budget.episodes !== null)
     warnings.push(
-      `The budget of ${budget.episodes} episodes ends ${percent(forecast.shareCut)} of such evaluations before the stopping rule is satisfied.`,
+      `The budget of ${budget.episodes} episodes ends ${formatPercent(forecast.shareCut)} of such evaluations before the stopping rule is satisfied.`,
     );
   for (const [name, limit, spread] of [
     ['seconds', budget.seconds, forecast.seconds],
@@ -50,10 +50,10 @@ function budgetWarnings({ budget, forecast }: Omit<EvaluationPlan, 'warnings'>):
   return warnings;
 }
 
-function simulationWarnings({ forecast: { stop, shareGivenUp, simulation } }: Omit<EvaluationPlan, 'warnings'>): string[] {
+function listSimulationWarnings({ forecast: { stop, shareGivenUp, simulation } }: Omit<EvaluationPlan, 'warnings'>): string[] {
   const warnings: string[] = [];
   if (shareGivenUp > 0)
-    warnings.push(`In ${percent(shareGivenUp)} of the simulated evaluations the rule was not satisfied when they were given up.`);
+    warnings.push(`In ${formatPercent(shareGivenUp)} of the simulated evaluations the rule was not satisfied when they were given up.`);
   if (simulation && stop.rule !== 'fixed' && simulation.halfWidth > stop.halfWidth)
     warnings.push(
       `So many episodes are too many to simulate: the figures are extrapolated from a half-width of ${Number(simulation.halfWidth.toPrecision(3))}.`,
@@ -61,6 +61,6 @@ function simulationWarnings({ forecast: { stop, shareGivenUp, simulation } }: Om
   return warnings;
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${Number((share * 100).toPrecision(3))} %`;
 }

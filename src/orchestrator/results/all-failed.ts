@@ -38,7 +38,7 @@ export function warnOfFailures(
   const warnings: string[] = [];
   if (failed > MANY_FAILED * resolved)
     warnings.push(
-      `${percent(failed / resolved)} of the ${whose} failed (${failed} of ${resolved}), and the mean counts each with the score of a failed episode`,
+      `${formatPercent(failed / resolved)} of the ${whose} failed (${failed} of ${resolved}), and the mean counts each with the score of a failed episode`,
     );
   const counts = { timeout: failures.timeout, crash: failed - failures.timeout };
   for (const kind of ['timeout', 'crash'] as const)
@@ -49,6 +49,6 @@ export function warnOfFailures(
   return warnings;
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${Number((100 * share).toPrecision(3))} %`;
 }

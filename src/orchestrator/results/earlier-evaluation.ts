@@ -39,7 +39,7 @@ export function classifyEarlier(
 ): EarlierEvaluation {
   const facts = factsSchema.safeParse(earlier.configuration);
   if (!facts.success) return { kind: 'other', difference: 'what is not an evaluation of one checkpoint' };
-  const difference = differenceOf(facts.data, asked);
+  const difference = getDifference(facts.data, asked);
   if (difference !== undefined) return { kind: 'other', difference };
   if (earlier.summary === undefined) return { kind: 'interrupted' };
   const summary = summarySchema.safeParse(earlier.summary);
@@ -48,19 +48,19 @@ export function classifyEarlier(
   return summary.data.partial ? { kind: 'interrupted' } : { kind: 'complete', summary: summary.data };
 }
 
-function differenceOf(earlier: EvaluationFacts, asked: EvaluationFacts): string | undefined {
+function getDifference(earlier: EvaluationFacts, asked: EvaluationFacts): string | undefined {
   if (earlier.checkpoint.digest !== asked.checkpoint.digest) return `an evaluation of another checkpoint, ${earlier.checkpoint.digest}`;
   const differences = listSuiteDifferences(earlier, asked);
   if (differences.length > 0)
     return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listFirst(differences)})`;
-  if (!isSame(templateOf(earlier), templateOf(asked)))
+  if (!isSame(pickTemplate(earlier), pickTemplate(asked)))
     return `an evaluation with another definition of the template "${asked.suite.template}"`;
   if (earlier.statistics !== asked.statistics)
     return `an evaluation under version ${earlier.statistics} of the statistics, and this Muster computes version ${asked.statistics}`;
   return undefined;
 }
 
-function templateOf({ config, suite }: EvaluationFacts): object | undefined {
+function pickTemplate({ config, suite }: EvaluationFacts): object | undefined {
   return config.templates[suite.template];
 }
 
@@ -93,7 +93,7 @@ export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuit
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);
   const hasOtherFiles = !isSame(earlier.suite['filesDigest'], asked.suite['filesDigest']);
-  return hasOtherFiles ? [...keys, ...moduleDifferences(earlier.modules, asked.modules)] : keys;
+  return hasOtherFiles ? [...keys, ...listModuleDifferences(earlier.modules, asked.modules)] : keys;
 }
 
 /** For a message: the first few. */
@@ -102,7 +102,7 @@ export function listFirst(differences: readonly string[]): string {
   return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function moduleDifferences(earlier: readonly RecordedModule[] = [], asked: readonly RecordedModule[] = []): readonly string[] {
+function listModuleDifferences(earlier: readonly RecordedModule[] = [], asked: readonly RecordedModule[] = []): readonly string[] {
   const before = new Map(earlier.map(({ path, digest }) => [path, digest]));
   const now = new Map(asked.map(({ path, digest }) => [path, digest]));
   const paths = [...new Set([...before.keys(), ...now.keys()])].sort();

@@ -52,13 +52,13 @@ export async function readRecordedOutcomes(
   for await (const { where, index, task, outcome, isOfSuite } of readRecordedEpisodes(files, suite, allocation)) {
     // Surplus episodes come last and may leave gaps: what follows one has no use.
     if (index > outcomes.length) break;
-    if (index !== outcomes.length || task === undefined || !isOfSuite) throw differs(where, index);
+    if (index !== outcomes.length || task === undefined || !isOfSuite) throw createDiffersError(where, index);
     outcomes.push({ task, outcome });
   }
   return outcomes;
 }
 
-function differs(where: string, index: number): InputError {
+function createDiffersError(where: string, index: number): InputError {
   return new InputError(
     'comparison.baseline',
     `${where}: episode ${index} is not what this suite plays at that index; give a directory that "muster eval --out" wrote for this suite, with tasks in proportion to their weights`,

@@ -17,7 +17,7 @@ export async function openRecordedJournal(files: EpisodeLines, suite: SuiteDefin
     suite,
     suite.allocation,
   )) {
-    if (task === undefined || !isOfSuite) throw otherSuiteError(where, index);
+    if (task === undefined || !isOfSuite) throw createOtherSuiteError(where, index);
     if (outcome.kind === 'lost' || known.has(index)) continue;
     known.set(index, { index, task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) });
   }
@@ -25,14 +25,16 @@ export async function openRecordedJournal(files: EpisodeLines, suite: SuiteDefin
   return {
     append: () => Promise.resolve(),
     readKnown: (from, to) => {
-      const episodes = indices.slice(firstAtLeast(indices, from), firstAtLeast(indices, to)).flatMap((index) => known.get(index) ?? []);
-      return Promise.resolve({ episodes, next: indices[firstAtLeast(indices, to)] });
+      const episodes = indices
+        .slice(findFirstAtLeast(indices, from), findFirstAtLeast(indices, to))
+        .flatMap((index) => known.get(index) ?? []);
+      return Promise.resolve({ episodes, next: indices[findFirstAtLeast(indices, to)] });
     },
   };
 }
 
 /** Position of the first index that is not below `bound`, by bisection. */
-function firstAtLeast(indices: readonly number[], bound: number): number {
+function findFirstAtLeast(indices: readonly number[], bound: number): number {
   let [low, high] = [0, indices.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -42,7 +44,7 @@ function firstAtLeast(indices: readonly number[], bound: number): number {
   return low;
 }
 
-function otherSuiteError(where: string, index: number): InputError {
+function createOtherSuiteError(where: string, index: number): InputError {
   return new InputError(
     'results.differ',
     `${where}: episode ${index} has another task or other seeds than this suite plays at that index; name a new directory for --out`,

@@ -18,15 +18,15 @@ const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of
  */
 export function toResultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
   const [first] = kept;
-  if (first && kept.length === 1 && schemaOf(first.summary) === 'muster.comparison/1')
+  if (first && kept.length === 1 && getSchema(first.summary) === 'muster.comparison/1')
     return { kind: 'comparison', comparison: parseRecord(comparisonSummarySchema, first.summary, first.file, OTHER) };
-  const summaries = kept.flatMap(({ file, summary }) => evaluationsIn(file, summary));
+  const summaries = kept.flatMap(({ file, summary }) => listEvaluations(file, summary));
   const [only] = summaries;
   return only && summaries.length === 1 ? { kind: 'evaluation', summary: only } : { kind: 'evaluations', summaries };
 }
 
-function evaluationsIn(file: string, summary: unknown): readonly Summary[] {
-  switch (schemaOf(summary)) {
+function listEvaluations(file: string, summary: unknown): readonly Summary[] {
+  switch (getSchema(summary)) {
     case 'muster.summaries/1':
       return parseRecord(summariesSchema, summary, file, OTHER).summaries;
     case 'muster.comparison/1':
@@ -36,6 +36,6 @@ function evaluationsIn(file: string, summary: unknown): readonly Summary[] {
   }
 }
 
-function schemaOf(summary: unknown): unknown {
+function getSchema(summary: unknown): unknown {
   return typeof summary === 'object' && summary !== null && 'schema' in summary ? summary.schema : undefined;
 }

@@ -25,7 +25,7 @@ interface Found extends Pick<Problem, 'path' | 'text'> {
  */
 export function assertInlineEntries(suite: Pick<ParsedSuite, 'environment' | 'tasks'>, modules: readonly string[]): void {
   const refused = [
-    ...entriesOf(suite)
+    ...listEntries(suite)
       .filter(({ module }) => !modules.some((allowed) => isWithin(module, allowed)))
       .take(MOST_PROBLEMS),
   ];
@@ -40,15 +40,15 @@ function isWithin(module: string, allowed: string): boolean {
 }
 
 /** All that names a module, but for what Gymnasium has registered and known wrappers. */
-function* entriesOf({ environment, tasks }: Pick<ParsedSuite, 'environment' | 'tasks'>): Generator<Found> {
-  if (environment) yield* ofEnvironment(environment, ['environment']);
-  for (const [i, task] of (tasks ?? []).entries()) yield* ofEnvironment(task.environment, ['tasks', i, 'environment']);
+function* listEntries({ environment, tasks }: Pick<ParsedSuite, 'environment' | 'tasks'>): Generator<Found> {
+  if (environment) yield* listOfEnvironment(environment, ['environment']);
+  for (const [i, task] of (tasks ?? []).entries()) yield* listOfEnvironment(task.environment, ['tasks', i, 'environment']);
 }
 
 type Environment = NonNullable<ParsedSuite['environment']>;
 
-function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingPath): Generator<Found> {
-  const module = moduleOf(entry);
+function* listOfEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingPath): Generator<Found> {
+  const module = getModule(entry);
   if (module !== 'gymnasium') {
     const expected = 'expected an environment that is registered, such as gymnasium:CartPole-v1';
     yield { path: [...path, 'entry'], module, text: `${expected}: a suite that is sent may not have ${entry} called` };
@@ -60,7 +60,7 @@ function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingP
       const expected = 'expected a known wrapper of Gymnasium, such as gymnasium.wrappers:TimeLimit';
       yield {
         path: [...at, 'entry'],
-        module: moduleOf(wrapper.entry),
+        module: getModule(wrapper.entry),
         text: `${expected}: a suite that is sent may not have ${wrapper.entry} called`,
       };
     }
@@ -72,7 +72,7 @@ function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingP
 function* findCallables(value: unknown, path: SettingPath): Generator<Found> {
   if (typeof value === 'string') {
     if (CALLABLE.test(value))
-      yield { path, module: moduleOf(value), text: `expected no name of a function: a suite that is sent may not have ${value} called` };
+      yield { path, module: getModule(value), text: `expected no name of a function: a suite that is sent may not have ${value} called` };
   } else if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) yield* findCallables(item, [...path, i]);
   } else if (typeof value === 'object' && value !== null) {
@@ -80,6 +80,6 @@ function* findCallables(value: unknown, path: SettingPath): Generator<Found> {
   }
 }
 
-function moduleOf(entry: string): string {
+function getModule(entry: string): string {
   return entry.slice(0, entry.indexOf(':'));
 }

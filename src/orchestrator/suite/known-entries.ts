@@ -5,33 +5,33 @@
  * compiled by JAX are not among them.
  */
 const ENVIRONMENTS: ReadonlySet<string> = new Set([
-  ...versions('Acrobot', 1),
-  ...versions('Ant', 4, 5),
-  ...versions('BipedalWalker', 3),
-  ...versions('BipedalWalkerHardcore', 3),
-  ...versions('Blackjack', 1),
-  ...versions('CarRacing', 2, 3),
-  ...versions('CartPole', 0, 1),
-  ...versions('CliffWalking', 0, 1),
-  ...versions('CliffWalkingSlippery', 1),
-  ...versions('FrozenLake', 1),
-  ...versions('FrozenLake8x8', 1),
-  ...versions('HalfCheetah', 4, 5),
-  ...versions('Hopper', 4, 5),
-  ...versions('Humanoid', 4, 5),
-  ...versions('HumanoidStandup', 4, 5),
-  ...versions('InvertedDoublePendulum', 4, 5),
-  ...versions('InvertedPendulum', 4, 5),
-  ...versions('LunarLander', 2, 3),
-  ...versions('LunarLanderContinuous', 2, 3),
-  ...versions('MountainCar', 0),
-  ...versions('MountainCarContinuous', 0),
-  ...versions('Pendulum', 1),
-  ...versions('Pusher', 4, 5),
-  ...versions('Reacher', 4, 5),
-  ...versions('Swimmer', 4, 5),
-  ...versions('Taxi', 3, 4),
-  ...versions('Walker2d', 4, 5),
+  ...listVersions('Acrobot', 1),
+  ...listVersions('Ant', 4, 5),
+  ...listVersions('BipedalWalker', 3),
+  ...listVersions('BipedalWalkerHardcore', 3),
+  ...listVersions('Blackjack', 1),
+  ...listVersions('CarRacing', 2, 3),
+  ...listVersions('CartPole', 0, 1),
+  ...listVersions('CliffWalking', 0, 1),
+  ...listVersions('CliffWalkingSlippery', 1),
+  ...listVersions('FrozenLake', 1),
+  ...listVersions('FrozenLake8x8', 1),
+  ...listVersions('HalfCheetah', 4, 5),
+  ...listVersions('Hopper', 4, 5),
+  ...listVersions('Humanoid', 4, 5),
+  ...listVersions('HumanoidStandup', 4, 5),
+  ...listVersions('InvertedDoublePendulum', 4, 5),
+  ...listVersions('InvertedPendulum', 4, 5),
+  ...listVersions('LunarLander', 2, 3),
+  ...listVersions('LunarLanderContinuous', 2, 3),
+  ...listVersions('MountainCar', 0),
+  ...listVersions('MountainCarContinuous', 0),
+  ...listVersions('Pendulum', 1),
+  ...listVersions('Pusher', 4, 5),
+  ...listVersions('Reacher', 4, 5),
+  ...listVersions('Swimmer', 4, 5),
+  ...listVersions('Taxi', 3, 4),
+  ...listVersions('Walker2d', 4, 5),
 ]);
 
 /** Wrappers of Gymnasium that call nothing that their arguments name. */
@@ -81,6 +81,6 @@ export function isHarmlessArgument(name: string, value: unknown): boolean {
   }
 }
 
-function versions(name: string, ...numbers: readonly number[]): readonly string[] {
+function listVersions(name: string, ...numbers: readonly number[]): readonly string[] {
   return numbers.map((version) => `${name}-v${version}`);
 }

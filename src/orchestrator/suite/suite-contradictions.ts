@@ -10,31 +10,31 @@ type Ends = NonNullable<WrittenSuite['reward']['bounds']>;
 /** What is right by itself but not together with the rest of the suite. */
 export function findSuiteContradictions(suite: WrittenSuite): readonly Problem[] {
   return [
-    ...taskProblems(suite),
-    ...findAgentContradictions(suite).map(({ path, text }) => problem(path, text)),
-    ...allocationProblems(suite),
+    ...findTaskProblems(suite),
+    ...findAgentContradictions(suite).map(({ path, text }) => toProblem(path, text)),
+    ...findAllocationProblems(suite),
     ...scoreProblems(suite),
-    ...successProblems(suite),
+    ...findSuccessProblems(suite),
     ...stopProblems(suite),
   ];
 }
 
-function taskProblems({ tasks, environment }: WrittenSuite): Problem[] {
-  if ((tasks === undefined) === (environment === undefined)) return [problem([], 'expected either "environment" or "tasks"')];
+function findTaskProblems({ tasks, environment }: WrittenSuite): Problem[] {
+  if ((tasks === undefined) === (environment === undefined)) return [toProblem([], 'expected either "environment" or "tasks"')];
   const names = (Array.isArray(tasks) ? tasks : []).map(({ name }) => name);
   return names.flatMap((name, position) =>
     names.indexOf(name) === position
       ? []
-      : [problem(['tasks', position, 'name'], `"${name}" is used twice; expected a name of its own for every task`)],
+      : [toProblem(['tasks', position, 'name'], `"${name}" is used twice; expected a name of its own for every task`)],
   );
 }
 
-function allocationProblems({ allocation, tasks }: WrittenSuite): Problem[] {
+function findAllocationProblems({ allocation, tasks }: WrittenSuite): Problem[] {
   // How many there are in a directory is known once it has been read.
   const isSeveral = Array.isArray(tasks) ? tasks.length > 1 : getTaskSource({ tasks }) !== undefined;
   if (allocation === 'proportional' || isSeveral) return [];
   const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;
-  return [problem(['allocation'], text)];
+  return [toProblem(['allocation'], text)];
 }
 
 function scoreProblems({ failureScores, failures, reward: { bounds } }: WrittenSuite): Problem[] {
@@ -42,19 +42,19 @@ function scoreProblems({ failureScores, failures, reward: { bounds } }: WrittenS
     const score = failureScores[cause];
     const path = ['failureScores', cause];
     if (score === undefined && failures === 'scored')
-      return [problem(path, `expected the return that a ${cause} counts as, because failing is an answer here (failures: scored)`)];
+      return [toProblem(path, `expected the return that a ${cause} counts as, because failing is an answer here (failures: scored)`)];
     if (!bounds)
       return score === undefined
-        ? [problem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]
+        ? [toProblem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]
         : [];
     if (score === undefined || isWithin(bounds, score)) return [];
-    return [problem(path, `expected ${describeRange(bounds)}, got ${score}`)];
+    return [toProblem(path, `expected ${describeRange(bounds)}, got ${score}`)];
   });
 }
 
-function successProblems({ success, reward: { bounds } }: WrittenSuite): Problem[] {
+function findSuccessProblems({ success, reward: { bounds } }: WrittenSuite): Problem[] {
   if (!success || !bounds || isWithin(bounds, success.threshold)) return [];
-  return [problem(['success', 'threshold'], `expected ${describeRange(bounds)}, got ${success.threshold}`)];
+  return [toProblem(['success', 'threshold'], `expected ${describeRange(bounds)}, got ${success.threshold}`)];
 }
 
 function stopProblems(suite: WrittenSuite): readonly Problem[] {
@@ -63,39 +63,39 @@ function stopProblems(suite: WrittenSuite): readonly Problem[] {
     case 'fixed':
       return [];
     case 'asymptotic':
-      return asymptoticProblems(suite);
+      return findAsymptoticProblems(suite);
     case 'certified':
     case 'approximate':
-      return reward.bounds ? boundedStopProblems(suite, stop, reward.bounds) : [boundsMissing(stop.rule)];
+      return reward.bounds ? findBoundedStopProblems(suite, stop, reward.bounds) : [createBoundsProblem(stop.rule)];
   }
 }
 
-function boundedStopProblems({ budget }: WrittenSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
+function findBoundedStopProblems({ budget }: WrittenSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
   const bounds = { low, high };
   const tooWide = findHalfWidthProblem(stop.halfWidth, bounds);
-  if (tooWide !== undefined) return [problem(['stop', 'halfWidth'], tooWide)];
+  if (tooWide !== undefined) return [toProblem(['stop', 'halfWidth'], tooWide)];
   const least = computeLeastEpisodes(stop, bounds);
   if (budget.episodes === undefined || budget.episodes >= least) return [];
   const text = `expected at least ${least}: the rule "${stop.rule}" needs so many for a half-width of ${stop.halfWidth} even if all returns are the same, got ${budget.episodes}; allow more episodes, or ask for a wider half-width`;
-  return [problem(['budget', 'episodes'], text)];
+  return [toProblem(['budget', 'episodes'], text)];
 }
 
-function boundsMissing(rule: BoundedStop['rule']): Problem {
+function createBoundsProblem(rule: BoundedStop['rule']): Problem {
   const text = `is missing; the stopping rule "${rule}" needs the lowest and highest possible return ("fixed" and "asymptotic" do not)`;
-  return problem(['reward', 'bounds'], text);
+  return toProblem(['reward', 'bounds'], text);
 }
 
-function asymptoticProblems({ stop, budget: { episodes } }: WrittenSuite): Problem[] {
+function findAsymptoticProblems({ stop, budget: { episodes } }: WrittenSuite): Problem[] {
   const least = computeLeastEpisodes(stop, undefined);
   const path = ['budget', 'episodes'];
   if (episodes === undefined) {
     const text =
       'is missing; the stopping rule "asymptotic" may never be satisfied (when the returns hardly differ or have no finite variance, or an episode stays unresolved), so give the most episodes to play';
-    return [problem(path, text)];
+    return [toProblem(path, text)];
   }
   if (episodes >= least) return [];
   const text = `expected at least ${least}: the rule "asymptotic" has no interval before, whatever its half-width, got ${episodes}; allow more episodes, or use another rule`;
-  return [problem(path, text)];
+  return [toProblem(path, text)];
 }
 
 function isWithin([low, high]: Ends, value: number): boolean {
@@ -106,6 +106,6 @@ function describeRange([low, high]: Ends): string {
   return `a number within reward.bounds [${low}, ${high}]`;
 }
 
-function problem(path: SettingPath, text: string): Problem {
+function toProblem(path: SettingPath, text: string): Problem {
   return { path, text, isAbsence: false };
 }

@@ -105,7 +105,7 @@ export function overrideSettings(layer: Layer, { seed, actions, confidence }: Su
  */
 export function parseWrittenSuite(layer: Layer): WrittenSuite {
   const parsed = suiteSchema.safeParse(layer.value);
-  if (!parsed.success) throw invalid(layer, listProblems(parsed.error, layer.value, KNOWN));
+  if (!parsed.success) throw createInvalidError(layer, listProblems(parsed.error, layer.value, KNOWN));
   return assertSound(layer, withKnownRewards(parsed.data));
 }
 
@@ -130,11 +130,11 @@ export function addTasks(layer: Layer, written: WrittenSuite, found: readonly Li
 
 function assertSound<Suite extends WrittenSuite>(layer: Layer, suite: Suite): Suite {
   const problems = findSuiteContradictions(suite);
-  if (problems.length > 0) throw invalid(layer, problems);
+  if (problems.length > 0) throw createInvalidError(layer, problems);
   return suite;
 }
 
-function invalid(layer: Layer, problems: readonly Problem[]): InputError {
+function createInvalidError(layer: Layer, problems: readonly Problem[]): InputError {
   return new InputError('suite.invalid', problems.map((problem) => formatProblemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 

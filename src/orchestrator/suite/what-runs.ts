@@ -15,7 +15,7 @@ export function describeWhatRuns(
   { tasks, filesDigest }: Pick<SuiteDefinition, 'tasks' | 'filesDigest'>,
   checkpoints: readonly Pick<Checkpoint, 'files'>[],
 ): WhatRuns {
-  return filesDigest === undefined && tasks.every(callsNothing) && !checkpoints.some(mayBringCode) ? 'data' : 'code';
+  return filesDigest === undefined && tasks.every(hasNoCalls) && !checkpoints.some(mayBringCode) ? 'data' : 'code';
 }
 
 /** What comes into a sandbox that plays the checkpoint for the principal. */
@@ -34,7 +34,7 @@ export function describeExposure(
 }
 
 /** Making it runs nothing but what its environment and wrappers are known to be. */
-function callsNothing({ environment: { entry, kwargs, wrappers } }: { readonly environment: TaskEnvironment['environment'] }): boolean {
+function hasNoCalls({ environment: { entry, kwargs, wrappers } }: { readonly environment: TaskEnvironment['environment'] }): boolean {
   return (
     isGymnasiumEnvironment(entry) &&
     isHarmless(kwargs) &&

@@ -68,7 +68,7 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
       if (result.episodesPerSecond !== null) timed.push({ way, episodesPerSecond: result.episodesPerSecond });
     }
   };
-  const bounds = { processors, sandboxes: maxSandboxes, episodes: mostEpisodes(request.suite) };
+  const bounds = { processors, sandboxes: maxSandboxes, episodes: getMostEpisodes(request.suite) };
   await round(listWaysOfPlaying(bounds));
   await round(listWaysWithMoreSandboxes(timed, bounds));
   const best = findFastest(timed);
@@ -81,11 +81,11 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
     seconds: (clock.now() - startedAt) / 1000,
     trials: results,
     fastest: best ? { ...best.way, episodesPerSecond: best.episodesPerSecond } : null,
-    warnings: warningsOf(results),
+    warnings: listWarnings(results),
   };
 }
 
-function mostEpisodes({ stop, budget }: SuiteDefinition): number {
+function getMostEpisodes({ stop, budget }: SuiteDefinition): number {
   return Math.min(stop.rule === 'fixed' ? stop.episodes : Number.POSITIVE_INFINITY, budget.episodes ?? Number.POSITIVE_INFINITY);
 }
 
@@ -107,7 +107,12 @@ async function tryWay(context: EvaluateContext, request: TuningRequest, { way, s
   const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
   const config = { ...context.config, window: getWindow(trialContext, suite) };
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
-  using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlowError, AbortSignal.any([signal, trial.over]));
+  using deadline = new Deadline(
+    clock,
+    startMilliseconds + PATIENCE * milliseconds,
+    createTooSlowError,
+    AbortSignal.any([signal, trial.over]),
+  );
   const { failure, facts } = await new EpisodeRun(trialContext, trial, { signal: deadline.signal }).play();
   if (signal.aborted) throw createAbortError(signal);
   if (failure && !(failure instanceof InputError && way.play.mode !== 'single')) throw failure;
@@ -126,7 +131,7 @@ async function tryWay(context: EvaluateContext, request: TuningRequest, { way, s
   return { result, firstEpisodeSeconds: facts.firstEpisodeSeconds };
 }
 
-function tooSlowError(): Error {
+function createTooSlowError(): Error {
   return new DOMException('it took too long', 'AbortError');
 }
 
@@ -136,7 +141,7 @@ function addRatio(result: TuningTrialResult, first: TuningTrialResult = result):
   return { ...result, timesSingle: result.episodesPerSecond / first.episodesPerSecond };
 }
 
-function warningsOf(results: readonly TuningTrialResult[]): string[] {
+function listWarnings(results: readonly TuningTrialResult[]): string[] {
   const failed = results.reduce((sum, trial) => sum + trial.failed, 0);
   const episodes = results.reduce((sum, trial) => sum + trial.episodes, 0);
   const estimates = results.filter(({ isEstimate }) => isEstimate).length;

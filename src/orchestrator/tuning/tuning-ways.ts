@@ -44,7 +44,7 @@ export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
 
 /** The second round: the fastest of the first with more sandboxes, which pays where sandboxes wait for something else than a processor. */
 export function listWaysWithMoreSandboxes(timed: readonly TimedWay[], bounds: TuningBounds): readonly Way[] {
-  const contenders = byFallingSpeed(timed).slice(0, CONTENDERS);
+  const contenders = sortByFallingSpeed(timed).slice(0, CONTENDERS);
   const counts = new Set([Math.min(2 * bounds.processors, bounds.sandboxes), bounds.sandboxes]);
   counts.delete(Math.min(bounds.processors, bounds.sandboxes));
   const ways = contenders.flatMap(({ way }) => Array.from(counts, (sandboxes) => ({ ...way, sandboxes })));
@@ -58,9 +58,9 @@ function isFilled({ play, sandboxes }: Way, { episodes }: TuningBounds): boolean
 
 /** Undefined when there is none. */
 export function findFastest(timed: readonly TimedWay[]): TimedWay | undefined {
-  return byFallingSpeed(timed)[0];
+  return sortByFallingSpeed(timed)[0];
 }
 
-function byFallingSpeed(timed: readonly TimedWay[]): TimedWay[] {
+function sortByFallingSpeed(timed: readonly TimedWay[]): TimedWay[] {
   return timed.toSorted((a, b) => b.episodesPerSecond - a.episodesPerSecond);
 }

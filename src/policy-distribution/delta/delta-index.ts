@@ -16,7 +16,7 @@ export interface DeltaIndexOrder {
 
 /** @throws MalformedDelta unless all that it says of places and sizes is true. */
 export async function readDeltaIndex({ size, payloadBytes }: DeltaIndexOrder, readAt: ReadAt): Promise<DeltaIndex> {
-  const text = await readJsonText(readAt, 0, size, INDEX_BOUNDS).catch(asMalformed);
+  const text = await readJsonText(readAt, 0, size, INDEX_BOUNDS).catch(throwMalformed);
   const index = parseIndex(text);
   assertCoherent(index, payloadBytes);
   return index;
@@ -30,7 +30,7 @@ function parseIndex(text: string): DeltaIndex {
   }
 }
 
-function asMalformed(error: unknown): never {
+function throwMalformed(error: unknown): never {
   throw error instanceof JsonProblem ? new MalformedDelta(`its index makes no sense: ${error.message}`, { cause: error }) : error;
 }
 

@@ -19,15 +19,15 @@ export interface Segment {
  * @throws InputError `checkpoint.safetensors`
  */
 export async function readLayout(path: string, size: number, readAt: ReadAt): Promise<readonly Segment[]> {
-  if (!path.endsWith('.safetensors')) return ofUnknownContent(size);
+  if (!path.endsWith('.safetensors')) return createUnknownSegments(size);
   const { tensors, dataStart } = await readSafetensorsHeader(path, size, readAt);
-  return present([
+  return listPresent([
     { name: 'header', begin: 0, size: dataStart, wordBytes: 1 },
     ...tensors.map(({ name, dtype, begin, end }) => ({
       name: `tensor ${name}`,
       begin: dataStart + begin,
       size: end - begin,
-      wordBytes: wordBytes(dtype),
+      wordBytes: countWordBytes(dtype),
     })),
   ]);
 }
@@ -42,19 +42,19 @@ export function findAlike(segments: readonly Segment[], base: readonly Segment[]
 }
 
 /** Numbers of 32 bits are likely; what is left over has fewer bytes. */
-function ofUnknownContent(size: number): readonly Segment[] {
+function createUnknownSegments(size: number): readonly Segment[] {
   const whole = size - (size % 4);
-  return present([
+  return listPresent([
     { name: `first ${whole} of ${size} bytes`, begin: 0, size: whole, wordBytes: 4 },
     { name: `last ${size - whole} of ${size} bytes`, begin: whole, size: size - whole, wordBytes: 1 },
   ]);
 }
 
-function present(segments: readonly Segment[]): readonly Segment[] {
+function listPresent(segments: readonly Segment[]): readonly Segment[] {
   return segments.filter(({ size }) => size > 0);
 }
 
-function wordBytes(dtype: string): WordBytes {
+function countWordBytes(dtype: string): WordBytes {
   const bits = getElementBits(dtype) ?? 8;
   return bits === 16 ? 2 : bits >= 32 ? 4 : 1;
 }

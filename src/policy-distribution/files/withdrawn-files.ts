@@ -61,12 +61,12 @@ export class WithdrawnFiles {
 
   /** What has been brought again meanwhile stays. */
   async #putBack(name: string, path: string): Promise<void> {
-    await link(path, join(this.#home, name)).catch(unlessThereOrGone);
+    await link(path, join(this.#home, name)).catch(ignoreThereOrGone);
     await rm(path, { force: true });
   }
 }
 
-function unlessThereOrGone(error: unknown): void {
+function ignoreThereOrGone(error: unknown): void {
   if (hasErrno(error, 'EEXIST', 'ENOENT')) return;
   throw error;
 }

@@ -61,20 +61,20 @@ export async function readContents({ path, address, size }: NamedFile, readAt: R
   if (path.endsWith('.onnx')) return { format: 'onnx', ...(await readOnnxModel(address, size, readAt)) };
   if (!/\.(pt|ts|pth|keras|zip)$/.test(path)) return { format: 'other' };
   const located = await readZipDirectory(address, size, readAt);
-  const format = zipFormat(new Set(located.map(({ name }) => name)));
+  const format = detectZipFormat(new Set(located.map(({ name }) => name)));
   const entries = located.map(({ name, size: unpacked, packed }) => ({ name, size: unpacked, packed }));
   switch (format) {
     case 'torch.save':
     case 'torchscript':
       return { format, entries, ...(await stateOf(address, located, readAt, take)) };
     case 'keras':
-      return { format, entries, ...(await modelOf(address, located, readAt, take)) };
+      return { format, entries, ...(await readModel(address, located, readAt, take)) };
     case 'zip':
       return { format, entries };
   }
 }
 
-async function modelOf(
+async function readModel(
   file: string,
   entries: readonly LocatedEntry[],
   readAt: ReadAt,
@@ -109,7 +109,7 @@ async function stateOf(
 }
 
 /** PyTorch puts everything into a directory of a name of its own. */
-function zipFormat(names: ReadonlySet<string>): 'torchscript' | 'torch.save' | 'keras' | 'zip' {
+function detectZipFormat(names: ReadonlySet<string>): 'torchscript' | 'torch.save' | 'keras' | 'zip' {
   if (names.has(KERAS_CONFIG) && names.has('model.weights.h5')) return 'keras';
   const inner = new Set([...names].map((name) => name.slice(name.indexOf('/') + 1)));
   if (inner.has('constants.pkl')) return 'torchscript';

@@ -12,7 +12,7 @@ export function findDuplicateKey(text: string): string | undefined {
     else if (character === '[') open.push(undefined);
     else if (character === '}' || character === ']') open.pop();
     else if (character === '"') {
-      const end = closingQuote(text, at);
+      const end = findClosingQuote(text, at);
       if (isKey(text, end + 1)) {
         const keys = open.at(-1);
         const key = String(JSON.parse(text.slice(at, end + 1)));
@@ -26,7 +26,7 @@ export function findDuplicateKey(text: string): string | undefined {
 }
 
 /** No regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
-function closingQuote(text: string, openingQuote: number): number {
+function findClosingQuote(text: string, openingQuote: number): number {
   for (let at = openingQuote + 1; ; at += 1) {
     at = text.indexOf('"', at);
     if (at < 0) return text.length;

@@ -110,10 +110,10 @@ class ModelReader {
   }
 
   async #tensor({ begin, end }: Bytes): Promise<OnnxTensor> {
-    let [name, dtype, bytes] = ['', dtypeOf(0), 0];
+    let [name, dtype, bytes] = ['', getDtype(0), 0];
     const shape: number[] = [];
     for await (const field of this.#reader.fields(begin, end)) {
-      if (field.kind === 'varint' && field.number === TENSOR.type) dtype = dtypeOf(Number(field.value));
+      if (field.kind === 'varint' && field.number === TENSOR.type) dtype = getDtype(Number(field.value));
       if (field.kind === 'varint' && field.number === TENSOR.dims) shape.push(Number(field.value));
       if (field.kind !== 'bytes') continue;
       if (field.number === TENSOR.dims) for (const size of await this.#reader.varints(field.begin, field.end)) shape.push(Number(size));
@@ -128,7 +128,7 @@ class ModelReader {
   /** ValueInfoProto: a name, and a type that holds a tensor's type. */
   async #value(value: Bytes): Promise<OnnxValue> {
     let name = '';
-    let type: Omit<OnnxValue, 'name'> = { dtype: dtypeOf(0), shape: [] };
+    let type: Omit<OnnxValue, 'name'> = { dtype: getDtype(0), shape: [] };
     for await (const field of this.#reader.fields(value.begin, value.end)) {
       if (field.kind !== 'bytes') continue;
       if (field.number === 1) name = await this.#reader.text(field.begin, field.end, MOST_NAME_BYTES);
@@ -140,10 +140,10 @@ class ModelReader {
   }
 
   async #tensorType({ begin, end }: Bytes): Promise<Omit<OnnxValue, 'name'>> {
-    let dtype = dtypeOf(0);
+    let dtype = getDtype(0);
     const shape: (number | string)[] = [];
     for await (const field of this.#reader.fields(begin, end)) {
-      if (field.kind === 'varint' && field.number === 1) dtype = dtypeOf(Number(field.value));
+      if (field.kind === 'varint' && field.number === 1) dtype = getDtype(Number(field.value));
       if (field.kind !== 'bytes' || field.number !== 2) continue;
       for await (const dimension of this.#reader.fields(field.begin, field.end))
         if (dimension.kind === 'bytes' && dimension.number === 1) shape.push(await this.#dimension(dimension));
@@ -176,6 +176,6 @@ function assertDimensions({ length }: readonly unknown[]): void {
   if (length > MOST_DIMENSIONS) throw new MalformedMessage(`a tensor has ${length} dimensions, at most ${MOST_DIMENSIONS} are shown`);
 }
 
-function dtypeOf(number: number): string {
+function getDtype(number: number): string {
   return DTYPES.get(number) ?? `type ${number}`;
 }

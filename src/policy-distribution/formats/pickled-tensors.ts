@@ -62,7 +62,7 @@ class Search {
 
   #visitCall(value: Called, name: string, depth: number): void {
     const { name: callee, shown } = value.callee instanceof Named ? value.callee : { name: '', shown: 'something without a name' };
-    if (callee === 'torch._utils._rebuild_tensor_v2') this.found.push(tensor(name, value.with));
+    if (callee === 'torch._utils._rebuild_tensor_v2') this.found.push(toTensor(name, value.with));
     else if (FIRST_ALONE.has(callee)) this.in(value.with[0], name, depth + 1);
     else if (callee === 'collections.OrderedDict' || isModule(value)) this.#visitEntries(value.entries, name, depth);
     else if (!PLAIN_LISTS.has(callee)) throw new UnknownPickle(`it calls ${shown}`);
@@ -70,7 +70,7 @@ class Search {
 
   #visitEntries(entries: Iterable<readonly [unknown, unknown]>, name: string, depth: number): void {
     for (const [key, value] of entries) {
-      const inner = name === '' ? keyText(key) : `${name}.${keyText(key)}`;
+      const inner = name === '' ? formatKey(key) : `${name}.${formatKey(key)}`;
       if (inner.length > MOST_NAME_CHARACTERS) throw new UnknownPickle(`a name has more than ${MOST_NAME_CHARACTERS} characters`);
       this.in(value, inner, depth + 1);
     }
@@ -78,11 +78,11 @@ class Search {
 }
 
 /** Not of a list: one of lists of itself would never end. */
-function keyText(key: unknown): string {
+function formatKey(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' || typeof key === 'boolean' ? String(key) : '?';
 }
 
-function tensor(name: string, [storage, , shape]: readonly unknown[]): PickledTensor {
+function toTensor(name: string, [storage, , shape]: readonly unknown[]): PickledTensor {
   const [, kind] = storage instanceof Stored ? storage.place : [];
   const dtype = kind instanceof Named ? STORAGES.get(kind.name.replace(/^torch\./, '')) : undefined;
   if (dtype === undefined || !isShape(shape)) throw new UnknownPickle(`of the tensor ${name} nothing is known`);

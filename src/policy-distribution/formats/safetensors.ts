@@ -33,11 +33,11 @@ const LENGTH_BYTES = 8;
 /** @throws InputError `checkpoint.safetensors`, naming the file, the tensor, what was found and what was expected. */
 export async function readSafetensorsHeader(file: string, size: number, readAt: ReadAt): Promise<SafetensorsHeader> {
   const beginning = await readAt(0, LENGTH_BYTES + 1);
-  const length = headerLength(file, size, beginning);
+  const length = readHeaderLength(file, size, beginning);
   const first = length > 0 ? beginning[LENGTH_BYTES] : undefined;
   if (first !== '{'.charCodeAt(0))
-    throw refusalError(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
-  const json = await headerJson(file, length, readAt);
+    throw createRefusalError(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
+  const json = await readHeaderJson(file, length, readAt);
   const dataStart = LENGTH_BYTES + length;
   const { __metadata__: metadata, ...entries } = json;
   const tensors = Object.entries(entries).map(([name, entry]) => parseTensor(file, name, entry));
@@ -46,14 +46,19 @@ export async function readSafetensorsHeader(file: string, size: number, readAt: 
   return { tensors, metadata: parseMetadata(file, metadata), dataStart };
 }
 
-function headerLength(file: string, size: number, bytes: Uint8Array): number {
+function readHeaderLength(file: string, size: number, bytes: Uint8Array): number {
   if (size < LENGTH_BYTES || bytes.length < LENGTH_BYTES) {
-    throw refusalError(file, `the file has ${size} bytes`, `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`);
+    throw createRefusalError(
+      file,
+      `the file has ${size} bytes`,
+      `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`,
+    );
   }
   const length = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES).getBigUint64(0, true);
-  if (length > BigInt(HEADER_BOUNDS.bytes)) throw refusalError(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
+  if (length > BigInt(HEADER_BOUNDS.bytes))
+    throw createRefusalError(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
   if (length > BigInt(size - LENGTH_BYTES)) {
-    throw refusalError(
+    throw createRefusalError(
       file,
       `the header claims ${length} bytes`,
       `at most the ${size - LENGTH_BYTES} that follow in the file; it looks truncated`,
@@ -62,29 +67,30 @@ function headerLength(file: string, size: number, bytes: Uint8Array): number {
   return Number(length);
 }
 
-async function headerJson(file: string, length: number, readAt: ReadAt): Promise<Record<string, unknown>> {
+async function readHeaderJson(file: string, length: number, readAt: ReadAt): Promise<Record<string, unknown>> {
   try {
     const text = await readJsonText(readAt, LENGTH_BYTES, length, HEADER_BOUNDS);
     const value = parseText(text);
     const duplicate = findDuplicateKey(text);
-    if (duplicate !== undefined) throw refusalError(file, `the header has ${JSON.stringify(shorten(duplicate))} twice`, 'every name once');
+    if (duplicate !== undefined)
+      throw createRefusalError(file, `the header has ${JSON.stringify(shorten(duplicate))} twice`, 'every name once');
     if (isRecord(value)) return value;
   } catch (error) {
-    throw error instanceof JsonProblem ? refusalError(file, `the header: ${error.found}`, error.expected, error) : error;
+    throw error instanceof JsonProblem ? createRefusalError(file, `the header: ${error.found}`, error.expected, error) : error;
   }
-  throw refusalError(file, 'the header is no JSON object', 'a JSON object');
+  throw createRefusalError(file, 'the header is no JSON object', 'a JSON object');
 }
 
 function parseTensor(file: string, name: string, entry: unknown): Tensor {
   const where = `${file}, tensor ${JSON.stringify(shorten(name))}`;
-  if (!isRecord(entry)) throw refusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
+  if (!isRecord(entry)) throw createRefusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
   const { dtype, shape, data_offsets: offsets } = entry;
   const bits = typeof dtype === 'string' ? getElementBits(dtype) : undefined;
   if (typeof dtype !== 'string' || bits === undefined)
-    throw refusalError(where, `dtype ${describeValue(dtype)}`, 'a dtype of the format, such as "F32"');
-  if (!isSizes(shape)) throw refusalError(where, `shape ${describeValue(shape)}`, 'a list of whole numbers from 0 on');
+    throw createRefusalError(where, `dtype ${describeValue(dtype)}`, 'a dtype of the format, such as "F32"');
+  if (!isSizes(shape)) throw createRefusalError(where, `shape ${describeValue(shape)}`, 'a list of whole numbers from 0 on');
   if (!isSizes(offsets) || offsets.length !== 2)
-    throw refusalError(where, `data_offsets ${describeValue(offsets)}`, 'two whole numbers, [begin, end]');
+    throw createRefusalError(where, `data_offsets ${describeValue(offsets)}`, 'two whole numbers, [begin, end]');
   const [begin = 0, end = 0] = offsets;
   assertSpan(where, dtype, bits, shape, end - begin);
   return { name, dtype, shape, begin, end };
@@ -95,12 +101,12 @@ function assertSpan(where: string, dtype: string, bits: number, shape: readonly 
   for (const size of shape) {
     totalBits *= size;
     if (totalBits > Number.MAX_SAFE_INTEGER)
-      throw refusalError(where, `shape ${describeValue(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
+      throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
   }
   if (totalBits % 8 !== 0)
-    throw refusalError(where, `shape ${describeValue(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');
+    throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');
   if (totalBits / 8 !== span)
-    throw refusalError(where, `data_offsets span ${span} bytes`, `${totalBits / 8} for shape ${describeValue(shape)} of ${dtype}`);
+    throw createRefusalError(where, `data_offsets span ${span} bytes`, `${totalBits / 8} for shape ${describeValue(shape)} of ${dtype}`);
 }
 
 /** @param tensors sorted by their first byte. */
@@ -109,7 +115,7 @@ function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: n
   for (const { name, begin, end } of tensors) {
     if (begin !== covered) {
       const problem = begin < covered ? 'overlaps the tensor before it' : 'leaves a gap before it';
-      throw refusalError(
+      throw createRefusalError(
         `${file}, tensor ${JSON.stringify(shorten(name))}`,
         `it begins at byte ${begin} and ${problem}`,
         `to begin at byte ${covered}`,
@@ -119,22 +125,22 @@ function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: n
   }
   if (covered === dataBytes) return;
   const guess = covered > dataBytes ? '; the file looks truncated' : '';
-  throw refusalError(file, `${dataBytes} bytes follow the header`, `the ${covered} that its tensors fill${guess}`);
+  throw createRefusalError(file, `${dataBytes} bytes follow the header`, `the ${covered} that its tensors fill${guess}`);
 }
 
 function parseMetadata(file: string, value: unknown): Readonly<Record<string, string>> {
   const metadata: [string, string][] = [];
   if (value === undefined) return {};
-  if (!isRecord(value)) throw refusalError(file, `__metadata__ is ${describeValue(value)}`, 'an object of strings');
+  if (!isRecord(value)) throw createRefusalError(file, `__metadata__ is ${describeValue(value)}`, 'an object of strings');
   for (const [key, text] of Object.entries(value)) {
     if (typeof text !== 'string')
-      throw refusalError(file, `__metadata__ has ${describeValue(text)} as ${JSON.stringify(shorten(key))}`, 'a string');
+      throw createRefusalError(file, `__metadata__ has ${describeValue(text)} as ${JSON.stringify(shorten(key))}`, 'a string');
     metadata.push([key, text]);
   }
   return Object.fromEntries(metadata);
 }
 
-function refusalError(where: string, found: string, expected: string, cause?: unknown): InputError {
+function createRefusalError(where: string, found: string, expected: string, cause?: unknown): InputError {
   return new InputError('checkpoint.safetensors', `checkpoint: ${where}: ${found}; expected ${expected}`, { cause });
 }
 

@@ -29,20 +29,21 @@ export async function assertShards(
   beside: ReadonlySet<string>,
 ): Promise<void> {
   const directory = path.slice(0, path.lastIndexOf('/') + 1);
-  const missing = [...(await shardsIn(address, size, readAt))].filter((shard) => !beside.has(`${directory}${shard}`));
+  const missing = [...(await readShards(address, size, readAt))].filter((shard) => !beside.has(`${directory}${shard}`));
   if (missing.length === 0) return;
   const more = missing.length > MISSING_SHOWN ? `, … (${missing.length} in all)` : '';
   const found = `its files ${missing.slice(0, MISSING_SHOWN).map(quote).join(', ')}${more} are not there`;
-  throw refusalError(address, found, 'all of them beside it; is the checkpoint still being written?');
+  throw createRefusalError(address, found, 'all of them beside it; is the checkpoint still being written?');
 }
 
-async function shardsIn(address: string, size: number, readAt: ReadAt): Promise<ReadonlySet<string>> {
+async function readShards(address: string, size: number, readAt: ReadAt): Promise<ReadonlySet<string>> {
   const index = await indexOf(address, size, readAt);
   const map: unknown = typeof index === 'object' && index !== null ? Reflect.get(index, 'weight_map') : undefined;
-  if (typeof map !== 'object' || map === null || Array.isArray(map)) throw refusalError(address, 'it has no "weight_map"', 'an object');
+  if (typeof map !== 'object' || map === null || Array.isArray(map))
+    throw createRefusalError(address, 'it has no "weight_map"', 'an object');
   const shards: unknown[] = Object.values(map);
   const stray = shards.find((shard) => typeof shard !== 'string');
-  if (stray !== undefined) throw refusalError(address, `"weight_map" holds ${JSON.stringify(stray).slice(0, 100)}`, 'names of files');
+  if (stray !== undefined) throw createRefusalError(address, `"weight_map" holds ${JSON.stringify(stray).slice(0, 100)}`, 'names of files');
   return new Set(shards.filter((shard) => typeof shard === 'string'));
 }
 
@@ -50,7 +51,7 @@ async function indexOf(address: string, size: number, readAt: ReadAt): Promise<u
   try {
     return parseText(await readJsonText(readAt, 0, size, INDEX_BOUNDS));
   } catch (error) {
-    throw error instanceof JsonProblem ? refusalError(address, error.found, error.expected, error) : error;
+    throw error instanceof JsonProblem ? createRefusalError(address, error.found, error.expected, error) : error;
   }
 }
 
@@ -58,6 +59,6 @@ function quote(name: string): string {
   return JSON.stringify(name.slice(0, 200));
 }
 
-function refusalError(address: string, found: string, expected: string, cause?: unknown): InputError {
+function createRefusalError(address: string, found: string, expected: string, cause?: unknown): InputError {
   return new InputError('checkpoint.shards', `checkpoint: ${address}: ${found}; expected ${expected}`, { cause });
 }

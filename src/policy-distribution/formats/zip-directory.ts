@@ -41,30 +41,31 @@ const DEFLATED = 8;
 
 /** @throws InputError `checkpoint.zip`, naming the file, what was found and what was expected. */
 export async function readZipDirectory(file: string, size: number, readAt: ReadAt): Promise<readonly LocatedEntry[]> {
-  const { offset, length } = await directoryPlace(file, size, readAt);
-  if (length > MOST_DIRECTORY_BYTES) throw refusalError(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
+  const { offset, length } = await readDirectoryPlace(file, size, readAt);
+  if (length > MOST_DIRECTORY_BYTES) throw createRefusalError(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
   if (offset + length > size)
-    throw refusalError(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
+    throw createRefusalError(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
   return parseDirectory(file, viewOf(await readAt(offset, length)));
 }
 
 /** An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated. */
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;
-  if (Math.max(size, packed) > mostBytes) throw refusalError(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
+  if (Math.max(size, packed) > mostBytes) throw createRefusalError(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
   const isPossible = method === STORED ? size === packed : size <= MOST_RATIO * packed + PACKED_OVERHEAD_BYTES;
   if (!isPossible)
-    throw refusalError(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
+    throw createRefusalError(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
   const head = viewOf(await readAt(offset, LOCAL.bytes));
   if (head.byteLength < LOCAL.bytes || head.getUint32(0, true) !== LOCAL.signature)
-    throw refusalError(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
+    throw createRefusalError(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
   const bytes = await readAt(offset + LOCAL.bytes + head.getUint16(26, true) + head.getUint16(28, true), packed);
   if (method === STORED) return bytes;
-  if (method !== DEFLATED) throw refusalError(file, `its entry ${name} is packed by method ${method}`, 'one that is stored or deflated');
+  if (method !== DEFLATED)
+    throw createRefusalError(file, `its entry ${name} is packed by method ${method}`, 'one that is stored or deflated');
   try {
     return inflateRawSync(bytes, { maxOutputLength: Math.max(1, size) });
   } catch (error) {
-    throw refusalError(file, `its entry ${name} cannot be unpacked (${getMessage(error)})`, `${size} bytes`);
+    throw createRefusalError(file, `its entry ${name} cannot be unpacked (${getMessage(error)})`, `${size} bytes`);
   }
 }
 
@@ -73,25 +74,25 @@ interface ByteRange {
   readonly length: number;
 }
 
-async function directoryPlace(file: string, size: number, readAt: ReadAt): Promise<ByteRange> {
+async function readDirectoryPlace(file: string, size: number, readAt: ReadAt): Promise<ByteRange> {
   const tailAt = Math.max(0, size - END.bytes - MOST_COMMENT_BYTES - END64_LOCATOR.bytes);
   const tail = viewOf(await readAt(tailAt, size - tailAt));
   for (let at = tail.byteLength - END.bytes; at >= 0; at -= 1) {
     if (tail.getUint32(at, true) !== END.signature || at + END.bytes + tail.getUint16(at + 20, true) !== tail.byteLength) continue;
     const locatorAt = at - END64_LOCATOR.bytes;
     if (locatorAt >= 0 && tail.getUint32(locatorAt, true) === END64_LOCATOR.signature)
-      return zip64Place(file, toSafeNumber(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
+      return readZip64Place(file, toSafeNumber(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
     return { offset: tail.getUint32(at + 16, true), length: tail.getUint32(at + 12, true) };
   }
-  throw refusalError(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
+  throw createRefusalError(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
 }
 
-async function zip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
+async function readZip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
   if (at + END64.bytes > size)
-    throw refusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
+    throw createRefusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
   const record = viewOf(await readAt(at, END64.bytes));
   if (record.getUint32(0, true) !== END64.signature)
-    throw refusalError(file, `no ZIP64 record begins at byte ${at}`, 'one, as its locator says');
+    throw createRefusalError(file, `no ZIP64 record begins at byte ${at}`, 'one, as its locator says');
   return { offset: toSafeNumber(file, record.getBigUint64(48, true)), length: toSafeNumber(file, record.getBigUint64(40, true)) };
 }
 
@@ -100,19 +101,21 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
   for (let at = 0; at < directory.byteLength;) {
     const left = directory.byteLength - at;
     if (left < ENTRY.bytes || directory.getUint32(at, true) !== ENTRY.signature)
-      throw refusalError(file, `no entry begins at byte ${at} of its directory`, 'one entry after the other');
+      throw createRefusalError(file, `no entry begins at byte ${at} of its directory`, 'one entry after the other');
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((field) => directory.getUint16(at + field, true));
     if ((nameBytes ?? 0) > MOST_NAME_BYTES)
-      throw refusalError(file, `an entry has a name of ${nameBytes} bytes`, `at most ${MOST_NAME_BYTES}`);
-    if (entries.length === MOST_ENTRIES) throw refusalError(file, `its directory has more than ${MOST_ENTRIES} entries`, 'at most that');
+      throw createRefusalError(file, `an entry has a name of ${nameBytes} bytes`, `at most ${MOST_NAME_BYTES}`);
+    if (entries.length === MOST_ENTRIES)
+      throw createRefusalError(file, `its directory has more than ${MOST_ENTRIES} entries`, 'at most that');
     const length = ENTRY.bytes + (nameBytes ?? 0) + (extraBytes ?? 0) + (commentBytes ?? 0);
-    if (length > left) throw refusalError(file, `an entry of its directory claims ${length} bytes`, `at most the ${left} that are left`);
+    if (length > left)
+      throw createRefusalError(file, `an entry of its directory claims ${length} bytes`, `at most the ${left} that are left`);
     const nameAt = at + ENTRY.bytes;
     const extraAt = nameAt + (nameBytes ?? 0);
     const extra = new DataView(directory.buffer, directory.byteOffset + extraAt, extraBytes);
     const name = new TextDecoder().decode(new Uint8Array(directory.buffer, directory.byteOffset + nameAt, nameBytes));
     const [sizeField, packedField, offsetField] = [24, 20, 42].map((field) => directory.getUint32(at + field, true));
-    const numbers = numbersOf(file, [sizeField ?? 0, packedField ?? 0, offsetField ?? 0], extra);
+    const numbers = readNumbers(file, [sizeField ?? 0, packedField ?? 0, offsetField ?? 0], extra);
     entries.push({ name, ...numbers, method: directory.getUint16(at + 10, true) });
     at += length;
   }
@@ -120,7 +123,7 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
 }
 
 /** What does not fit into 32 bits stands in an extra field, in this order. */
-function numbersOf(file: string, written: readonly number[], extra: DataView): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
+function readNumbers(file: string, written: readonly number[], extra: DataView): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
   const large = written.filter((value) => value === IN_ZIP64).length;
   if (large === 0) return toSizes(written);
   for (let at = 0; at + 4 <= extra.byteLength; at += 4 + extra.getUint16(at + 2, true)) {
@@ -128,7 +131,7 @@ function numbersOf(file: string, written: readonly number[], extra: DataView): P
     const values = Array.from({ length: large }, (_, i) => toSafeNumber(file, extra.getBigUint64(at + 4 + 8 * i, true)));
     return toSizes(written.map((value) => (value === IN_ZIP64 ? (values.shift() ?? value) : value)));
   }
-  throw refusalError(file, 'an entry of its directory has no size', 'a ZIP64 field with it');
+  throw createRefusalError(file, 'an entry of its directory has no size', 'a ZIP64 field with it');
 }
 
 function toSizes([size = 0, packed = 0, offset = 0]: readonly number[]): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
@@ -137,13 +140,13 @@ function toSizes([size = 0, packed = 0, offset = 0]: readonly number[]): Pick<Lo
 
 function toSafeNumber(file: string, value: bigint): number {
   if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  throw refusalError(file, `its directory claims ${value} bytes`, 'sizes that files have');
+  throw createRefusalError(file, `its directory claims ${value} bytes`, 'sizes that files have');
 }
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function refusalError(file: string, found: string, expected: string): InputError {
+function createRefusalError(file: string, found: string, expected: string): InputError {
   return new InputError('checkpoint.zip', `checkpoint: ${file}: ${found}; expected ${expected}`);
 }

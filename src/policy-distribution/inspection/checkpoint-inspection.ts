@@ -48,7 +48,7 @@ export async function inspectCheckpoint(
     const { path, address, size } = listed;
     const contents = await untrustedFiles.read('contents', { path, address, size }, opened.readAt);
     // Last: whatever was looked at is what was listed.
-    const digest = readsAll ? await digestOf(readWholeFile(listed, source.read(listed, signal))) : undefined;
+    const digest = readsAll ? await digestStream(readWholeFile(listed, source.read(listed, signal))) : undefined;
     files.push({ path, size, digest, contents });
   }
   if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
@@ -61,7 +61,7 @@ export async function inspectCheckpoint(
   };
 }
 
-async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<Digest> {
+async function digestStream(bytes: AsyncIterable<Uint8Array>): Promise<Digest> {
   const hash = createHash('sha256');
   for await (const chunk of bytes) hash.update(chunk);
   return parseDigest(`sha256:${hash.digest('hex')}`);

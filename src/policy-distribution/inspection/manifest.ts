@@ -33,14 +33,14 @@ export async function readManifest({ address, size, maxFiles }: ManifestOrder, r
   for (let at = 0; at < size; at += PIECE_BYTES) {
     const piece = await readAt(at, Math.min(PIECE_BYTES, size - at));
     for (const byte of piece) if (byte === LINE_FEED) lines += 1;
-    if (lines > maxFiles) throw tooManyFilesError(address, maxFiles);
+    if (lines > maxFiles) throw createTooManyFilesError(address, maxFiles);
     pieces.push(piece);
   }
-  return entriesOf(Buffer.concat(pieces).toString());
+  return listEntries(Buffer.concat(pieces).toString());
 }
 
-function entriesOf(text: string): readonly ManifestEntry[] {
-  if (!text.endsWith('\n')) throw malformedError('its last line does not end', 'a line feed after each line');
+function listEntries(text: string): readonly ManifestEntry[] {
+  if (!text.endsWith('\n')) throw createMalformedError('its last line does not end', 'a line feed after each line');
   return text
     .slice(0, -1)
     .split('\n')
@@ -48,7 +48,7 @@ function entriesOf(text: string): readonly ManifestEntry[] {
       const { hex, path } = LINE.exec(line)?.groups ?? {};
       const digest = `sha256:${hex}`;
       if (path === undefined || !isDigest(digest))
-        throw malformedError(`line ${i + 1} is ${JSON.stringify(line.slice(0, 200))}`, '"<sha256 hex>  <path>"');
+        throw createMalformedError(`line ${i + 1} is ${JSON.stringify(line.slice(0, 200))}`, '"<sha256 hex>  <path>"');
       return { path, digest };
     });
 }
@@ -62,12 +62,12 @@ export function createIncompleteError(checkpoint: Digest, missing: readonly Dige
   );
 }
 
-function tooManyFilesError(address: string, maxFiles: number): InputError {
+function createTooManyFilesError(address: string, maxFiles: number): InputError {
   const remedy = 'send fewer files, or raise checkpoints.maxFiles';
   return new InputError('checkpoint.too-many-files', `checkpoint: the manifest of ${address} names more than ${maxFiles} files; ${remedy}`);
 }
 
-function malformedError(found: string, expected: string): InputError {
+function createMalformedError(found: string, expected: string): InputError {
   return new InputError(
     'checkpoint.manifest',
     `checkpoint: the manifest is malformed: ${found}; expected ${expected}, as sha256sum prints it`,

@@ -49,7 +49,7 @@ export class UntrustedFiles {
 
   async #readInThread<Kind extends ReadingKind>(file: string, data: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Kind>>();
-    using deadline = new WorkingTime(this.#clock, () => reject(timeoutError(file)));
+    using deadline = new WorkingTime(this.#clock, () => reject(createTimeoutError(file)));
     const thread = new Thread(resolveBeside(import.meta.url, 'reading-thread'), { data, resourceLimits: HEAP });
     const answer = async (position: number, length: number): Promise<void> => {
       deadline.pause();
@@ -72,8 +72,8 @@ export class UntrustedFiles {
           return reject(new Error(reply.message));
       }
     });
-    thread.on('error', (error) => reject(isOutOfMemory(error) ? outOfMemoryError(file) : failedError(file, getMessage(error))));
-    thread.on('exit', () => reject(failedError(file, 'its thread has ended')));
+    thread.on('error', (error) => reject(isOutOfMemory(error) ? createOutOfMemoryError(file) : createFailedError(file, getMessage(error))));
+    thread.on('exit', () => reject(createFailedError(file, 'its thread has ended')));
     try {
       return await promise;
     } finally {
@@ -140,13 +140,13 @@ class WorkingTime implements Disposable {
   }
 }
 
-function timeoutError(file: string): InputError {
+function createTimeoutError(file: string): InputError {
   const seconds = DEADLINE_MILLISECONDS / 1000;
   const message = `checkpoint: ${file}: what it holds was not read within ${seconds} s; expected what is read in a few; is it a checkpoint? Write it with fewer entries, or in several files`;
   return new InputError('checkpoint.bounds', message);
 }
 
-function outOfMemoryError(file: string): InputError {
+function createOutOfMemoryError(file: string): InputError {
   const message = `checkpoint: ${file}: what it holds takes more than ${HEAP.maxOldGenerationSizeMb} MiB of memory to read; expected a quarter of that; is it a checkpoint? Write it with fewer entries, or in several files`;
   return new InputError('checkpoint.bounds', message);
 }
@@ -155,6 +155,6 @@ function isOutOfMemory(error: unknown): boolean {
   return hasErrno(error, 'ERR_WORKER_OUT_OF_MEMORY');
 }
 
-function failedError(file: string, why: string): InfrastructureError {
+function createFailedError(file: string, why: string): InfrastructureError {
   return new InfrastructureError('reader.failed', `the thread that reads ${file} ended: ${why}; evaluate it again`);
 }

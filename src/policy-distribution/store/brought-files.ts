@@ -24,7 +24,7 @@ export class BroughtFiles {
     for (const file of sortByPath(files)) {
       const digest = this.#known.digestOf(file);
       if (digest === undefined) return undefined;
-      recalled.push({ path: file.path, size: file.size, digest, ...inBucket(file) });
+      recalled.push({ path: file.path, size: file.size, digest, ...toBucketObject(file) });
     }
     return recalled;
   }
@@ -37,7 +37,7 @@ export class BroughtFiles {
     const beside = new Set(files.map(({ path }) => path));
     const brought: StoredFile[] = [];
     for (const file of sortByPath(files))
-      brought.push({ path: file.path, ...(await this.#bring(source, file, beside, signal)), ...inBucket(file) });
+      brought.push({ path: file.path, ...(await this.#bring(source, file, beside, signal)), ...toBucketObject(file) });
     return brought;
   }
 
@@ -55,6 +55,6 @@ export class BroughtFiles {
   }
 }
 
-function inBucket({ isInBucket, address: uri, revision }: ListedFile): Pick<CheckpointFile, 'bucketObject'> {
+function toBucketObject({ isInBucket, address: uri, revision }: ListedFile): Pick<CheckpointFile, 'bucketObject'> {
   return isInBucket === true ? { bucketObject: { uri, revision } } : {};
 }

@@ -54,7 +54,7 @@ export class DeltaFile implements Stretches {
   constructor(delta: Stretches, index: DeltaIndex, base: Stretches) {
     if (base.size !== index.base.size) throw new MalformedDelta(`its base has ${base.size} bytes, expected ${index.base.size}`);
     [this.#delta, this.#base, this.index] = [delta, base, index];
-    this.#places = placesOf(index);
+    this.#places = listPlaces(index);
   }
 
   get size(): number {
@@ -135,7 +135,7 @@ export class DeltaFile implements Stretches {
   }
 }
 
-function placesOf({ segments }: DeltaIndex): readonly BlockPosition[] {
+function listPlaces({ segments }: DeltaIndex): readonly BlockPosition[] {
   const places: BlockPosition[] = [];
   let [begin, payload] = [0, MAGIC.length];
   for (const segment of segments) {

@@ -20,7 +20,7 @@ export async function findFilesHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[] | undefined> {
-  const objects = await objectsOf(files, (digest) => contents.find(digest).catch(ignoreDamage));
+  const objects = await findObjects(files, (digest) => contents.find(digest).catch(ignoreDamage));
   const found: StoredFile[] = [];
   for (const [at, { path, size, bucketObject }] of files.entries()) {
     const object = objects[at];
@@ -40,7 +40,7 @@ export async function listRestoredFiles(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[]> {
-  const objects = await objectsOf(files, (digest) => contents.find(digest));
+  const objects = await findObjects(files, (digest) => contents.find(digest));
   return files.map((file, at) => {
     const object = objects[at];
     if (object?.size === file.size) return { path: file.path, ...object };
@@ -54,7 +54,7 @@ export async function listRestoredFiles(
 type Find = (digest: Digest) => Promise<StoredObject | undefined>;
 
 /** In the order of the files. */
-function objectsOf(files: readonly CheckpointFile[], find: Find): Promise<readonly (StoredObject | undefined)[]> {
+function findObjects(files: readonly CheckpointFile[], find: Find): Promise<readonly (StoredObject | undefined)[]> {
   const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
   return queue.addAll(
     files.map(
@@ -65,7 +65,7 @@ function objectsOf(files: readonly CheckpointFile[], find: Find): Promise<readon
   );
 }
 
-async function entriesOf(
+async function listEntries(
   { path, maxFiles }: { readonly path: string; readonly maxFiles: number },
   expected: Digest,
 ): Promise<readonly ManifestEntry[]> {
@@ -86,7 +86,7 @@ export async function readManifestFiles(
   contents: StoredContents,
   usable: UsableFiles,
 ): Promise<readonly StoredFile[]> {
-  const entries = await entriesOf(manifest, expected);
+  const entries = await listEntries(manifest, expected);
   const allowed = await usable([...new Set(entries.map(({ digest }) => digest))]);
   const files: StoredFile[] = [];
   const missing: Digest[] = [];

@@ -120,7 +120,7 @@ export class PackedFiles {
       if (plain !== undefined) {
         const bytes = await applyDeltas(file, deltas.toReversed());
         const held = opened.move();
-        const pieces = (): AsyncIterable<Uint8Array> => (bytes instanceof DeltaFile ? bytes.pieces() : inBlocks(bytes));
+        const pieces = (): AsyncIterable<Uint8Array> => (bytes instanceof DeltaFile ? bytes.pieces() : cutBlocks(bytes));
         return { bytes, pieces, [Symbol.asyncDispose]: () => held.disposeAsync() };
       }
       deltas.push(file);
@@ -135,7 +135,7 @@ export interface ReadFile extends AsyncDisposable {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-async function* inBlocks(bytes: Stretches): AsyncGenerator<Uint8Array> {
+async function* cutBlocks(bytes: Stretches): AsyncGenerator<Uint8Array> {
   const block = new Uint8Array(BLOCK_BYTES);
   for (let at = 0; at < bytes.size; at += BLOCK_BYTES) {
     const piece = block.subarray(0, bytes.size - at);

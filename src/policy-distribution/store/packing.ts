@@ -45,15 +45,15 @@ export function findPackable(kept: readonly RetainedCheckpoint[], contents: Read
 
 /** Whether none would be read through too many deltas, and none through itself, if the one became the base of the other. */
 export function fits(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
-  const way = wayDown(base, contents);
-  return way !== undefined && !way.includes(digest) && deltasAbove(digest, contents) + way.length <= MOST_DELTAS;
+  const way = findWayDown(base, contents);
+  return way !== undefined && !way.includes(digest) && countDeltasAbove(digest, contents) + way.length <= MOST_DELTAS;
 }
 
 /**
  * A file, the base of its delta, the base of that, and so on; undefined when a base is missing. One that is there as it is may lose that when it has a delta,
  * too.
  */
-function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
+function findWayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
   const way: Digest[] = [];
   for (let at: Digest | undefined = digest; at !== undefined;) {
     const content: StoredContent | undefined = contents.get(at);
@@ -75,8 +75,8 @@ export function isDeltaEncoded(digest: Digest, contents: ReadonlyMap<Digest, Sto
 }
 
 /** The longest chain of deltas on top of a file. */
-function deltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
+function countDeltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
   let above = 0;
-  for (const [other, { base }] of contents) if (base === digest) above = Math.max(above, 1 + deltasAbove(other, contents));
+  for (const [other, { base }] of contents) if (base === digest) above = Math.max(above, 1 + countDeltasAbove(other, contents));
   return above;
 }

@@ -36,10 +36,10 @@ export async function keepDelta(
   signal: AbortSignal,
 ): Promise<StoredObject> {
   await using delta = await FileStretches.open(path);
-  if (!delta) throw refusalError(expected, 'it is gone');
+  if (!delta) throw createRefusalError(expected, 'it is gone');
   try {
     const index = await readIndex(delta, `the delta of ${expected}`);
-    if (index.file.digest !== expected) throw refusalError(expected, `it tells ${index.file.digest}`);
+    if (index.file.digest !== expected) throw createRefusalError(expected, `it tells ${index.file.digest}`);
     assertSize(expected, index.file.size, maxBytes);
     await using base = await baseOf(index, contents, usable);
     const file = new DeltaFile(delta, index, base);
@@ -52,7 +52,7 @@ export async function keepDelta(
       await untrustedFiles.read('check', { path: name, address: name, size }, readAt);
     });
   } catch (error) {
-    throw error instanceof MalformedDelta ? refusalError(expected, error.message, error) : error;
+    throw error instanceof MalformedDelta ? createRefusalError(expected, error.message, error) : error;
   }
 }
 
@@ -71,7 +71,7 @@ async function* stopOnAbort(signal: AbortSignal, pieces: AsyncIterable<Uint8Arra
   }
 }
 
-function refusalError(expected: Digest, problem: string, cause?: unknown): InputError {
+function createRefusalError(expected: Digest, problem: string, cause?: unknown): InputError {
   return new InputError('checkpoint.delta', `checkpoint: what was sent is no delta of ${expected}: ${problem}; send the whole file`, {
     cause,
   });

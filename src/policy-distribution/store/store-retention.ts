@@ -117,7 +117,7 @@ export class StoreRetention {
       await using file = await this.#read(digest);
       await using stored = await this.#read(base.digest);
       if (!file || !stored) return false;
-      return await this.#parts.packed.pack(await side(digest, path, file), await side(base.digest, base.path, stored), signal);
+      return await this.#parts.packed.pack(await createSide(digest, path, file), await createSide(base.digest, base.path, stored), signal);
     } catch (error) {
       // Of the base: then another one may do. "muster checkpoints verify" tells of it.
       if (isDamage(error)) return false;
@@ -182,7 +182,7 @@ export class StoreRetention {
   }
 }
 
-async function side(digest: Digest, path: string, { bytes }: ReadFile): Promise<DeltaSide> {
+async function createSide(digest: Digest, path: string, { bytes }: ReadFile): Promise<DeltaSide> {
   const layout = await untrustedFiles.read('layout', { path, address: path, size: bytes.size }, async (position, length) => {
     const read = new Uint8Array(Math.max(0, Math.min(length, bytes.size - position)));
     await bytes.readInto(read, position);

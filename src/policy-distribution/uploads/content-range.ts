@@ -19,7 +19,7 @@ const NONE = /^bytes \*\/(?<size>\d{1,16})$/;
  * @throws InputError `upload.range`, naming the header.
  */
 export function parseCarriedBytes(contentRange: string | undefined, contentLength: string | undefined): CarriedBytes {
-  const length = lengthIn(contentLength);
+  const length = parseLength(contentLength);
   if (contentRange === undefined) return { offset: 0, length, size: length };
   const none = NONE.exec(contentRange)?.groups?.['size'];
   if (none !== undefined && length === 0) return { offset: Number(none), length, size: Number(none) };
@@ -32,7 +32,7 @@ export function parseCarriedBytes(contentRange: string | undefined, contentLengt
 }
 
 /** Whatever has no length cannot be counted against a quota before it has come. */
-function lengthIn(contentLength: string | undefined): number {
+function parseLength(contentLength: string | undefined): number {
   const length = /^\d{1,16}$/.test(contentLength ?? '') ? Number(contentLength) : Number.NaN;
   if (Number.isSafeInteger(length)) return length;
   throw new InputError('upload.range', 'Content-Length: expected the number of bytes that come; a body in chunks is not taken');

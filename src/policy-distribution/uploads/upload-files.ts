@@ -12,7 +12,7 @@ export type UploadKey = string;
 
 /** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */
 export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
-  return `${getDigestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${uploaderHex(uploader)}`;
+  return `${getDigestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${hashUploader(uploader)}`;
 }
 
 interface UploadFile extends FileFacts {
@@ -83,10 +83,10 @@ export class UploadFiles {
 }
 
 export function isOf(uploader: string, key: UploadKey): boolean {
-  return key.endsWith(`.${uploaderHex(uploader)}`);
+  return key.endsWith(`.${hashUploader(uploader)}`);
 }
 
 /** A principal's name may hold what a file's may not. */
-function uploaderHex(uploader: string): string {
+function hashUploader(uploader: string): string {
   return createHash('sha256').update(uploader).digest('hex').slice(0, 16);
 }

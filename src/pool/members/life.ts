@@ -46,11 +46,11 @@ export async function runSandboxLife<Resident extends Occupant>(
   let sandbox: Sandbox | undefined;
   let stuck: InfrastructureError | undefined;
   try {
-    using ready = new Deadline(making.clock, making.readySeconds * 1000, () => notReadyError(id, making.readySeconds), condemned);
+    using ready = new Deadline(making.clock, making.readySeconds * 1000, () => createNotReadyError(id, making.readySeconds), condemned);
     sandbox = await create({ id, audience, template: making.template }, making, ready.signal);
     events.onCreated(sandbox);
     // After all that promises bring about: a warm-up that fails for the program's end has more to say about it than the exit code.
-    void sandbox.exit.then((exit) => process.nextTick(() => events.onDied(exitText(exit))));
+    void sandbox.exit.then((exit) => process.nextTick(() => events.onDied(formatExit(exit))));
     ready.signal.throwIfAborted();
     const occupant = await raceWithAbort(making.warmUp(sandbox, ready.signal), ready.signal);
     void occupant.gone.then((reason) => events.onDied(reason));
@@ -74,7 +74,7 @@ async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, 
     if (!signal.aborted) throw error;
   }
   const settled = creation.catch(() => undefined);
-  const late = await withTimeout(clock, ABANDON_MS, settled, () => creationStuck(spec.id)).catch((error: unknown) => {
+  const late = await withTimeout(clock, ABANDON_MS, settled, () => createStuckError(spec.id)).catch((error: unknown) => {
     void settled.then((sandbox) => (sandbox === undefined ? undefined : tearDown(sandbox, clock)));
     throw error;
   });
@@ -82,7 +82,7 @@ async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, 
   return late;
 }
 
-function exitText(exit: SandboxExit): string {
+function formatExit(exit: SandboxExit): string {
   switch (exit.kind) {
     case 'exited':
       return `its program ended with exit code ${exit.code}`;
@@ -97,14 +97,14 @@ function exitText(exit: SandboxExit): string {
   }
 }
 
-function notReadyError(id: SandboxId, readySeconds: number): InfrastructureError {
+function createNotReadyError(id: SandboxId, readySeconds: number): InfrastructureError {
   return new InfrastructureError(
     'sandbox.not-ready',
     `sandbox ${id} was not ready within ${readySeconds} s; raise the pool's "readySeconds" if its program needs longer to start`,
   );
 }
 
-function creationStuck(id: SandboxId): CreationStuckError {
+function createStuckError(id: SandboxId): CreationStuckError {
   return new CreationStuckError(
     'sandbox.creation-stuck',
     `the creation of sandbox ${id} was abandoned, but did not end within ${ABANDON_MS / 1000} s`,
@@ -127,13 +127,13 @@ async function tearDown(sandbox: Sandbox, clock: Clock): Promise<InfrastructureE
       await withTimeout(clock, ATTEMPT_MS, sandbox.destroy(), () => new Error(`no answer within ${ATTEMPT_MS / 1000} s`));
       return undefined;
     } catch (error) {
-      if (attempt === ATTEMPTS) return notDestroyedError(sandbox, error);
+      if (attempt === ATTEMPTS) return createNotDestroyedError(sandbox, error);
       await sleep(clock, computeBackoffMs(attempt));
     }
   }
 }
 
-function notDestroyedError(sandbox: Sandbox, cause: unknown): InfrastructureError {
+function createNotDestroyedError(sandbox: Sandbox, cause: unknown): InfrastructureError {
   return new InfrastructureError(
     'sandbox.not-destroyed',
     `sandbox ${sandbox.id} could not be destroyed in ${ATTEMPTS} attempts, the last one: ${getMessage(cause)}. The next start of Muster sweeps it away`,

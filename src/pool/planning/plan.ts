@@ -55,10 +55,10 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
   const census = inspect(pool, now, agenda);
   const waiting = isOpen(pool.phase) ? grant(pool, census, now, agenda) : refuseAll(pool, agenda);
   if (isOpen(pool.phase)) {
-    const target = targetSize(pool.config, census.leased + waiting.length);
-    const missing = missingFor(waiting, census, target);
+    const target = computeTargetSize(pool.config, census.leased + waiting.length);
+    const missing = listMissing(waiting, census, target);
     const created = pool.phase === 'open' ? create(pool, census, missing, now, agenda) : 0;
-    const surplus = present(census) + created - target;
+    const surplus = countPresent(census) + created - target;
     if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
     for (const sandbox of census.idle) if (!pauseIdle(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
   }
@@ -80,11 +80,11 @@ function isOpen(phase: PoolPhase): boolean {
 }
 
 /** The size follows the work: one sandbox for everyone who has or wants one and some in reserve, within the bounds. */
-function targetSize(config: PoolConfig, demand: number): number {
+function computeTargetSize(config: PoolConfig, demand: number): number {
   return Math.min(config.max, Math.max(config.min, demand + config.warm));
 }
 
-function present(census: Census): number {
+function countPresent(census: Census): number {
   return census.coming.length + census.leased + census.idle.length;
 }
 
@@ -99,7 +99,7 @@ function inspect(pool: PoolObservation, now: number, agenda: Agenda): Census {
         else end(id, 'closed', census, agenda);
         break;
       case 'idle': {
-        const why = reasonToEnd(pool, sandbox, state, now);
+        const why = findReasonToEnd(pool, sandbox, state, now);
         if (why === undefined) census.idle.push({ id, state, past: sandbox.past });
         else end(id, why, census, agenda);
         break;
@@ -120,7 +120,7 @@ function end(sandbox: SandboxId, why: DestroyReason, census: Census, agenda: Age
   agenda.add({ kind: 'destroy', sandbox, why });
 }
 
-function reasonToEnd(pool: PoolObservation, sandbox: SandboxObservation, state: IdleState, now: number): DestroyReason | undefined {
+function findReasonToEnd(pool: PoolObservation, sandbox: SandboxObservation, state: IdleState, now: number): DestroyReason | undefined {
   if (!isOpen(pool.phase)) return 'closed';
   if (hasPlayedEnough(sandbox, pool.config)) return 'worn-out';
   if (state.pingedAt !== undefined && now >= state.pingedAt + pool.config.heartbeatSeconds * 1000) return 'silent';
@@ -158,7 +158,7 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
       agenda.add({ kind: 'grant', waiter: waiter.id, sandbox: sandbox.id });
       agenda.remember(now + config.leaseSeconds * 1000);
       census.leased++;
-    } else if (waitsInVain(waiter, pool.creation, config, census)) {
+    } else if (isWaitingInVain(waiter, pool.creation, config, census)) {
       agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'creation-failed' });
     } else {
       left.push(waiter);
@@ -175,7 +175,7 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
  * With no sandbox at work or on its way and creation failing again and again, or for a reason that will not pass, that is everyone for whom there is none
  * and who has seen the latest failure. A waiter that came after it gets its own attempt.
  */
-function waitsInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
+function isWaitingInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
   const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;
   return isHopeless && census.leased === 0 && census.coming.length === 0 && waiter.since < creation.failedAt;
 }
@@ -189,10 +189,10 @@ function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObserv
  * For whom sandboxes are to be created: those who wait beside ones that are not for them and with none on its way, longest waiting first, and then whoever
  * comes, up to the target.
  */
-function missingFor(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
+function listMissing(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
   const coming = new SandboxShelves(census.coming);
   const without = waiting.filter(({ wanted }) => coming.isEmpty || coming.take(wanted) === undefined).map(({ wanted }) => wanted.principal);
-  const spare = Math.max(0, target - present(census) - without.length);
+  const spare = Math.max(0, target - countPresent(census) - without.length);
   return [...without, ...Array.from({ length: spare }, () => undefined)];
 }
 
@@ -205,7 +205,7 @@ function missingFor(waiting: readonly WaiterObservation[], census: Census, targe
 function create(pool: PoolObservation, census: Census, missing: readonly (string | undefined)[], now: number, agenda: Agenda): number {
   const { config, creation } = pool;
   const slots = (creation.failures > 0 ? 1 : config.creationConcurrency) - census.coming.length;
-  const room = config.max - present(census) - census.ending;
+  const room = config.max - countPresent(census) - census.ending;
   const wanted = Math.min(missing.length, slots, room);
   if (wanted <= 0) return 0;
   const pauseEnds = Math.max(creation.failedAt + computeBackoffMs(creation.failures), creation.pausedUntil);

@@ -21,7 +21,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
   constructor(all: readonly Sandbox[]) {
     this.#all = all;
     for (const sandbox of all) {
-      for (const name of shelvesOf(sandbox.past)) {
+      for (const name of listShelves(sandbox.past)) {
         const shelf = this.#shelves.get(name);
         if (shelf) shelf.push(sandbox);
         else this.#shelves.set(name, [sandbox]);
@@ -35,7 +35,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
 
   /** Undefined when none may serve. */
   take(wanted: Exposure): Sandbox | undefined {
-    for (const name of shelvesFor(wanted)) {
+    for (const name of listShelvesFor(wanted)) {
       const shelf = this.#shelves.get(name) ?? [];
       for (let sandbox = shelf.pop(); sandbox; sandbox = shelf.pop()) if (this.#take(sandbox)) return sandbox;
     }
@@ -63,22 +63,22 @@ export class SandboxShelves<Sandbox extends Shelved> {
 const FRESH = 'fresh';
 const DATA = 'data';
 
-function shelvesOf(past: PastExposure): readonly string[] {
+function listShelves(past: PastExposure): readonly string[] {
   switch (past.kind) {
     case 'fresh':
       return [FRESH];
     case 'data':
-      return past.principal === undefined ? [DATA] : [DATA, own('data', past.principal)];
+      return past.principal === undefined ? [DATA] : [DATA, formatOwnShelf('data', past.principal)];
     case 'imported':
-      return [own('imported', past.principal)];
+      return [formatOwnShelf('imported', past.principal)];
     case 'code':
       return [nameCode(past)];
   }
 }
 
 /** Where there is one that `mayServe`, in the order in which they are looked at. */
-function shelvesFor(wanted: Exposure): readonly string[] {
-  const ofPrincipal = [own('imported', wanted.principal), own('data', wanted.principal)];
+function listShelvesFor(wanted: Exposure): readonly string[] {
+  const ofPrincipal = [formatOwnShelf('imported', wanted.principal), formatOwnShelf('data', wanted.principal)];
   switch (wanted.kind) {
     case 'data':
       return [...ofPrincipal, DATA, FRESH];
@@ -87,6 +87,6 @@ function shelvesFor(wanted: Exposure): readonly string[] {
   }
 }
 
-function own(kind: 'data' | 'imported', principal: string): string {
+function formatOwnShelf(kind: 'data' | 'imported', principal: string): string {
   return `${kind} ${principal}`;
 }

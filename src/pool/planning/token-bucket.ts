@@ -18,17 +18,17 @@ export function createFullBucket(rate: TokenRate, now: number): TokenBucket {
 
 /** Whole tokens that can be taken now. */
 export function countTokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
-  return Math.floor(level(bucket, rate, now) + ROUNDING);
+  return Math.floor(computeLevel(bucket, rate, now) + ROUNDING);
 }
 
 /** When the next whole token can be taken, if none is taken before. */
 export function findNextTokenTime(bucket: TokenBucket, rate: TokenRate, now: number): number {
-  const missing = countTokensAt(bucket, rate, now) + 1 - level(bucket, rate, now);
+  const missing = countTokensAt(bucket, rate, now) + 1 - computeLevel(bucket, rate, now);
   return now + (missing / rate.perSecond) * 1000;
 }
 
 export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, count: number): TokenBucket {
-  return { tokens: Math.max(0, level(bucket, rate, now) - count), at: now };
+  return { tokens: Math.max(0, computeLevel(bucket, rate, now) - count), at: now };
 }
 
 /** As it is now, before its rate changes. */
@@ -36,6 +36,6 @@ export function refillBucket(bucket: TokenBucket, rate: TokenRate, now: number):
   return takeTokens(bucket, rate, now, 0);
 }
 
-function level(bucket: TokenBucket, rate: TokenRate, now: number): number {
+function computeLevel(bucket: TokenBucket, rate: TokenRate, now: number): number {
   return Math.min(rate.burst, bucket.tokens + ((now - bucket.at) / 1000) * rate.perSecond);
 }

@@ -14,12 +14,12 @@ export class LeaseLostError extends InfrastructureError {
   readonly loss: LeaseLoss;
 
   constructor(lease: LeaseId, sandbox: SandboxId, loss: LeaseLoss) {
-    super('lease.lost', `${lease} on sandbox ${sandbox} was lost: ${lossText(loss)}`);
+    super('lease.lost', `${lease} on sandbox ${sandbox} was lost: ${formatLoss(loss)}`);
     this.loss = loss;
   }
 }
 
-function lossText(loss: LeaseLoss): string {
+function formatLoss(loss: LeaseLoss): string {
   switch (loss.kind) {
     case 'released':
       return 'its holder had released it; acquire another';

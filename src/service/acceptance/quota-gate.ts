@@ -59,7 +59,7 @@ export class QuotaGate {
     const quota = quotaOf(principal);
     return this.#enter({ principal, evaluations: 0, bytes, digest }, async (others) => {
       if (quota.checkpointBytes === undefined) return;
-      const kept = (await usage.checkpointBytes(principal)) + (await pendingBytes()) + bytesOfOthers(others, digest);
+      const kept = (await usage.checkpointBytes(principal)) + (await pendingBytes()) + countBytesOfOthers(others, digest);
       this.#assertAllowed(quota, { kind: 'upload', bytes, kept });
     });
   }
@@ -85,7 +85,7 @@ export class QuotaGate {
 }
 
 /** Each upload once, however many streams of it there are. */
-function bytesOfOthers(others: readonly PendingRequest[], than: Digest): number {
+function countBytesOfOthers(others: readonly PendingRequest[], than: Digest): number {
   const byDigest = new Map<Digest, number>();
   for (const { digest, bytes } of others)
     if (digest !== undefined && digest !== than) byDigest.set(digest, Math.max(bytes, byDigest.get(digest) ?? 0));

@@ -40,7 +40,7 @@ export class Egress {
       );
     if (url.username !== '' || url.password !== '')
       throw new InputError('egress.url', `${describeUrl(text)}: expected a URL without a user and a password in it`);
-    const host = bare(url.hostname);
+    const host = stripBrackets(url.hostname);
     if (!this.#policy.hosts.some((pattern) => fits(pattern, host)))
       throw new InputError(
         'egress.host',
@@ -76,7 +76,7 @@ function fits(pattern: string, host: string): boolean {
 }
 
 /** Without the brackets of IPv6, and the dot at the end of a name that is whole. */
-function bare(hostname: string): string {
+function stripBrackets(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 }
 

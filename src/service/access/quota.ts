@@ -67,7 +67,7 @@ function decideSubmission(quota: Quota, request: Extract<QuotaRequest, { kind: '
       kind: 'refuse',
       code: 'quota.episodes-per-day',
       reason: `${episodesToday} episodes were played today, and quotas.episodesPerDay is ${episodesPerDay}; it begins anew at midnight UTC`,
-      retryAfterSeconds: secondsOfDayLeft(now),
+      retryAfterSeconds: countSecondsLeftInDay(now),
     };
   }
   if (waiting + evaluations <= most) return ALLOW;
@@ -108,7 +108,7 @@ export function startOfDay(now: Date): Date {
   return day;
 }
 
-function secondsOfDayLeft(now: Date): number {
+function countSecondsLeftInDay(now: Date): number {
   return Math.ceil((startOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
 }
 

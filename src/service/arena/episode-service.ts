@@ -147,7 +147,7 @@ export class EpisodeService {
       taskDigest: digest,
       agent,
       seed,
-      gradingSeed: newGradingSeed(),
+      gradingSeed: createGradingSeed(),
       limits,
       actions: ACTION_NAMES.filter((each) => each === 'submit' || (arena.actions?.includes(each) ?? true)),
       terms: arena.reward,
@@ -172,7 +172,7 @@ export class EpisodeService {
     const origin = await findForkOrigin(trajectories, parent, at);
     const { task, taskDigest, seed, limits, actions, terms, gradesAbandoned } = parent;
     const rest = { principal, task, taskDigest, agent: agent ?? parent.agent, seed, limits, actions, terms, gradesAbandoned, origin };
-    const forks = Array.from({ length: n }, () => ({ ...rest, id: newId(), gradingSeed: newGradingSeed() }));
+    const forks = Array.from({ length: n }, () => ({ ...rest, id: newId(), gradingSeed: createGradingSeed() }));
     const made = await Promise.all(forks.map((each) => trajectories.create(each)));
     const details = { step: origin.lineage.at(-1)?.through ?? 0, episodes: made.map((each) => each.id) };
     await audit.record({ principal, action: 'episode.fork', target: parent.id, details });
@@ -343,6 +343,6 @@ export class EpisodeService {
 }
 
 /** For each episode its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
-function newGradingSeed(): string {
+function createGradingSeed(): string {
   return randomBytes(16).toString('hex');
 }

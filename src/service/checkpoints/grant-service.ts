@@ -49,7 +49,7 @@ export class GrantService {
   async revoke(digest: Digest, principal: string, caller: Caller): Promise<readonly StoredGrant[]> {
     const { rights, audit } = this.#options;
     await this.#assertMay(digest, caller);
-    const revoked = await rights.revoke(digest, principal, grantedBy(caller));
+    const revoked = await rights.revoke(digest, principal, getGranter(caller));
     if (revoked.length > 0) {
       const details = { principal, grantedBy: revoked.map((each) => each.grantedBy) };
       await audit.record({ principal: caller.principal, action: 'checkpoint.revoke-grant', target: digest, details });
@@ -64,7 +64,7 @@ export class GrantService {
    */
   async list(digest: Digest, caller: Caller): Promise<readonly StoredGrant[]> {
     await this.#assertMay(digest, caller);
-    return this.#options.rights.grants(digest, MOST_GRANTS, grantedBy(caller));
+    return this.#options.rights.grants(digest, MOST_GRANTS, getGranter(caller));
   }
 
   async #assertMay(digest: Digest, caller: Caller): Promise<void> {
@@ -82,6 +82,6 @@ export class GrantService {
 }
 
 /** Whose grants a caller has to do with; undefined for all. */
-function grantedBy({ principal, role }: Caller): string | undefined {
+function getGranter({ principal, role }: Caller): string | undefined {
   return role === 'operator' ? undefined : principal;
 }

@@ -92,15 +92,15 @@ export function orderOf({ id, request }: Pick<StoredEvaluation, 'id' | 'request'
   if (parsed.success) return parsed.data;
   throw new InfrastructureError(
     'store.order',
-    `evaluation ${id} was accepted by another version of Muster, which this one cannot take over from: ${problemsInOneLine(parsed.error)}; play it with that version, or cancel it and ask again`,
+    `evaluation ${id} was accepted by another version of Muster, which this one cannot take over from: ${formatProblemsInOneLine(parsed.error)}; play it with that version, or cancel it and ask again`,
   );
 }
 
 /** Of a document that a program wrote: which fields are not what was expected. */
-function problemsInOneLine(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) => `${formatPath(path.map(asKey))}: ${message}`).join('; ');
+function formatProblemsInOneLine(error: z.ZodError): string {
+  return error.issues.map(({ path, message }) => `${formatPath(path.map(toKey))}: ${message}`).join('; ');
 }
 
-function asKey(part: PropertyKey): string | number {
+function toKey(part: PropertyKey): string | number {
   return typeof part === 'symbol' ? String(part) : part;
 }

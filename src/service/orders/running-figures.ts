@@ -45,7 +45,7 @@ export function toEvaluationFigures(progress: Progress): RunningFigures {
     kind: 'evaluation',
     episodes,
     mean: mean ?? null,
-    halfWidth: finite(halfWidth),
+    halfWidth: toFinite(halfWidth),
     target: target ?? null,
     ...pickSharedFigures(progress),
   };
@@ -61,7 +61,7 @@ export function toComparisonFigures(progress: Progress<RunningComparison>): Runn
       digest: name,
       pairs,
       difference: difference ?? null,
-      halfWidth: finite(halfWidth),
+      halfWidth: toFinite(halfWidth),
       verdict: verdict ?? null,
     })),
     ...pickSharedFigures(progress),
@@ -71,10 +71,10 @@ export function toComparisonFigures(progress: Progress<RunningComparison>): Runn
 type Shared = Pick<RunningFigures, keyof typeof shared>;
 
 function pickSharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
-  return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: finite(secondsLeft) };
+  return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: toFinite(secondsLeft) };
 }
 
 /** JSON has no infinite numbers. */
-function finite(value: number | undefined): number | null {
+function toFinite(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }

@@ -26,7 +26,7 @@ export function planClaims({ slots, active, claimable }: ClaimsState): readonly 
   const playing = [...active];
   const chosen: EvaluationId[] = [];
   const queues = Map.groupBy(claimable, ({ principal }) => principal);
-  for (const evaluation of inTurn(queues, playing)) {
+  for (const evaluation of takeInTurn(queues, playing)) {
     if (playing.length >= MOST_OVER * slots) break;
     if (playing.length >= slots && playing.some((other) => isAsUrgent(other, evaluation))) {
       queues.delete(evaluation.principal);
@@ -40,7 +40,7 @@ export function planClaims({ slots, active, claimable }: ClaimsState): readonly 
 }
 
 /** The first of the principal that plays least, again and again. */
-function* inTurn(queues: Map<string, Claimable[]>, playing: readonly Urgency[]): Generator<Claimable> {
+function* takeInTurn(queues: Map<string, Claimable[]>, playing: readonly Urgency[]): Generator<Claimable> {
   while (true) {
     let next: Claimable | undefined;
     let least = Infinity;

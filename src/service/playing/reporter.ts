@@ -52,7 +52,7 @@ export class Reporter implements AsyncDisposable {
   update(figures: RunningFigures): void {
     if (this.#isClosed) return;
     this.#latest = figures;
-    for (const event of verdictsOf(figures)) {
+    for (const event of listVerdicts(figures)) {
       if (this.#decided.has(event.data.candidate)) continue;
       this.#decided.add(event.data.candidate);
       this.#verdicts.push(event);
@@ -119,7 +119,7 @@ export class Reporter implements AsyncDisposable {
   }
 }
 
-function verdictsOf(figures: RunningFigures): readonly { readonly type: 'verdict'; readonly data: { readonly candidate: string } }[] {
+function listVerdicts(figures: RunningFigures): readonly { readonly type: 'verdict'; readonly data: { readonly candidate: string } }[] {
   if (figures.kind === 'evaluation') return [];
   return figures.candidates.flatMap(({ digest, verdict, ...rest }) =>
     verdict === null ? [] : [{ type: 'verdict', data: { candidate: digest, verdict, ...rest } }],

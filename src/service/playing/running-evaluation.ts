@@ -114,7 +114,7 @@ export class RunningEvaluation {
     try {
       return parsePlayableOrder(stored);
     } catch (error) {
-      if (error instanceof MusterError) return { state: 'failed', failure: failureOf(error), webhooks: [] };
+      if (error instanceof MusterError) return { state: 'failed', failure: toFailure(error), webhooks: [] };
       throw error;
     }
   }
@@ -157,7 +157,7 @@ export class RunningEvaluation {
       principal,
       journal: (arm, parts) => {
         const leg = { arm, cacheKey: order.cache ? buildCacheKey(parts, principal) : undefined };
-        return inTurns(new StoredJournal(store, this.#ownership, leg), turns);
+        return takeTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
       share,
       turns,
@@ -193,12 +193,12 @@ export class RunningEvaluation {
     if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
     const cause = error instanceof RunFailedError ? error.cause : error;
     if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
-    if (this.#stop.reason !== undefined) return this.#concludeStopped(order, partialOf(error));
+    if (this.#stop.reason !== undefined) return this.#concludeStopped(order, toPartial(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: getMessage(error) }, 'the evaluation failed');
     // What made every episode fail may be mended outside of suite and checkpoint: who asks again is not answered with these.
     const withheld = error instanceof AllFailedError;
-    return this.#conclude(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error), withheld });
+    return this.#conclude(order, { state: 'failed', summary: toPartial(error), failure: toFailure(error), withheld });
   }
 
   #conclude(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
@@ -207,7 +207,7 @@ export class RunningEvaluation {
 }
 
 /** Many wait for one append, and have something to do after it. */
-function inTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
+function takeTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
   return {
     readKnown: (from, to) => journal.readKnown(from, to),
     append: async (episodes) => {
@@ -222,11 +222,11 @@ function isOfTheStore(error: unknown): boolean {
   return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
 }
 
-function partialOf(error: unknown): Answer | undefined {
+function toPartial(error: unknown): Answer | undefined {
   return getPartialSummary(error) ?? getPartialComparison(error);
 }
 
-function failureOf(error: unknown): EvaluationFailure {
+function toFailure(error: unknown): EvaluationFailure {
   if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
   return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${getMessage(error)}` };
 }

@@ -27,7 +27,7 @@ export function findCheckpointsIn(files: readonly ListedFile[], marker: string |
     const isMarked =
       marker !== undefined && (isFile ? byName.has(`${name}.${marker}`) : below.some(({ path }) => path === `${name}/${marker}`));
     const beside = isFile ? (byName.get(getDataFileName(name) ?? '') ?? []) : [];
-    return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: fingerprintOf([...below, ...beside]), isMarked }];
+    return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: digestListing([...below, ...beside]), isMarked }];
   });
 }
 
@@ -43,7 +43,7 @@ export function compareNames(a: string, b: string): number {
 
 const NAMES = new Intl.Collator('en', { numeric: true });
 
-function fingerprintOf(files: readonly ListedFile[]): string {
+function digestListing(files: readonly ListedFile[]): string {
   const lines = files.map(({ path, size, revision }) => JSON.stringify([path, size, revision]));
   return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
 }

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/store/sql/schema/migrate.ts';
 import { MIGRATIONS } from '../../../src/adapters/store/sql/schema/migrations.ts';
-import { plain, sql } from '../../../src/adapters/store/sql/schema/statement.ts';
+import { toPlainSql, sql } from '../../../src/adapters/store/sql/schema/statement.ts';
 import { openSqliteStore } from '../../../src/adapters/store/sqlite/open-sqlite-store.ts';
 import { SqliteDatabase } from '../../../src/adapters/store/sqlite/sqlite-database.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -124,6 +124,6 @@ describe('migrations', () => {
     await using database = await SqliteDatabase.open(join(directory.path, 'muster.db'), systemClock);
     await expect(migrate(database, 'it', systemClock, [first, broken])).rejects.toThrow('one already exists');
     expect(await database.query(sql`SELECT name FROM muster_migrations`)).toMatchObject([{ name: 'first' }]);
-    await expect(database.query(plain('SELECT * FROM two'))).rejects.toThrow('no such table');
+    await expect(database.query(toPlainSql('SELECT * FROM two'))).rejects.toThrow('no such table');
   });
 });

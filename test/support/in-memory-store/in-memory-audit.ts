@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../src/evaluation-store/audit-trail.ts';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import { copyOf, type Memory } from './memory.ts';
 
 export class InMemoryAudit implements AuditTrail {
@@ -19,6 +19,6 @@ export class InMemoryAudit implements AuditTrail {
     const isBeyond = ({ at, id }: StoredAuditEntry): boolean =>
       !position || at.getTime() < position.milliseconds || (at.getTime() === position.milliseconds && id < Number(position.id));
     const entries = this.#memory.audit.filter(isBeyond).sort((a, b) => b.at.getTime() - a.at.getTime() || b.id - a.id);
-    return cutPage(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
+    return formatCutPage(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
   }
 }

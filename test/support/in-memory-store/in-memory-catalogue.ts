@@ -7,7 +7,7 @@ import type {
   Idempotency,
 } from '../../../src/evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../src/evaluation-store/evaluation-record.ts';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
 import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
 
@@ -76,7 +76,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
       .map(({ evaluation }) => evaluation)
       .filter((one) => fits(one, filter) && isBeyond(one));
     found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
-    return cutPage(found, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return formatCutPage(found, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {

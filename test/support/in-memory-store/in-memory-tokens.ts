@@ -1,4 +1,4 @@
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import type { NewToken, StoredToken, Tokens } from '../../../src/evaluation-store/tokens.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import type { TokenId } from '../../../src/kernel/ids.ts';
@@ -28,7 +28,7 @@ export class InMemoryTokens implements Tokens {
       !position || createdAt.getTime() < position.milliseconds || (createdAt.getTime() === position.milliseconds && id < position.id);
     const tokens = [...this.#memory.tokens.values()].filter(isBeyond);
     tokens.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
-    return cutPage(tokens, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return formatCutPage(tokens, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async revoke(id: TokenId): Promise<StoredToken | undefined> {

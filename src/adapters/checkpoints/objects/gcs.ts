@@ -53,7 +53,7 @@ export class GcsStore implements ObjectStore {
     try {
       return toFoundObject(await this.#read(objectSchema, this.#objectUrl(place), signal));
     } catch (error) {
-      const failure = gcsError(error);
+      const failure = createGcsError(error);
       if (failure.status === 404) return undefined;
       throw failure;
     }
@@ -65,7 +65,7 @@ export class GcsStore implements ObjectStore {
       const { items, nextPageToken } = await this.#read(pageSchema, this.#url(`/storage/v1/b/${bucket}/o`, query), signal);
       return { objects: items.map(toFoundObject), next: nextPageToken };
     } catch (error) {
-      throw gcsError(error);
+      throw createGcsError(error);
     }
   }
 
@@ -83,17 +83,17 @@ export class GcsStore implements ObjectStore {
         [Symbol.dispose]: () => void answer.destroy(),
       };
     } catch (error) {
-      throw gcsError(error);
+      throw createGcsError(error);
     }
   }
 
   async link(place: ObjectPlace, revision: string, seconds: number): Promise<string> {
     if (!this.#isSigned) return this.#contentUrl(place, revision).href;
     try {
-      const query = { generation: generationOf(revision) };
+      const query = { generation: getGeneration(revision) };
       return await signUrl(await this.#createAuth(), { endpoint: this.#endpoint, place, query, seconds, now: systemClock.date() });
     } catch (error) {
-      throw gcsError(error);
+      throw createGcsError(error);
     }
   }
 
@@ -103,7 +103,7 @@ export class GcsStore implements ObjectStore {
       const headers = { 'content-type': 'application/json' };
       (await this.#send(url, { method: 'POST', headers, body: text }, signal)).resume();
     } catch (error) {
-      throw gcsError(error);
+      throw createGcsError(error);
     }
   }
 
@@ -132,7 +132,7 @@ export class GcsStore implements ObjectStore {
   }
 
   #contentUrl(place: ObjectPlace, revision: string): URL {
-    return this.#objectUrl(place, { alt: 'media', generation: generationOf(revision) });
+    return this.#objectUrl(place, { alt: 'media', generation: getGeneration(revision) });
   }
 
   #url(path: string, query: Readonly<Record<string, string>>): URL {
@@ -153,7 +153,7 @@ async function createAuth({ project }: GcsSettings): Promise<GoogleAuth> {
   return new GoogleAuth({ scopes: [SCOPE], ...(project === undefined ? {} : { projectId: project }) });
 }
 
-function generationOf(revision: string): string {
+function getGeneration(revision: string): string {
   return revision.replace(/^generation /, '');
 }
 
@@ -167,7 +167,7 @@ function toFoundObject({ name, size, generation }: z.infer<typeof objectSchema>)
   return { name, size, revision: `generation ${generation}` };
 }
 
-function gcsError(error: unknown): ObjectStoreError {
+function createGcsError(error: unknown): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
   const status = readNumberIn(error, 'status') ?? readNumberIn(error, 'code');
   return toObjectStoreError(error, status, getMessage(error).includes('Could not load the default credentials'));

@@ -44,7 +44,7 @@ export class ObjectSource implements CheckpointSource {
     const place = parseObjectPlace(uri);
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
-    if (found) return await this.#listSingleFile(uri, place, fileOf(uri, found), signal);
+    if (found) return await this.#listSingleFile(uri, place, getFile(uri, found), signal);
     return { kind: 'directory' as const, files: await this.#directory(uri, place, options) };
   }
 
@@ -55,7 +55,7 @@ export class ObjectSource implements CheckpointSource {
     this.#assertAllowed(besideUri);
     const beside = await this.#find(besideUri, { bucket, name: parseObjectPlace(besideUri).name }, signal);
     if (beside === undefined) return { kind: 'file', files: [file] };
-    return { kind: 'directory', files: [file, fileOf(besideUri, beside)] };
+    return { kind: 'directory', files: [file, getFile(besideUri, beside)] };
   }
 
   async *read(file: ListedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -109,10 +109,10 @@ export class ObjectSource implements CheckpointSource {
       // Stores' own pages put such objects where a directory is to be shown.
       if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
       assertCheckpointPath(path);
-      if (files.length >= maxFiles) throw tooManyFilesError(uri, maxFiles);
-      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision, ...IN_BUCKET });
+      if (files.length >= maxFiles) throw createTooManyFilesError(uri, maxFiles);
+      files.push({ path, size, address: `${getRoot(uri)}/${name}`, revision, ...IN_BUCKET });
     }
-    if (!isThere) throw missing(uri);
+    if (!isThere) throw createMissingError(uri);
     return files;
   }
 
@@ -146,7 +146,7 @@ export class ObjectSource implements CheckpointSource {
       const text = `checkpoint: ${address} may not be read: ${message}; ${this.#store.signIn}`;
       return new InputError('checkpoint.unreadable', text, { cause: error });
     }
-    if (status === 404) return missing(address, error);
+    if (status === 404) return createMissingError(address, error);
     const mayPass = status === undefined || status === 408 || status === 429 || status >= 500;
     if (mayPass) return createBrokenReadError(address, `${this.#store.name}: ${message}`, error);
     return new InputError(
@@ -170,7 +170,7 @@ function isIgnored(path: string, ignores: ListOptions['ignores']): boolean {
   return parts.some((_, i) => ignores(parts.slice(0, i + 1).join('/')));
 }
 
-function fileOf(uri: string, { name, size, revision }: FoundObject): ListedFile {
+function getFile(uri: string, { name, size, revision }: FoundObject): ListedFile {
   const path = name.slice(name.lastIndexOf('/') + 1);
   assertFileName(path);
   return { path, size, address: uri, revision, ...IN_BUCKET };
@@ -181,15 +181,15 @@ function isBelow(prefix: string, uri: string): boolean {
 }
 
 /** Scheme and bucket. */
-function rootOf(uri: string): string {
+function getRoot(uri: string): string {
   return /^[a-z0-9]+:\/\/[^/]*/i.exec(uri)?.[0] ?? uri;
 }
 
-function missing(uri: string, cause?: unknown): InputError {
+function createMissingError(uri: string, cause?: unknown): InputError {
   return new InputError('checkpoint.missing', `checkpoint: ${uri} does not exist; check the bucket and the name`, { cause });
 }
 
-function tooManyFilesError(uri: string, maxFiles: number): InputError {
+function createTooManyFilesError(uri: string, maxFiles: number): InputError {
   const remedy = 'name the checkpoint itself, not a prefix around it, or raise checkpoints.maxFiles';
   return new InputError('checkpoint.too-many-files', `checkpoint: ${uri} holds more than ${maxFiles} files; ${remedy}`);
 }

@@ -42,7 +42,7 @@ export class S3Store implements ObjectStore {
       const head = await client.send(new commands.HeadObjectCommand({ Bucket: bucket, Key: name }), { abortSignal: signal });
       return { name, size: head.ContentLength ?? 0, revision: formatRevision(head.ETag) };
     } catch (error) {
-      const failure = s3Error(error);
+      const failure = createS3Error(error);
       if (failure.status === 404) return undefined;
       throw failure;
     }
@@ -57,7 +57,7 @@ export class S3Store implements ObjectStore {
       });
       return { objects: (listed.Contents ?? []).map(toFoundObject), next: listed.NextContinuationToken };
     } catch (error) {
-      throw s3Error(error);
+      throw createS3Error(error);
     }
   }
 
@@ -69,7 +69,7 @@ export class S3Store implements ObjectStore {
       const answer = await client.send(new commands.GetObjectCommand(asked), { abortSignal: signal });
       return toOpenedFile(answer, from);
     } catch (error) {
-      throw error instanceof ObjectStoreError ? error : s3Error(error);
+      throw error instanceof ObjectStoreError ? error : createS3Error(error);
     }
   }
 
@@ -79,7 +79,7 @@ export class S3Store implements ObjectStore {
     try {
       return await getSignedUrl(client, new commands.GetObjectCommand({ Bucket: bucket, Key: name }), { expiresIn: seconds });
     } catch (error) {
-      throw s3Error(error);
+      throw createS3Error(error);
     }
   }
 
@@ -89,7 +89,7 @@ export class S3Store implements ObjectStore {
       const asked = { Bucket: bucket, Key: name, Body: text, ContentType: 'application/json' };
       await client.send(new commands.PutObjectCommand(asked), { abortSignal: signal });
     } catch (error) {
-      throw s3Error(error);
+      throw createS3Error(error);
     }
   }
 
@@ -139,7 +139,7 @@ function formatRevision(tag: string | undefined): string {
   return `entity ${tag ?? 'unknown'}`;
 }
 
-function s3Error(error: unknown): ObjectStoreError {
+function createS3Error(error: unknown): ObjectStoreError {
   const name = error instanceof Error ? error.name : '';
   const metadata: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, '$metadata') : undefined;
   const status = readNumberIn(metadata, 'httpStatusCode');

@@ -53,7 +53,7 @@ export async function probeCapabilities(options: ProbeOptions): Promise<Capabili
   const forking = user && namespaces.state === 'available' ? await probeForking(options.bwrapPath, user) : namespaces;
   const detection = await detectWanted(options.cgroups, options.files ?? kernelCgroupFiles);
   const { layout } = detection;
-  const limits = describeEnforcedLimits(layout, describeGroupEnforcement(layout, 'processes') ?? (await processesByUser()));
+  const limits = describeEnforcedLimits(layout, describeGroupEnforcement(layout, 'processes') ?? (await describeProcessesByUser()));
   return { bubblewrap, namespaces, forking, cgroups: describeCgroups(detection), layout, limits };
 }
 
@@ -84,12 +84,12 @@ async function probeUser(): Promise<TrialUser> {
 }
 
 async function probeNamespaces(bwrapPath: string, { own, problem }: TrialUser): Promise<Finding> {
-  if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await namespaceRemedy() };
+  if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await describeNamespaceRemedy() };
   const { code, output } = await trySandbox(bwrapPath, own);
   const user = own ? `, whose user and group on the host are ${OUTSIDE_UID}` : '';
   if (code === 0) return { state: 'available', detail: `a sandbox could be made${user}` };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
-  return { state: 'missing', detail, remedy: await namespaceRemedy() };
+  return { state: 'missing', detail, remedy: await describeNamespaceRemedy() };
 }
 
 interface TrialEnd {
@@ -130,7 +130,7 @@ async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Find
   const { code, output } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
-  const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await namespaceRemedy()}`;
+  const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await describeNamespaceRemedy()}`;
   return { state: 'missing', detail, remedy };
 }
 
@@ -141,7 +141,7 @@ const FORBIDDING = [
   ['user/max_user_namespaces', '0', 'sysctl user.max_user_namespaces=15000'],
 ] as const;
 
-async function namespaceRemedy(): Promise<string> {
+async function describeNamespaceRemedy(): Promise<string> {
   const remedies: string[] = [];
   for (const [setting, forbidding, remedy] of FORBIDDING) {
     const value = await readFile(`/proc/sys/${setting}`, 'utf8').catch(() => '');
@@ -152,12 +152,12 @@ async function namespaceRemedy(): Promise<string> {
 }
 
 /** For want of a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
-async function processesByUser(): Promise<LimitEnforcement> {
-  return (await countsProcesses()) ? { scope: 'tree', by: 'rlimit' } : { scope: 'none', by: 'none' };
+async function describeProcessesByUser(): Promise<LimitEnforcement> {
+  return (await canCountProcesses()) ? { scope: 'tree', by: 'rlimit' } : { scope: 'none', by: 'none' };
 }
 
 /** The kernel does not hold root to RLIMIT_NPROC, also not inside of a user namespace that root has made. */
-async function countsProcesses(): Promise<boolean> {
+async function canCountProcesses(): Promise<boolean> {
   const release = /^(\d+)\.(\d+)/.exec(await readFile('/proc/sys/kernel/osrelease', 'utf8'));
   return process.getuid?.() !== 0 && release !== null && isAtLeast([Number(release[1]), Number(release[2])], KERNEL_COUNTS_BY_NAMESPACE);
 }

@@ -20,17 +20,17 @@ export function createSandboxChecks(probe: () => Promise<SandboxCapabilities>): 
     createNeededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
     createNeededCheck('user namespaces', async () => (await capabilities()).namespaces),
     createUsefulCheck('forked sandboxes', async () => (await capabilities()).forking),
-    limitsCheck(capabilities),
+    createLimitsCheck(capabilities),
   ];
 }
 
 /** Limits that hold for less than the whole sandbox are no obstacle: results state it, and templates can demand more. */
-function limitsCheck(capabilities: () => Promise<SandboxCapabilities>): HealthCheck {
+function createLimitsCheck(capabilities: () => Promise<SandboxCapabilities>): HealthCheck {
   return {
     name: 'limits',
     async run() {
       const { limits, cgroups } = await capabilities();
-      const found = LIMIT_NAMES.map((name) => `${name}: ${enforcement(limits[name])}`).join(', ');
+      const found = LIMIT_NAMES.map((name) => `${name}: ${describeEnforcement(limits[name])}`).join(', ');
       if (LIMIT_NAMES.every((name) => limits[name].scope === 'tree')) return toOkFinding(found);
       const remedy = cgroups.state === 'missing' ? `${cgroups.remedy} (${cgroups.detail})` : `control groups: ${cgroups.detail}`;
       return { status: 'warning', found, remedy };
@@ -38,7 +38,7 @@ function limitsCheck(capabilities: () => Promise<SandboxCapabilities>): HealthCh
   };
 }
 
-function enforcement({ scope, by }: LimitEnforcement): string {
+function describeEnforcement({ scope, by }: LimitEnforcement): string {
   switch (scope) {
     case 'tree':
       return by;

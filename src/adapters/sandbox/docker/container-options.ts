@@ -33,7 +33,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
   const { limits, environment, workspace } = template;
   const writable = ['/tmp', ...(workspace?.writable ?? [])];
   const { tmpBytes, sharedBytes } = divideWritableSpace(limits, writable.length);
-  const places = Object.fromEntries(writable.map((place) => [place, tmpfs(tmpBytes)]));
+  const places = Object.fromEntries(writable.map((place) => [place, formatTmpfs(tmpBytes)]));
   const binds = [...template.mounts, { source: inbox, target: INBOX }].map(({ source, target }) => readOnlyBind(source, target));
   return {
     Image: part.image,
@@ -41,7 +41,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
     Entrypoint: [...template.command],
     Cmd: [],
     Env: Object.entries({ HOME: '/tmp', TMPDIR: '/tmp', ...environment }).map(([name, value]) => `${name}=${value}`),
-    User: inside(workspace === undefined ? NOBODY : INSIDE_UID),
+    User: getInsidePath(workspace === undefined ? NOBODY : INSIDE_UID),
     WorkingDir: '/tmp',
     Labels: createLabels(owner, id, template, self),
     OpenStdin: true,
@@ -58,7 +58,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
       ReadonlyRootfs: true,
       // Whole: by default a program may write what the kernel takes of its own processes there.
       ReadonlyPaths: ['/proc'],
-      Tmpfs: { ...places, '/dev/shm': tmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
+      Tmpfs: { ...places, '/dev/shm': formatTmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
       Mounts: binds,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
@@ -76,7 +76,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
 }
 
 /** @param ofRoot the user inside where Muster is root. */
-function inside(ofRoot: number): string {
+function getInsidePath(ofRoot: number): string {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   return uid === 0 ? `${ofRoot}:${ofRoot}` : `${uid}:${gid}`;
 }
@@ -84,7 +84,7 @@ function inside(ofRoot: number): string {
 /** Over the message queues, which could be written to. */
 const NO_QUEUES = 'ro,size=4k,mode=555';
 
-function tmpfs(bytes: number): string {
+function formatTmpfs(bytes: number): string {
   return `rw,exec,nosuid,nodev,size=${bytes},mode=1777`;
 }
 

@@ -14,7 +14,7 @@ export async function ensureImage(daemon: Daemon, part: DockerPart): Promise<voi
   if (await daemon.hasImage(part.image)) return;
   if (part.archive !== undefined) await load(daemon, part, part.archive);
   else if (part.pull === 'missing') await pull(daemon, part);
-  else throw noImageError(part, 'the daemon does not have it, and docker.pull is never', 'pull or build it, or set docker.archive');
+  else throw createNoImageError(part, 'the daemon does not have it, and docker.pull is never', 'pull or build it, or set docker.archive');
 }
 
 async function load(daemon: Daemon, part: DockerPart, archive: string): Promise<void> {
@@ -23,9 +23,9 @@ async function load(daemon: Daemon, part: DockerPart, archive: string): Promise<
     await stat(archive);
     await daemon.loadImage(archive);
   } catch (error) {
-    throw noImageError(part, `${archive} cannot be loaded: ${getMessage(error)}`, remedy);
+    throw createNoImageError(part, `${archive} cannot be loaded: ${getMessage(error)}`, remedy);
   }
-  if (!(await daemon.hasImage(part.image))) throw noImageError(part, `${archive} does not hold it`, remedy);
+  if (!(await daemon.hasImage(part.image))) throw createNoImageError(part, `${archive} does not hold it`, remedy);
 }
 
 async function pull(daemon: Daemon, part: DockerPart): Promise<void> {
@@ -33,7 +33,7 @@ async function pull(daemon: Daemon, part: DockerPart): Promise<void> {
   try {
     await daemon.pullImage(/[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`);
   } catch (error) {
-    throw noImageError(
+    throw createNoImageError(
       part,
       `it cannot be pulled: ${getMessage(error)}`,
       'build it with deploy/docker/runner.Dockerfile, or set docker.archive',
@@ -41,6 +41,6 @@ async function pull(daemon: Daemon, part: DockerPart): Promise<void> {
   }
 }
 
-function noImageError({ image }: DockerPart, problem: string, remedy: string): InputError {
+function createNoImageError({ image }: DockerPart, problem: string, remedy: string): InputError {
   return new InputError('docker.no-image', `docker.image is ${image}, but ${problem}; ${remedy}`);
 }

@@ -13,16 +13,16 @@ export const docker = createProviderPlugin({
   async open(host, own) {
     // The daemon's client would cost every command a tenth of a second.
     const { createDockerProvider } = await import('./docker-provider.ts');
-    return createDockerProvider({ ...host, sockets: own.map(socketOf) });
+    return createDockerProvider({ ...host, sockets: own.map(resolveSocket) });
   },
   template: async (name, settings, own, { projectDirectory }) => createDockerTemplate(name, settings, own, projectDirectory),
   workspace: createDockerWorkspace,
   checks: (templates, own) =>
     templates.length === 0
       ? []
-      : [createProviderCheck('Docker', templates, async () => (await import('./probe.ts')).probeDocker(own.map(socketOf)))],
+      : [createProviderCheck('Docker', templates, async () => (await import('./probe.ts')).probeDocker(own.map(resolveSocket)))],
 });
 
-function socketOf({ socket }: DockerSettings): string {
+function resolveSocket({ socket }: DockerSettings): string {
   return resolveSocketPath(socket, process.env['DOCKER_HOST']);
 }

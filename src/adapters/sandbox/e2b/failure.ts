@@ -35,7 +35,7 @@ export function toE2bError(error: unknown, doing: string): MusterError {
     const remedy = "set the template's e2b settings (tenancySeconds, template) to what the plan allows";
     return new InputError('e2b.refused', `E2B refused to ${doing}: ${said}; ${remedy}`, { cause: error });
   }
-  return new InfrastructureError('e2b.unavailable', `E2B did not ${doing}: ${said}${causeOf(error)}`, { cause: error });
+  return new InfrastructureError('e2b.unavailable', `E2B did not ${doing}: ${said}${getCause(error)}`, { cause: error });
 }
 
 export function createUnknownTemplateError(name: string, cause?: unknown): InputError {
@@ -48,6 +48,6 @@ export function getStatus(error: unknown): number | undefined {
 }
 
 /** What fetch has to say about a connection stands in the cause. */
-function causeOf(error: unknown): string {
+function getCause(error: unknown): string {
   return error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
 }

@@ -21,18 +21,18 @@ export function checkForE2b(template: SandboxTemplate): void {
   checkTemplate(template);
   const { name, demands, mounts, network } = template;
   if (mounts.length > 0)
-    throw invalid(
+    throw createInvalidError(
       name,
       "mounts are directories of this machine, which E2B's sandboxes do not see",
       'set mounts: [] and put the files into the E2B template',
     );
-  if (network === 'host') throw invalid(name, 'network is "host", and there is no host at E2B', 'set network: none');
+  if (network === 'host') throw createInvalidError(name, 'network is "host", and there is no host at E2B', 'set network: none');
   const missing = demands.find((demand) => E2B_ISOLATION.limits[demand].scope !== 'tree');
   if (missing === undefined) return;
   const problem = `template "${name}" demands the limit "${missing}", whose size at E2B is that of the E2B template`;
   throw new InputError('template.limit-unavailable', `${problem}; build the E2B template with the size that you want, and drop the demand`);
 }
 
-function invalid(name: string, problem: string, remedy: string): InputError {
+function createInvalidError(name: string, problem: string, remedy: string): InputError {
   return new InputError('template.invalid', `template "${name}": ${problem}; ${remedy}`);
 }

@@ -62,7 +62,7 @@ export class RemoteProgram {
     const program = new RemoteProgram(remote, clock);
     try {
       program.#listenTo(
-        await remote.commands.run(underShell(command), {
+        await remote.commands.run(wrapInShell(command), {
           background: true,
           stdin: true,
           cwd: '/tmp',
@@ -171,7 +171,7 @@ const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == P
  * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when no process has its
  * output open any more, so what it left behind is ended first.
  */
-function underShell(command: readonly string[]): string {
+function wrapInShell(command: readonly string[]): string {
   return `${formatShellLine(command)}; code=$?; ${END_OTHERS}; exit $code`;
 }
 

@@ -32,13 +32,13 @@ export async function uploadRunner(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const archive = await archiveOf(path.join(projectDirectory, 'runner'));
+  const archive = await packArchive(path.join(projectDirectory, 'runner'));
   const options = { user: 'root', requestTimeoutMs: REQUEST_MS, signal } as const;
   try {
     await retryPatiently(clock, signal, async () => {
       const place = `${INCOMPLETE}/runner-${randomUUID()}`;
       await remote.files.write(`${place}.tar.gz`, archive, { ...options, useOctetStream: true });
-      await run(remote, unpacking(place, python), { ...options, timeoutMs: REQUEST_MS });
+      await run(remote, formatUnpacking(place, python), { ...options, timeoutMs: REQUEST_MS });
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -50,7 +50,7 @@ export async function uploadRunner(
  * Each attempt has a place of its own, and puts each file where it belongs at once and whole: one whose connection broke may still be at work
  * when the next one is done.
  */
-function unpacking(place: string, python: string): string {
+function formatUnpacking(place: string, python: string): string {
   const extract = formatShellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);
   return `mkdir ${place} && ${extract} && cp -rlfT ${place} ${RUNNER_INSIDE} && rm -r ${place} ${place}.tar.gz`;
 }
@@ -70,7 +70,7 @@ async function run(
   }
 }
 
-async function archiveOf(directory: string): Promise<Blob> {
+async function packArchive(directory: string): Promise<Blob> {
   const entries = await readdir(directory, { recursive: true });
   const files = entries.filter((entry) => entry.endsWith('.py'));
   const pieces: Uint8Array<ArrayBuffer>[] = [];

@@ -24,32 +24,32 @@ const START = 'printf +; exec "$@"';
 /** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that no other user can read. */
 export async function writeBundle(directory: string, plan: BundlePlan): Promise<void> {
   const root = path.join(directory, 'root');
-  const mounts = await hostMounts(plan);
+  const mounts = await listHostMounts(plan);
   await mkdir(root);
   // The mount points exist beforehand, because runsc must have no reason to write to the host's files.
   for (const target of ['/proc', '/sys', '/dev', '/tmp', '/etc']) await mkdir(path.join(root, target));
   for (const { source, target } of mounts) await makeMountPoint(source, path.join(root, target));
   for (const { at, to } of plan.system.links) await symlink(to, path.join(root, at));
   for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(root, 'etc', name), text);
-  await writeFile(path.join(directory, 'config.json'), JSON.stringify(configuration(root, mounts, plan)), { mode: 0o600 });
+  await writeFile(path.join(directory, 'config.json'), JSON.stringify(buildConfiguration(root, mounts, plan)), { mode: 0o600 });
 }
 
-async function hostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
+async function listHostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
   const found: Mount[] = [];
-  for (const file of listSystemFiles(template.network)) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
+  for (const file of listSystemFiles(template.network)) if (await ignoreMissing(stat(file))) found.push({ source: file, target: file });
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
 /** What lies below another mount cannot be made there, and has to exist. */
 async function makeMountPoint(source: string, target: string): Promise<void> {
-  const found = await unlessMissing(stat(source));
+  const found = await ignoreMissing(stat(source));
   if (!found) throw new InfrastructureError('sandbox.start', `a mount of the template cannot be made: ${source} does not exist`);
   if (found.isDirectory()) return void (await mkdir(target, { recursive: true }));
   await mkdir(path.dirname(target), { recursive: true });
   await writeFile(target, '');
 }
 
-async function unlessMissing<Value>(pending: Promise<Value>): Promise<Value | undefined> {
+async function ignoreMissing<Value>(pending: Promise<Value>): Promise<Value | undefined> {
   try {
     return await pending;
   } catch (error) {
@@ -59,7 +59,7 @@ async function unlessMissing<Value>(pending: Promise<Value>): Promise<Value | un
 }
 
 /** Format: https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
-function configuration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
+function buildConfiguration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
   const { limits, environment, command, network } = template;
   return {
     ociVersion: '1.0.2',
@@ -72,9 +72,9 @@ function configuration(root: string, mounts: readonly Mount[], { template, memor
       cwd: '/tmp',
       noNewPrivileges: true,
       capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
-      rlimits: rlimits(limits, memoryByProcess),
+      rlimits: listRlimits(limits, memoryByProcess),
     },
-    mounts: [...kernelMounts(limits), ...mounts.map(({ source, target }) => bind(source, target))],
+    mounts: [...listKernelMounts(limits), ...mounts.map(({ source, target }) => bind(source, target))],
     linux: {
       namespaces: ['pid', 'ipc', 'uts', 'mount', ...(network === 'host' ? [] : ['network'])].map((type) => ({ type })),
       seccomp: FILTER,
@@ -83,7 +83,7 @@ function configuration(root: string, mounts: readonly Mount[], { template, memor
 }
 
 /** gVisor's own kernel keeps them; it counts processes and threads by user, and everything inside is one user. */
-function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly object[] {
+function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly object[] {
   const all: readonly (readonly [string, number])[] = [
     ['RLIMIT_NPROC', limits.processes],
     ['RLIMIT_NOFILE', OPEN_FILES],
@@ -99,18 +99,23 @@ function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly obje
  * processors: an empty one takes its place. /dev belongs to root inside, which no process inside runs as; were it read-only, older versions
  * would not let a shell write to /dev/null.
  */
-function kernelMounts(limits: SandboxLimits): readonly object[] {
+function listKernelMounts(limits: SandboxLimits): readonly object[] {
   const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['ro'] },
-    tmpfs('/sys', 'ro', 'mode=0555', 'size=4096'),
-    tmpfs('/dev', 'mode=0755'),
-    tmpfs('/dev/shm', 'mode=1777', `size=${sharedBytes}`),
-    tmpfs('/tmp', 'mode=1777', `size=${tmpBytes}`),
+    formatTmpfs('/sys', 'ro', 'mode=0555', 'size=4096'),
+    formatTmpfs('/dev', 'mode=0755'),
+    formatTmpfs('/dev/shm', 'mode=1777', `size=${sharedBytes}`),
+    formatTmpfs('/tmp', 'mode=1777', `size=${tmpBytes}`),
   ];
 }
 
-const tmpfs = (destination: string, ...options: readonly string[]): object => ({ destination, type: 'tmpfs', source: 'tmpfs', options });
+const formatTmpfs = (destination: string, ...options: readonly string[]): object => ({
+  destination,
+  type: 'tmpfs',
+  source: 'tmpfs',
+  options,
+});
 
 const bind = (source: string, destination: string): object => ({ destination, type: 'bind', source, options: ['rbind', 'ro'] });
 

@@ -63,13 +63,13 @@ async function findRunsc(runscPath: string): Promise<Runsc | Finding> {
     return { state: 'missing', detail, remedy: INSTALL };
   }
   const platforms = PLATFORMS.filter((platform) => new RegExp(`platform to use:.*\\b${platform}\\b`).test(output));
-  return await firstThatWorks(platforms.map((platform) => ({ path: found, platform, hasGoferNetwork: has('gofer-network-namespace') })));
+  return await findWorkingRunsc(platforms.map((platform) => ({ path: found, platform, hasGoferNetwork: has('gofer-network-namespace') })));
 }
 
-async function firstThatWorks(candidates: readonly Runsc[]): Promise<Runsc | Finding> {
+async function findWorkingRunsc(candidates: readonly Runsc[]): Promise<Runsc | Finding> {
   const failures: string[] = [];
   for (const candidate of candidates) {
-    const failure = await trial(candidate);
+    const failure = await tryRunsc(candidate);
     if (failure === undefined) return candidate;
     failures.push(`${candidate.platform}: ${failure}`);
   }
@@ -91,7 +91,7 @@ const TRIAL: SandboxTemplate = {
 };
 
 /** @returns why no sandbox could be made; undefined when one could. */
-async function trial(runsc: Runsc): Promise<string | undefined> {
+async function tryRunsc(runsc: Runsc): Promise<string | undefined> {
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-gvisor-'));
   try {
     const inbox = path.join(directory, 'inbox');

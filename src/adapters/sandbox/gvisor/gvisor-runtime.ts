@@ -40,7 +40,7 @@ export class GvisorRuntime implements LocalRuntime {
     const [{ runsc, limits }, system] = await Promise.all([this.#probe(), readSystemView()]);
     if (!runsc) throw new InfrastructureError('sandbox.unavailable', 'runsc makes no sandboxes on this machine; see muster doctor');
     return {
-      hostProcesses,
+      hostProcesses: countHostProcesses,
       async start({ directory, inbox, cgroup }: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
         checkSocketPath(directory);
         await writeBundle(directory, { template, system, inbox, memoryByProcess: limits.memory.by === 'rlimit' });
@@ -67,6 +67,6 @@ export class GvisorRuntime implements LocalRuntime {
  * needs up to 24 threads of the host for a process inside when all of them fork (on ptrace, with 128 of them), some more for
  * itself, and does not survive being refused one.
  */
-function hostProcesses({ limits }: SandboxTemplate): number {
+function countHostProcesses({ limits }: SandboxTemplate): number {
   return 32 * limits.processes + 256;
 }

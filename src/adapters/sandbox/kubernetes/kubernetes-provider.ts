@@ -70,7 +70,7 @@ class KubernetesProvider implements SandboxProvider {
 
   obstacles(template: SandboxTemplate): readonly Obstacle[] {
     const pod = getPod(template);
-    return this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? [];
+    return this.#sites.get(buildSiteKey(pod))?.supply(template, pod).obstacles() ?? [];
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -134,7 +134,7 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   #site(pod: PodPlace): NamespaceSite {
-    const key = siteKey(pod);
+    const key = buildSiteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
     return site.expect(pod);
@@ -151,6 +151,6 @@ class KubernetesProvider implements SandboxProvider {
   }
 }
 
-function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodPlace): string {
+function buildSiteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodPlace): string {
   return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
 }

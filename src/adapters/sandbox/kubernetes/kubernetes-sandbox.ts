@@ -8,7 +8,7 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import { INBOX_CONTAINER } from './pods/container-names.ts';
 import type { FollowedPod } from './pods/pod-kind.ts';
-import { runsCommand, uploadToInbox, type InboxExec } from './files/inbox-upload.ts';
+import { canRunCommand, uploadToInbox, type InboxExec } from './files/inbox-upload.ts';
 import type { NodeCaches } from './files/node-caches.ts';
 import { PodFetching } from './files/pod-fetching.ts';
 import type { PodLine } from './exec/pod-line.ts';
@@ -81,7 +81,7 @@ export class KubernetesSandbox implements Sandbox {
     const { channel, clock } = this.#parts;
     const late = (): Error => new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
     using deadline = new Deadline(clock, HEARD_MS, late, this.#over.signal);
-    return (await channel.answers(deadline.signal)) && (await runsCommand(this.#inbox, deadline.signal));
+    return (await channel.answers(deadline.signal)) && (await canRunCommand(this.#inbox, deadline.signal));
   }
 
   async destroy(): Promise<void> {
@@ -117,7 +117,7 @@ export class KubernetesSandbox implements Sandbox {
     switch (state.kind) {
       case 'ended':
         // A container that ends with its program says no more of why than the program did.
-        return state.end.kind === 'ended' && this.#programsWord ? this.#programsWord : exitOfEnd(state.end);
+        return state.end.kind === 'ended' && this.#programsWord ? this.#programsWord : toExit(state.end);
       case 'gone':
         return { kind: 'lost', detail: 'its pod was deleted' };
       case 'ready':
@@ -155,7 +155,7 @@ export class KubernetesSandbox implements Sandbox {
   }
 }
 
-function exitOfEnd({ kind, detail }: PodEnd): SandboxExit {
+function toExit({ kind, detail }: PodEnd): SandboxExit {
   switch (kind) {
     case 'out-of-memory':
       return { kind: 'out-of-memory' };

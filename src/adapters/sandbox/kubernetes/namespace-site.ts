@@ -75,7 +75,7 @@ export class NamespaceSite implements AsyncDisposable {
 
   /** Where the pods of a template come from. */
   supply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
-    const key = supplyKey(this.#options.owner, template, pod);
+    const key = buildSupplyKey(this.#options.owner, template, pod);
     const supply = this.#supplies.get(key) ?? this.#newSupply(template, pod);
     this.#supplies.set(key, supply);
     return supply;
@@ -138,7 +138,7 @@ export class NamespaceSite implements AsyncDisposable {
 }
 
 /** Made pods say themselves what they are made of; claims are made of a warm pool. */
-function supplyKey(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
+function buildSupplyKey(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
   if (pod.claims === undefined) return 'made';
   return 'warmPool' in pod.claims ? formatCanonicalJson(pod) : nameOwnPool(owner, template, pod);
 }

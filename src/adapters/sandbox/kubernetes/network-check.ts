@@ -57,15 +57,15 @@ export async function assertNetworkPolicy(
   const { items } = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
     cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
   );
-  const about = items.map((item) => policySchema.parse(item)).filter((policy) => selects(policy, labels));
+  const about = items.map((item) => policySchema.parse(item)).filter((policy) => isSelecting(policy, labels));
   const egress = about.filter(({ spec }) => spec.policyTypes.includes('Egress'));
   const bound = boundOf(pod);
   const open = egress.find(({ spec }) => !bound.holds(spec.egress));
   if (egress.length > 0 && open === undefined) return;
-  throw missingPolicyError(cluster.namespace, pod.network, open, bound);
+  throw createMissingPolicyError(cluster.namespace, pod.network, open, bound);
 }
 
-function missingPolicyError(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
+function createMissingPolicyError(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
   const wish = `the template has kubernetes.network: ${network}, but`;
   if (open !== undefined) {
     const problem = `${wish} the NetworkPolicy "${open.metadata.name}" in "${namespace}" allows Muster's pods connections`;
@@ -76,7 +76,7 @@ function missingPolicyError(namespace: string, network: string, open: Policy | u
   return new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }
 
-function selects({ spec: { podSelector } }: Policy, labels: Labels): boolean {
+function isSelecting({ spec: { podSelector } }: Policy, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = podSelector;
   return (
     Object.entries(matchLabels).every(([name, value]) => labels[name] === value) &&

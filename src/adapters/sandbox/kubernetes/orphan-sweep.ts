@@ -64,7 +64,7 @@ export async function sweepOrphans(
     for (const { kind, labels } of found) {
       const orphans = labels.filter((label) => label[OWNER] === owner);
       if (orphans.length > 0) await removeAll(kind, parseOwnerId(owner), clock, signal);
-      swept.push(...orphans.flatMap((label) => idOf(label[SANDBOX])));
+      swept.push(...orphans.flatMap((label) => getId(label[SANDBOX])));
     }
     // Last, so that what could not be removed is found by the next sweep.
     await deleteLease(cluster, owner, signal);
@@ -80,7 +80,7 @@ async function removeAll({ what, list, deleteAll }: Orphans, owner: OwnerId, clo
   while ((await list(selector, deadline.signal)).length > 0) await sleep(clock, LOOK_MS, deadline.signal);
 }
 
-function idOf(label: string | undefined): readonly SandboxId[] {
+function getId(label: string | undefined): readonly SandboxId[] {
   try {
     return label === undefined ? [] : [parseSandboxId(label)];
   } catch {

@@ -25,23 +25,23 @@ const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'
 /** All that Muster does in a namespace where it makes pods: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
 export const PERMISSIONS: readonly Permission[] = [...MADE, ...Object.values(OF_TRANSPORT).flat()];
 
-const claimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>
+const listClaimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>
   verbs.map((verb) => ({ verb, group: GROUP, resource }));
 
 /** The same where it claims them from an operator's warm pool; of pools and templates it only looks for its own to sweep. */
 export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...COMMON,
   ...OF_TRANSPORT.exec,
-  ...claimPermissions('sandboxclaims', ['create', 'get', 'list', 'watch', 'delete', 'deletecollection']),
-  ...claimPermissions('sandboxwarmpools', ['get', 'list']),
-  ...claimPermissions('sandboxtemplates', ['get', 'list']),
+  ...listClaimPermissions('sandboxclaims', ['create', 'get', 'list', 'watch', 'delete', 'deletecollection']),
+  ...listClaimPermissions('sandboxwarmpools', ['get', 'list']),
+  ...listClaimPermissions('sandboxtemplates', ['get', 'list']),
 ];
 
 /** The same where it makes a warm pool of its own. */
 export const POOL_PERMISSIONS: readonly Permission[] = [
   ...CLAIM_PERMISSIONS,
-  ...claimPermissions('sandboxwarmpools', ['create', 'delete', 'deletecollection']),
-  ...claimPermissions('sandboxtemplates', ['create', 'delete', 'deletecollection']),
+  ...listClaimPermissions('sandboxwarmpools', ['create', 'delete', 'deletecollection']),
+  ...listClaimPermissions('sandboxtemplates', ['create', 'delete', 'deletecollection']),
 ];
 
 /** What a template's sandboxes need. */

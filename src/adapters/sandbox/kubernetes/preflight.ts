@@ -84,7 +84,7 @@ async function assertPermissions(
   const answers = await Promise.all(
     permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, namespace, permission, signal) })),
   );
-  const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
+  const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => formatRule(permission));
   if (missing.length === 0) return;
   const problem = `Muster may not do all that it needs in the namespace "${namespace}"; missing from its Role: ${missing.join('; ')}`;
   throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${file}, or add these rules`);
@@ -104,7 +104,7 @@ async function may(
   return reviewSchema.parse(review).status.allowed;
 }
 
-function ruleText({ verb, group, resource, subresource }: Permission): string {
+function formatRule({ verb, group, resource, subresource }: Permission): string {
   const name = subresource === undefined ? resource : `${resource}/${subresource}`;
   return `apiGroups: ["${group}"], resources: ["${name}"], verbs: ["${verb}"]`;
 }

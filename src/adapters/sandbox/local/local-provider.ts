@@ -97,7 +97,7 @@ export class LocalProvider implements SandboxProvider {
       { stateDir: this.#stateDir, layout, owner: this.owner, files: this.#files, clock: this.#clock },
       signal,
     );
-    return [...new Set(swept.map(wholeOf))];
+    return [...new Set(swept.map(getWholeId))];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -112,7 +112,7 @@ export class LocalProvider implements SandboxProvider {
   #prepare(): Promise<Runtime> {
     this.#opened ??= this.#open().catch((error: unknown) => {
       this.#opened = undefined;
-      throw creationError(error, this.#directory);
+      throw createCreationError(error, this.#directory);
     });
     return this.#opened;
   }
@@ -156,15 +156,15 @@ export class LocalProvider implements SandboxProvider {
     try {
       const site = await open(id);
       if (!isApart(template)) return await this.#build(site, template, isolation, opened, signal);
-      const policy = await open(policyIdOf(id));
+      const policy = await open(derivePolicyId(id));
       return await this.#buildPair({ environment: site, policy }, template, isolation, opened, signal);
     } catch (error) {
       const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
       await Promise.all(sites.map((site) => this.#abandon(site)));
       if (signal.aborted) throw createAbortError(signal);
       throw memoryKills.some((count) => count > 0)
-        ? outOfMemoryError(error, template)
-        : creationError(error, path.join(this.#directory, id));
+        ? createOutOfMemoryError(error, template)
+        : createCreationError(error, path.join(this.#directory, id));
     }
   }
 
@@ -175,7 +175,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #build(site: Site, template: SandboxTemplate, isolation: Isolation, opened: Runtime, signal: AbortSignal): Promise<Sandbox> {
-    await equip(site, template, opened);
+    await prepareSite(site, template, opened);
     if (signal.aborted) throw createAbortError(signal);
     return this.#sandbox(site, template, isolation, await opened.runtime.start(placeOf(site), template, signal));
   }
@@ -189,8 +189,8 @@ export class LocalProvider implements SandboxProvider {
     signal: AbortSignal,
   ): Promise<Sandbox> {
     if (!opened.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
-    await equip(environment, template, opened);
-    await equip(policy, template, opened);
+    await prepareSite(environment, template, opened);
+    await prepareSite(policy, template, opened);
     if (signal.aborted) throw createAbortError(signal);
     const started = await opened.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
     return new PairedSandbox(
@@ -236,7 +236,7 @@ export class LocalProvider implements SandboxProvider {
     // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
     const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), ...destructions]);
     const failure = ends.find((end) => end.status === 'rejected');
-    if (failure) throw creationError(failure.reason, this.#directory);
+    if (failure) throw createCreationError(failure.reason, this.#directory);
     if (opened) await this.#clear(opened.cgroups, opened.covered);
   }
 
@@ -248,7 +248,7 @@ export class LocalProvider implements SandboxProvider {
   }
 }
 
-async function equip(site: Site, template: SandboxTemplate, { cgroups, runtime }: Runtime): Promise<void> {
+async function prepareSite(site: Site, template: SandboxTemplate, { cgroups, runtime }: Runtime): Promise<void> {
   await site.inbox.open();
   const made = runtime.makesCgroup?.(template) !== true;
   const limits = { ...template.limits, processes: runtime.hostProcesses(template) };
@@ -267,12 +267,12 @@ function isApart(template: SandboxTemplate): template is ApartTemplate {
 const POLICY_SUFFIX = '-policy';
 
 /** Its directory and control group have this name, so that its remains can be distinguished from others'. */
-function policyIdOf(id: SandboxId): SandboxId {
+function derivePolicyId(id: SandboxId): SandboxId {
   return parseSandboxId(`${id}${POLICY_SUFFIX}`);
 }
 
 /** The sandbox as who uses it knows it. */
-function wholeOf(id: SandboxId): SandboxId {
+function getWholeId(id: SandboxId): SandboxId {
   return id.endsWith(POLICY_SUFFIX) ? parseSandboxId(id.slice(0, -POLICY_SUFFIX.length)) : id;
 }
 
@@ -281,16 +281,16 @@ async function makeSite(directory: string, id: SandboxId): Promise<void> {
   try {
     await mkdir(directory);
   } catch (error) {
-    throw creationError(error, `${directory}: sandbox "${id}"`);
+    throw createCreationError(error, `${directory}: sandbox "${id}"`);
   }
 }
 
-function outOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
+function createOutOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
   const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
   return new InfrastructureError('sandbox.start', `${getMessage(cause)}; ${detail}`, { cause });
 }
 
-function creationError(error: unknown, subject: string): MusterError {
+function createCreationError(error: unknown, subject: string): MusterError {
   if (error instanceof MusterError) return error;
   return new InfrastructureError('sandbox.create', `${subject}: ${getMessage(error)}`, { cause: error });
 }

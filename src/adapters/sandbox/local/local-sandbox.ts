@@ -120,7 +120,7 @@ export class LocalSandbox implements Sandbox {
     this.stdout.drain();
     this.stderr.drain();
     await Promise.all([this.stdout.complete, this.stderr.complete]);
-    return verdict ?? exitOf(end, memoryKills);
+    return verdict ?? toExit(end, memoryKills);
   }
 
   async #readCgroupUsage(): Promise<SandboxUsage> {
@@ -161,7 +161,7 @@ async function removeSite(directory: string, inbox: Inbox): Promise<void> {
   }
 }
 
-function exitOf(end: ProgramEnd, memoryKills: number): SandboxExit {
+function toExit(end: ProgramEnd, memoryKills: number): SandboxExit {
   switch (end.kind) {
     case 'exited':
       return memoryKills > 0 && end.code === EXIT_KILLED ? { kind: 'out-of-memory' } : { kind: 'exited', code: end.code };

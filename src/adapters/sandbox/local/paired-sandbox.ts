@@ -81,7 +81,7 @@ export class PairedSandbox implements Sandbox {
     await this.#waitForBoth(Promise.all([environment, policy]));
     // Whichever still runs: its end tells that it was destroyed, and is no reason.
     await Promise.all([this.#environment.destroy(), this.#policy.destroy()].map((end) => end.catch(() => undefined)));
-    return verdictOf(await environment, await policy);
+    return decideVerdict(await environment, await policy);
   }
 
   async #waitForBoth(both: Promise<unknown>): Promise<void> {
@@ -93,7 +93,7 @@ export class PairedSandbox implements Sandbox {
 }
 
 /** Which of the two ends is the reason of the other. */
-function verdictOf(environment: SandboxExit, policy: SandboxExit): SandboxExit {
+function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxExit {
   const isPolicys = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
   // It was not ended by itself: it may not have noticed yet.
   const isNotItself = environment.kind === 'destroyed';

@@ -44,7 +44,7 @@ export interface HoldOrder extends FetchOrder {
 }
 
 export function holdOrder({ digest, files, holder, until, releases }: HoldOrder): string {
-  const order = { checkpoint: hex(digest), files: encodeLinkedFiles(files), holder, until, releases: releases.map(hex) };
+  const order = { checkpoint: getHex(digest), files: encodeLinkedFiles(files), holder, until, releases: releases.map(getHex) };
   return JSON.stringify({ kind: 'hold', ...order, seconds: PULL_SECONDS });
 }
 
@@ -52,17 +52,17 @@ function encodeLinkedFiles(files: readonly LinkedFile[]): object[] {
   return files.map(({ path, size, digest, url, bucketUrl }) => ({
     path,
     size,
-    sha256: hex(digest),
+    sha256: getHex(digest),
     url,
     ...(bucketUrl === undefined ? {} : { bucketUrl }),
   }));
 }
 
 function encodeHeldFile({ digest, path }: HeldFile): object {
-  return { sha256: hex(digest), path };
+  return { sha256: getHex(digest), path };
 }
 
-function hex(digest: string): string {
+function getHex(digest: string): string {
   return digest.slice('sha256:'.length);
 }
 

@@ -22,13 +22,14 @@ export function createRemoteTemplate(name: string, settings: TemplateSettings, p
 }
 
 function checkNotLocal(name: string, { python, start, mounts, network }: TemplateSettings): void {
-  if (python !== 'auto') throw notLocalError(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
-  if (start === 'forked') throw notLocalError(name, 'start', 'auto', 'only sandboxes of this machine are forked');
-  if (mounts.length > 0) throw notLocalError(name, 'mounts', '[]', "put the files into the provider's image or template");
-  if (network !== 'none') throw notLocalError(name, 'network', 'none', 'there is no host to share a network with');
+  if (python !== 'auto')
+    throw createNotLocalError(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
+  if (start === 'forked') throw createNotLocalError(name, 'start', 'auto', 'only sandboxes of this machine are forked');
+  if (mounts.length > 0) throw createNotLocalError(name, 'mounts', '[]', "put the files into the provider's image or template");
+  if (network !== 'none') throw createNotLocalError(name, 'network', 'none', 'there is no host to share a network with');
 }
 
-function notLocalError(name: string, setting: string, neutral: string, why: string): InputError {
+function createNotLocalError(name: string, setting: string, neutral: string, why: string): InputError {
   const text = `templates.${name}.${setting} speaks of this machine, where its sandboxes are not`;
   return new InputError('template.not-local', `${text}; set it to ${neutral} (what a template leaves out it takes from "local"): ${why}`);
 }

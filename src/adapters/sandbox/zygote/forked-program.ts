@@ -38,7 +38,7 @@ export class ForkedProgram implements SandboxedProgram {
 
 /** What the last report of a sandbox says. */
 export function endOf(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
-  const usage = usageOf(report);
+  const usage = toUsage(report);
   switch (report.type) {
     case 'ended':
       return { kind: 'exited', code: report.signal === undefined ? (report.code ?? 0) : 128 + report.signal, ...usage };
@@ -49,7 +49,7 @@ export function endOf(report: Exclude<SandboxReport, { readonly type: 'started' 
   }
 }
 
-function usageOf({
+function toUsage({
   cpu_seconds,
   peak_memory_bytes,
 }: SandboxReport & { cpu_seconds?: number | undefined; peak_memory_bytes?: number | undefined }): { readonly usage?: SandboxUsage } {

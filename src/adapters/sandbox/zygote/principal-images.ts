@@ -39,7 +39,7 @@ export class PrincipalImages {
     const images = principal === undefined ? undefined : this.#images.get(principal);
     if (principal === undefined || images === undefined) return { ...NOTHING, past: FRESH };
     const choice = images.choose(warden);
-    return { ...choice, past: pastOf(choice, principal) };
+    return { ...choice, past: getPast(choice, principal) };
   }
 
   #onlyOneWithWishes(): string | undefined {
@@ -48,7 +48,7 @@ export class PrincipalImages {
   }
 }
 
-function pastOf({ shares, hasRunCode }: ImageChoice, principal: string): PastExposure {
+function getPast({ shares, hasRunCode }: ImageChoice, principal: string): PastExposure {
   if (shares.size === 0) return FRESH;
   return { kind: hasRunCode ? 'imported' : 'data', principal };
 }

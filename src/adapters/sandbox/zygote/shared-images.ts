@@ -176,7 +176,7 @@ export class SharedImages {
       hasRunCode: parent.hasRunCode || content.some(({ content: each }) => each.kind === 'code' || each.trusted),
       warden,
     };
-    const made = warden.makeImage(image.image, parent.image, contentOf(content));
+    const made = warden.makeImage(image.image, parent.image, getContent(content));
     made.then(
       (policies) => this.#onLoaded(content, policies),
       (error: unknown) => this.#onFailed(image, content, error),
@@ -241,7 +241,7 @@ export class SharedImages {
   }
 }
 
-function contentOf(placed: readonly PlacedContent[]): ImageContent {
+function getContent(placed: readonly PlacedContent[]): ImageContent {
   return {
     policies: placed.flatMap(({ content, path }) =>
       content.kind === 'policy' ? [{ path, digest: content.digest, trusted: content.trusted }] : [],

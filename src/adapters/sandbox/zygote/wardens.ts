@@ -177,7 +177,7 @@ export class Wardens implements AsyncDisposable {
       const process = await launchHolder(
         {
           bubblewrap: [bwrap, ...buildWardenArguments(template, { system, etc, inbox: inbox.directory }, directory, namespace)],
-          unlisted: buildEnvironmentArguments(interpreterEnvironment(template.environment)),
+          unlisted: buildEnvironmentArguments(pickInterpreterEnvironment(template.environment)),
           program: [python, ...INTERPRETER_FLAGS, program],
           limits: template.limits,
           covered,
@@ -204,7 +204,7 @@ export class Wardens implements AsyncDisposable {
         processes: rlimits.processes ? limits.processes + 1 : null,
         open_files: OPEN_FILES,
       },
-      mounts_within: mountsWithin(mounts),
+      mounts_within: listMountsWithin(mounts),
       uid: INSIDE_UID,
       own_user: this.#context.ownUser !== undefined,
       host_network: network === 'host',
@@ -255,12 +255,12 @@ async function holdAll(places: SharedPlaces, content: readonly SharedContent[], 
 }
 
 /** Those that each sandbox's own /tmp and /dev/shm would hide. */
-function mountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
+function listMountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
   const targets = mounts.map(({ target }) => target);
   return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();
 }
 
-function interpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {
+function pickInterpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {
   const others = Object.entries(environment).filter(([name]) => !name.startsWith('PYTHON'));
   return { ...Object.fromEntries(others), PYTHONHASHSEED: '0' };
 }

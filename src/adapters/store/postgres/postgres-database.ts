@@ -11,14 +11,14 @@ const DIALECT: Dialect = {
   skipTaken: ' FOR UPDATE SKIP LOCKED',
   connection: 'pg_backend_pid()',
   json: {
-    text: (document, member) => `(${readable(document)} ->> '${member}')`,
-    document: (document, member) => `(${readable(document)} -> '${member}')::text`,
-    elements: (array, alias) => `LATERAL json_array_elements_text(${readable(array)}) AS ${alias}(value)`,
+    text: (document, member) => `(${parseReadable(document)} ->> '${member}')`,
+    document: (document, member) => `(${parseReadable(document)} -> '${member}')::text`,
+    elements: (array, alias) => `LATERAL json_array_elements_text(${parseReadable(array)}) AS ${alias}(value)`,
   },
 };
 
 /** PostgreSQL cannot read JSON with half of a surrogate pair in it, and no value stands for such a document. */
-function readable(document: string): string {
+function parseReadable(document: string): string {
   return `(CASE WHEN ${document} ~* '\\\\ud[89a-f]' THEN NULL ELSE ${document} END)::json`;
 }
 
@@ -65,17 +65,17 @@ export class PostgresDatabase implements Database {
       (await pool.connect()).release();
     } catch (error) {
       await pool.end();
-      throw refusal(name, error);
+      throw toRefusal(name, error);
     }
     return new PostgresDatabase(pool, name);
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {
-    return this.#translateErrors(() => rowsOf(this.#pool, statement));
+    return this.#translateErrors(() => readRows(this.#pool, statement));
   }
 
   async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
-    return this.#translateErrors(() => this.#withClient((client) => transaction(client, steps)));
+    return this.#translateErrors(() => this.#withClient((client) => runTransaction(client, steps)));
   }
 
   /** While it runs, no other transaction runs under the same lock, on any connection. */
@@ -116,11 +116,11 @@ export class PostgresDatabase implements Database {
   }
 }
 
-async function transaction(client: PoolClient, steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
+async function runTransaction(client: PoolClient, steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
   const rows: (readonly Row[])[] = [];
   await client.query('BEGIN');
   for (const step of steps) {
-    const found = step.kind === 'bulk' ? await insertBulk(client, step.insert) : await rowsOf(client, step.sql);
+    const found = step.kind === 'bulk' ? await insertBulk(client, step.insert) : await readRows(client, step.sql);
     if (step.kind === 'guard' && found.length === 0) {
       await client.query('ROLLBACK');
       return undefined;
@@ -131,7 +131,7 @@ async function transaction(client: PoolClient, steps: readonly Step[]): Promise<
   return rows;
 }
 
-async function rowsOf(client: Pick<PoolClient, 'query'>, statement: Sql): Promise<readonly Row[]> {
+async function readRows(client: Pick<PoolClient, 'query'>, statement: Sql): Promise<readonly Row[]> {
   const { rows } = await client.query<Row>(
     renderSql(statement, (position) => `$${position}`),
     [...statement.values],
@@ -148,7 +148,7 @@ async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInse
   return [];
 }
 
-function refusal(name: string, error: unknown): InputError | InfrastructureError {
+function toRefusal(name: string, error: unknown): InputError | InfrastructureError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const options = { cause: error };
   if (typeof code === 'string' && CALLER_CODES.has(code))

@@ -39,7 +39,7 @@ export function readAgentEpisode(row: Row): StoredAgentEpisode {
   const spent = spentSchema.safeParse(readDocument(row, 'spent'));
   const ended = z.enum(END_CAUSES).nullable().safeParse(row['ended_by']);
   const id = parseAgentEpisodeId(readText(row, 'id'));
-  if (!read.success || !spent.success || !ended.success) throw unknownForm(`episode ${id}`);
+  if (!read.success || !spent.success || !ended.success) throw createUnknownFormError(`episode ${id}`);
   return {
     id,
     principal: readText(row, 'principal'),
@@ -54,21 +54,21 @@ export function readAgentEpisode(row: Row): StoredAgentEpisode {
     steps: readNumber(row, 'steps'),
     spent: spent.data,
     endedBy: ended.data ?? undefined,
-    closed: closedOf(row),
+    closed: getClosed(row),
   };
 }
 
-function closedOf(row: Row): ClosedEpisode | undefined {
+function getClosed(row: Row): ClosedEpisode | undefined {
   const at = readOptional(row, 'closed_at', readDate);
   if (at === undefined) return undefined;
   const outcome = z.enum(OUTCOMES).safeParse(row['outcome']);
-  if (!outcome.success) throw unknownForm('the end of an episode');
+  if (!outcome.success) throw createUnknownFormError('the end of an episode');
   return { at, outcome: outcome.data, reward: readOptional(row, 'reward', readNumber), document: readText(row, 'document') };
 }
 
 export function readAgentStep(row: Row): StoredStep {
   const delta = stepDeltaSchema.optional().safeParse(readOptional(row, 'delta', readDocument));
-  if (!delta.success) throw unknownForm('a step of an episode');
+  if (!delta.success) throw createUnknownFormError('a step of an episode');
   return {
     number: readNumber(row, 'number'),
     digest: readText(row, 'digest'),
@@ -79,7 +79,7 @@ export function readAgentStep(row: Row): StoredStep {
   };
 }
 
-function unknownForm(what: string): InfrastructureError {
+function createUnknownFormError(what: string): InfrastructureError {
   return new InfrastructureError(
     'store.unreadable',
     `${what} is stored in a way that this Muster does not know; was it stored by a newer one?`,

@@ -18,11 +18,11 @@ interface Extra {
 
 type Used = readonly [number | null, number | null, number | null];
 
-function usedOf({ cpuSeconds, peakMemoryBytes, processes }: SandboxUsage): Used {
+function toUsed({ cpuSeconds, peakMemoryBytes, processes }: SandboxUsage): Used {
   return [cpuSeconds ?? null, peakMemoryBytes ?? null, processes ?? null];
 }
 
-function usageOf([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
+function toUsage([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
   return {
     ...(cpuSeconds === null ? {} : { cpuSeconds }),
     ...(peakMemoryBytes === null ? {} : { peakMemoryBytes }),
@@ -32,37 +32,37 @@ function usageOf([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
 
 /** The columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
 export function toEpisodeRow({ index, task, outcome, seconds, log, usage }: StoredEpisode): readonly Value[] {
-  const beside = { ...(log === undefined ? {} : { log }), ...(usage && { used: usedOf(usage) }) };
+  const beside = { ...(log === undefined ? {} : { log }), ...(usage && { used: toUsed(usage) }) };
   switch (outcome.kind) {
     case 'completed': {
       const { metrics } = outcome;
       const extra = isEmpty(metrics) ? beside : { metrics, ...beside };
-      return [index, task, 'completed', outcome.return, outcome.length, seconds, textOfExtra(extra)];
+      return [index, task, 'completed', outcome.return, outcome.length, seconds, formatExtra(extra)];
     }
     case 'failed':
-      return [index, task, outcome.cause, null, null, seconds, textOfExtra({ detail: outcome.detail, ...beside })];
+      return [index, task, outcome.cause, null, null, seconds, formatExtra({ detail: outcome.detail, ...beside })];
     case 'lost':
-      return [index, task, 'lost', null, null, seconds, textOfExtra({ detail: outcome.detail, ...beside })];
+      return [index, task, 'lost', null, null, seconds, formatExtra({ detail: outcome.detail, ...beside })];
   }
 }
 
 /** @throws InfrastructureError `store.unreadable` when it is no row that `toEpisodeRow` made. */
 export function readEpisodeRow(row: Row): StoredEpisode {
-  const extra = extraOf(row);
+  const extra = parseExtra(row);
   return {
     index: parseEpisodeIndex(readNumber(row, 'episode')),
     task: readNumber(row, 'task'),
-    outcome: outcomeOf(row, extra),
+    outcome: readOutcome(row, extra),
     seconds: readNumber(row, 'seconds'),
     ...(extra.log === undefined ? {} : { log: extra.log }),
-    ...(extra.used && { usage: usageOf(extra.used) }),
+    ...(extra.used && { usage: toUsage(extra.used) }),
   };
 }
 
 const NO_METRICS = {};
 const NOTHING: Extra = {};
 
-function outcomeOf(row: Row, { metrics = NO_METRICS, detail = '' }: Extra): Outcome {
+function readOutcome(row: Row, { metrics = NO_METRICS, detail = '' }: Extra): Outcome {
   const outcome = readText(row, 'outcome');
   if (outcome === 'completed') return { kind: 'completed', return: readNumber(row, 'result'), length: readNumber(row, 'length'), metrics };
   if (outcome === 'lost') return { kind: 'lost', detail };
@@ -74,7 +74,7 @@ function isCause(text: string): text is FailureCause {
   return FAILURE_CAUSES.some((cause) => cause === text);
 }
 
-function extraOf(row: Row): Extra {
+function parseExtra(row: Row): Extra {
   const text = readOptional(row, 'extra', readText);
   if (text === undefined) return NOTHING;
   // It is what `toEpisodeRow` wrote: a look at every field of a million episodes would cost more than reading them.
@@ -82,7 +82,7 @@ function extraOf(row: Row): Extra {
   return extra;
 }
 
-function textOfExtra(extra: Extra): string | null {
+function formatExtra(extra: Extra): string | null {
   return isEmpty(extra) ? null : JSON.stringify(extra);
 }
 

@@ -9,7 +9,7 @@ import { readEvaluationRow } from './evaluation-row.ts';
 import { stateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
 import { announceSteps } from './sql-webhooks.ts';
-import { plain, sql } from './schema/statement.ts';
+import { toPlainSql, sql } from './schema/statement.ts';
 
 export class SqlAnswers implements AnswerCache {
   readonly #database: Database;
@@ -39,7 +39,7 @@ export class SqlAnswers implements AnswerCache {
     const rows = await this.#database.transact([
       ...planAcceptance(evaluation, idempotency, now),
       // While its row is locked, its episodes are not removed.
-      guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${plain(this.#database.dialect.shared)}`),
+      guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${toPlainSql(this.#database.dialect.shared)}`),
       toStep(
         sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)}
             WHERE id = ${evaluation.id}`,

@@ -1,9 +1,9 @@
 import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { readDate, readDocument, readNumber, readText } from './schema/columns.ts';
 import { toStep, type Database } from './schema/database.ts';
-import { plain, sql } from './schema/statement.ts';
+import { toPlainSql, sql } from './schema/statement.ts';
 
 export class SqlAudit implements AuditTrail {
   readonly #database: Database;
@@ -23,7 +23,7 @@ export class SqlAudit implements AuditTrail {
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredAuditEntry>> {
     const position = after === undefined ? undefined : parseCursor(after);
-    const beyond = position ? sql`WHERE (at, id) < (${position.milliseconds}, ${Number(position.id)})` : plain('');
+    const beyond = position ? sql`WHERE (at, id) < (${position.milliseconds}, ${Number(position.id)})` : toPlainSql('');
     const rows = await this.#database.query(
       sql`SELECT id, at, principal, action, target, details FROM audit ${beyond} ORDER BY at DESC, id DESC LIMIT ${limit + 1}`,
     );
@@ -35,6 +35,6 @@ export class SqlAudit implements AuditTrail {
       target: readText(row, 'target'),
       details: readDocument(row, 'details'),
     }));
-    return cutPage(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
+    return formatCutPage(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
   }
 }

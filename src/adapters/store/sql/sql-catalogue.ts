@@ -6,7 +6,7 @@ import type {
   Idempotency,
 } from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { planAcceptance, readAcceptedEvaluation } from './acceptance.ts';
@@ -14,7 +14,7 @@ import { readNumber, readText } from './schema/columns.ts';
 import { toStep, type Database } from './schema/database.ts';
 import { forgetSteps, sweepEpisodes } from './schema/discarded.ts';
 import { readEvaluationRow } from './evaluation-row.ts';
-import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
+import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 /** Of evaluations, by their ids. */
 const ASKED_AT_ONCE = 500;
@@ -66,11 +66,11 @@ export class SqlCatalogue implements EvaluationCatalogue {
 
   async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {
     const position = after === undefined ? undefined : parseCursor(after);
-    const conditions = conditionsOf(filter);
+    const conditions = buildConditions(filter);
     if (position) conditions.push(sql`(created_at, id) < (${position.milliseconds}, ${position.id})`);
-    const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
+    const where = conditions.length === 0 ? toPlainSql('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(sql`SELECT * FROM evaluations ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`);
-    return cutPage(rows.map(readEvaluationRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return formatCutPage(rows.map(readEvaluationRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
@@ -91,7 +91,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
   }
 }
 
-function conditionsOf({ principal, suite, run, states, label, from, before }: EvaluationFilter): Sql[] {
+function buildConditions({ principal, suite, run, states, label, from, before }: EvaluationFilter): Sql[] {
   return [
     ...(principal === undefined ? [] : [sql`principal = ${principal}`]),
     ...(suite === undefined ? [] : [sql`suite = ${suite}`]),
@@ -100,7 +100,7 @@ function conditionsOf({ principal, suite, run, states, label, from, before }: Ev
       ? []
       : [
           states.length === 0
-            ? plain('1 = 0')
+            ? toPlainSql('1 = 0')
             : sql`state IN (${joinSql(
                 states.map((state) => sql`${state}`),
                 ', ',

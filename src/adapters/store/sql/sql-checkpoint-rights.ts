@@ -47,7 +47,7 @@ export class SqlCheckpointRights implements CheckpointRights {
             SELECT digest, kind, name, at, principal, 1 AS own FROM brought_checkpoints WHERE principal = ${principal} AND digest IN (${asked})
             ORDER BY own, at DESC, principal DESC`,
       );
-      for (const row of rows) usable.set(digestOf(row), usableOf(row));
+      for (const row of rows) usable.set(readDigest(row), getUsable(row));
     }
     return usable;
   }
@@ -56,7 +56,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     const [row] = await this.#database.query(
       sql`SELECT kind, name FROM brought_checkpoints WHERE digest = ${digest} ORDER BY at, principal LIMIT 1`,
     );
-    return row && usableOf(row);
+    return row && getUsable(row);
   }
 
   async hasBrought(principal: string, digest: Digest): Promise<boolean> {
@@ -78,7 +78,7 @@ export class SqlCheckpointRights implements CheckpointRights {
 
   async revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const revoked = sql`
-      DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${andBy(grantedBy)}
+      DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${selectGranter(grantedBy)}
       RETURNING digest, principal, granted_by, at`;
     const rows = (await this.#database.transact([toStep(revoked)]))?.[0] ?? [];
     return rows.map(grantOf).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
@@ -86,14 +86,14 @@ export class SqlCheckpointRights implements CheckpointRights {
 
   async grants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const rows = await this.#database.query(
-      sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${andBy(grantedBy)}
+      sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${selectGranter(grantedBy)}
           ORDER BY principal, granted_by LIMIT ${limit}`,
     );
     return rows.map(grantOf);
   }
 }
 
-function andBy(grantedBy: string | undefined): Sql {
+function selectGranter(grantedBy: string | undefined): Sql {
   return grantedBy === undefined ? sql`` : sql` AND granted_by = ${grantedBy}`;
 }
 
@@ -105,7 +105,7 @@ function listDigests(digests: readonly Digest[]): Sql {
 }
 
 /** @throws InfrastructureError `store.unreadable` */
-function usableOf(row: Row): Usable {
+function getUsable(row: Row): Usable {
   const kind = readText(row, 'kind');
   if (kind === 'file' || kind === 'directory') return { kind, name: readOptional(row, 'name', readText) };
   throw new InfrastructureError(
@@ -114,10 +114,15 @@ function usableOf(row: Row): Usable {
   );
 }
 
-function digestOf(row: Row): Digest {
+function readDigest(row: Row): Digest {
   return parseDigest(readText(row, 'digest'));
 }
 
 function grantOf(row: Row): StoredGrant {
-  return { digest: digestOf(row), principal: readText(row, 'principal'), grantedBy: readText(row, 'granted_by'), at: readDate(row, 'at') };
+  return {
+    digest: readDigest(row),
+    principal: readText(row, 'principal'),
+    grantedBy: readText(row, 'granted_by'),
+    at: readDate(row, 'at'),
+  };
 }

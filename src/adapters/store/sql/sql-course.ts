@@ -41,12 +41,12 @@ export class SqlCourse implements EvaluationCourse {
     await transactOwned(this.#database, ownership, [
       ...(report ? reportSteps(key, report, now) : []),
       toStep(
-        sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${jsonOf(summary)}, failure = ${jsonOf(failure)}
+        sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${formatJson(summary)}, failure = ${formatJson(failure)}
             WHERE key = ${key}`,
       ),
       ...appendEvents(key, [stateEvent(state)], now),
       ...announceSteps(key, webhooks, now),
-      ...answerSteps(key, question),
+      ...planAnswerSteps(key, question),
       ...(withheld === true ? [toStep(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
       toStep(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
     ]);
@@ -65,7 +65,7 @@ function reportSteps(key: number, { running, events }: Report, now: number): rea
   return [toStep(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`), ...appendEvents(key, events, now)];
 }
 
-function answerSteps(key: number, question: Question | undefined): readonly Step[] {
+function planAnswerSteps(key: number, question: Question | undefined): readonly Step[] {
   if (question === undefined) return [];
   return [
     toStep(
@@ -75,6 +75,6 @@ function answerSteps(key: number, question: Question | undefined): readonly Step
   ];
 }
 
-function jsonOf(document: object | undefined): string | undefined {
+function formatJson(document: object | undefined): string | undefined {
   return document && JSON.stringify(document);
 }

@@ -8,7 +8,7 @@ import { toStep, type BulkColumn, type Database, type Step } from './schema/data
 import { readEpisodeRow, toEpisodeRow } from './episode-row.ts';
 import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
-import { plain, sql, type Sql } from './schema/statement.ts';
+import { toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 const COLUMNS: readonly BulkColumn[] = [
   { name: 'evaluation', type: 'bigint' },
@@ -29,20 +29,20 @@ interface RankingSql {
   readonly order: Sql;
 }
 
-const NOTHING = plain('');
-const COMPLETED = plain("e.outcome = 'completed'");
+const NOTHING = toPlainSql('');
+const COMPLETED = toPlainSql("e.outcome = 'completed'");
 
 const RANKINGS: Readonly<Record<EpisodeRanking, RankingSql>> = {
-  worst: { joined: NOTHING, about: COMPLETED, order: plain('e.result') },
-  best: { joined: NOTHING, about: COMPLETED, order: plain('e.result DESC') },
-  longest: { joined: NOTHING, about: COMPLETED, order: plain('e.length DESC') },
-  slowest: { joined: NOTHING, about: plain('1 = 1'), order: plain('e.seconds DESC') },
+  worst: { joined: NOTHING, about: COMPLETED, order: toPlainSql('e.result') },
+  best: { joined: NOTHING, about: COMPLETED, order: toPlainSql('e.result DESC') },
+  longest: { joined: NOTHING, about: COMPLETED, order: toPlainSql('e.length DESC') },
+  slowest: { joined: NOTHING, about: toPlainSql('1 = 1'), order: toPlainSql('e.seconds DESC') },
   discordant: {
-    joined: plain('JOIN episodes b ON b.evaluation = e.evaluation AND b.arm = 0 AND b.episode = e.episode'),
-    about: plain("e.arm > 0 AND e.outcome = 'completed' AND b.outcome = 'completed'"),
-    order: plain('abs(e.result - b.result) DESC'),
+    joined: toPlainSql('JOIN episodes b ON b.evaluation = e.evaluation AND b.arm = 0 AND b.episode = e.episode'),
+    about: toPlainSql("e.arm > 0 AND e.outcome = 'completed' AND b.outcome = 'completed'"),
+    order: toPlainSql('abs(e.result - b.result) DESC'),
   },
-  failed: { joined: NOTHING, about: plain("e.outcome <> 'completed'"), order: plain('e.episode') },
+  failed: { joined: NOTHING, about: toPlainSql("e.outcome <> 'completed'"), order: toPlainSql('e.episode') },
 };
 
 export class SqlEpisodes implements EpisodeLog, ResultCache {
@@ -59,7 +59,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
     const rows = episodes.map((episode) => [key, leg.arm, ...toEpisodeRow(episode)]);
     await transactOwned(this.#database, ownership, [
       { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
-      ...donation(ownership, leg),
+      ...planDonation(ownership, leg),
       countEpisodes(this.#database.dialect, key, rows.length, this.#clock.date().getTime()),
     ]);
   }
@@ -113,7 +113,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
 }
 
 /** Only who has played something itself is looked at by others: however often the same is asked, few have to be. */
-function donation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
+function planDonation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
   if (cacheKey === undefined) return [];
   return [toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`)];
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId, type EvaluationId, type OwnerId } from '../../../kernel/ids.ts';
 import { readNumber, readText } from './schema/columns.ts';
 import { guard, toStep, type Database } from './schema/database.ts';
-import { plain, sql } from './schema/statement.ts';
+import { toPlainSql, sql } from './schema/statement.ts';
 
 export class SqlOwnerships implements Ownerships {
   readonly #database: Database;
@@ -38,7 +38,7 @@ export class SqlOwnerships implements Ownerships {
       ON CONFLICT (evaluation) DO UPDATE SET owner = excluded.owner, fence = ownerships.fence + 1, expires_at = excluded.expires_at
       WHERE ownerships.expires_at <= ${now} RETURNING evaluation, fence`;
     // Looked at once the claim is made, which waits for writes of the owner before: the last of them may have been the end.
-    const isOpen = sql`SELECT 1 AS open FROM evaluations WHERE id = ${evaluation} AND state IN ('waiting', 'running')${plain(this.#database.dialect.shared)}`;
+    const isOpen = sql`SELECT 1 AS open FROM evaluations WHERE id = ${evaluation} AND state IN ('waiting', 'running')${toPlainSql(this.#database.dialect.shared)}`;
     const [row] = (await this.#database.transact([guard(claimed), guard(isOpen)]))?.[0] ?? [];
     return row && { evaluation, key: readNumber(row, 'evaluation'), owner, fence: readNumber(row, 'fence') };
   }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import { ROLES, type NewToken, type StoredToken, type Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { isDigest, parseTokenId, type TokenId } from '../../../kernel/ids.ts';
 import { readDate, readOptional, readText } from './schema/columns.ts';
 import { toStep, type Database, type Row } from './schema/database.ts';
-import { plain, sql, type Sql } from './schema/statement.ts';
+import { toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 export class SqlTokens implements Tokens {
   readonly #database: Database;
@@ -29,14 +29,14 @@ export class SqlTokens implements Tokens {
 
   async find(id: TokenId): Promise<StoredToken | undefined> {
     const [row] = await this.#database.query(selectTokens(sql`WHERE id = ${id}`));
-    return row && tokenOfRow(row);
+    return row && readToken(row);
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredToken>> {
     const position = after === undefined ? undefined : parseCursor(after);
-    const beyond = position ? sql`WHERE (created_at, id) < (${position.milliseconds}, ${position.id})` : plain('');
+    const beyond = position ? sql`WHERE (created_at, id) < (${position.milliseconds}, ${position.id})` : toPlainSql('');
     const rows = await this.#database.query(selectTokens(sql`${beyond} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`));
-    return cutPage(rows.map(tokenOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return formatCutPage(rows.map(readToken), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async revoke(id: TokenId): Promise<StoredToken | undefined> {
@@ -52,7 +52,7 @@ function selectTokens(which: Sql): Sql {
 
 const checkedSchema = z.object({ role: z.enum(ROLES), secretDigest: z.string().refine(isDigest) });
 
-function tokenOfRow(row: Row): StoredToken {
+function readToken(row: Row): StoredToken {
   const id = parseTokenId(readText(row, 'id'));
   const checked = checkedSchema.safeParse({ role: row['role'], secretDigest: row['secret_digest'] });
   if (!checked.success) {

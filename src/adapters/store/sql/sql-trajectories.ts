@@ -13,13 +13,13 @@ import {
 } from '../../../agents/arena/trajectories.ts';
 import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
 import { countSharedSteps, getTree } from '../../../agents/arena/shared-steps.ts';
-import { cutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { readAgentEpisode, readAgentStep, formatTerms } from './agent-episode-row.ts';
 import { readNumber, readText } from './schema/columns.ts';
 import { guard, toStep, type Database } from './schema/database.ts';
-import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
+import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 export class SqlTrajectories implements Trajectories {
   readonly #database: Database;
@@ -52,12 +52,15 @@ export class SqlTrajectories implements Trajectories {
 
   async list(filter: EpisodeFilter, { limit, after }: PageRequest): Promise<Page<StoredAgentEpisode>> {
     const position = after === undefined ? undefined : parseCursor(after);
-    const conditions = [...conditionsOf(filter), ...(position ? [sql`(created_at, id) < (${position.milliseconds}, ${position.id})`] : [])];
-    const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
+    const conditions = [
+      ...buildConditions(filter),
+      ...(position ? [sql`(created_at, id) < (${position.milliseconds}, ${position.id})`] : []),
+    ];
+    const where = conditions.length === 0 ? toPlainSql('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(
       sql`SELECT * FROM agent_episodes ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`,
     );
-    return cutPage(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+    return formatCutPage(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async countOpen(principal: string): Promise<number> {
@@ -146,20 +149,20 @@ function isOver(moment: number): Sql {
     SELECT 1 FROM agent_episodes o WHERE o.tree = e.tree AND (o.closed_at IS NULL OR o.closed_at > ${moment}))`;
 }
 
-function conditionsOf({ principal, task, agent, state }: EpisodeFilter): readonly Sql[] {
+function buildConditions({ principal, task, agent, state }: EpisodeFilter): readonly Sql[] {
   const conditions: Sql[] = [];
   if (principal !== undefined) conditions.push(sql`principal = ${principal}`);
   if (task !== undefined) conditions.push(sql`task = ${task}`);
   if (agent !== undefined) conditions.push(sql`agent = ${agent}`);
   switch (state) {
     case 'open':
-      conditions.push(plain('closed_at IS NULL AND ended_by IS NULL'));
+      conditions.push(toPlainSql('closed_at IS NULL AND ended_by IS NULL'));
       break;
     case 'grading':
-      conditions.push(plain('closed_at IS NULL AND ended_by IS NOT NULL'));
+      conditions.push(toPlainSql('closed_at IS NULL AND ended_by IS NOT NULL'));
       break;
     case 'closed':
-      conditions.push(plain('closed_at IS NOT NULL'));
+      conditions.push(toPlainSql('closed_at IS NOT NULL'));
       break;
     case undefined:
       break;

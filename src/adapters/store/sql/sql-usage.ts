@@ -2,7 +2,7 @@ import type { UsageLedger } from '../../../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../../../kernel/ids.ts';
 import { readNumber } from './schema/columns.ts';
 import { toStep, type Database, type Dialect, type Step } from './schema/database.ts';
-import { plain, sql, type Sql } from './schema/statement.ts';
+import { toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -20,7 +20,7 @@ export class SqlUsage implements UsageLedger {
   async episodesSince(principal: string, since: Date): Promise<number> {
     return this.#figure(
       sql`SELECT CAST(coalesce(sum(episodes), 0) AS bigint) AS figure FROM episode_hours
-          WHERE principal = ${principal} AND hour >= ${hourOf(since.getTime())}`,
+          WHERE principal = ${principal} AND hour >= ${floorToHour(since.getTime())}`,
     );
   }
 
@@ -56,11 +56,11 @@ export class SqlUsage implements UsageLedger {
 export function countEpisodes({ connection }: Dialect, key: number, episodes: number, at: number): Step {
   return toStep(
     sql`INSERT INTO episode_hours (principal, hour, evaluation, connection, episodes)
-        SELECT principal, CAST(${hourOf(at)} AS bigint), key, ${plain(connection)}, CAST(${episodes} AS bigint) FROM evaluations WHERE key = ${key}
+        SELECT principal, CAST(${floorToHour(at)} AS bigint), key, ${toPlainSql(connection)}, CAST(${episodes} AS bigint) FROM evaluations WHERE key = ${key}
         ON CONFLICT (principal, hour, evaluation, connection) DO UPDATE SET episodes = episode_hours.episodes + excluded.episodes`,
   );
 }
 
-function hourOf(milliseconds: number): number {
+function floorToHour(milliseconds: number): number {
   return Math.floor(milliseconds / HOUR_MS);
 }

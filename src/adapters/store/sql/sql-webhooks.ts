@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
 import { toStep, type Database, type Step } from './schema/database.ts';
-import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
+import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
   readonly #database: Database;
@@ -19,7 +19,7 @@ export class SqlWebhooks implements WebhookOutbox {
     const now = this.#clock.date().getTime();
     const taken = sql`
       UPDATE webhooks SET attempts = attempts + 1, due_at = ${now + milliseconds} WHERE id IN
-        (SELECT id FROM webhooks WHERE due_at <= ${now}${andNot(except)} ORDER BY due_at, id LIMIT ${limit}${plain(this.#database.dialect.skipTaken)})
+        (SELECT id FROM webhooks WHERE due_at <= ${now}${excludeUrls(except)} ORDER BY due_at, id LIMIT ${limit}${toPlainSql(this.#database.dialect.skipTaken)})
       RETURNING id, url, body, attempts, (SELECT v.id FROM evaluations v WHERE v.key = webhooks.evaluation) AS evaluation`;
     const rows = (await this.#database.transact([toStep(taken)]))?.[0] ?? [];
     return rows
@@ -34,20 +34,20 @@ export class SqlWebhooks implements WebhookOutbox {
   }
 
   async settle(delivery: WebhookDelivery): Promise<void> {
-    await this.#database.transact([toStep(sql`DELETE FROM webhooks WHERE ${thisAttempt(delivery)}`)]);
+    await this.#database.transact([toStep(sql`DELETE FROM webhooks WHERE ${selectAttempt(delivery)}`)]);
   }
 
   async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
-    await this.#database.transact([toStep(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${thisAttempt(delivery)}`)]);
+    await this.#database.transact([toStep(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${selectAttempt(delivery)}`)]);
   }
 
   async abandon(delivery: WebhookDelivery, reason: string): Promise<void> {
-    const abandoned = sql`UPDATE webhooks SET due_at = NULL, failure = ${JSON.stringify(reason)} WHERE ${thisAttempt(delivery)}`;
+    const abandoned = sql`UPDATE webhooks SET due_at = NULL, failure = ${JSON.stringify(reason)} WHERE ${selectAttempt(delivery)}`;
     await this.#database.transact([toStep(abandoned)]);
   }
 
   async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
-    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${andNot(except)}`);
+    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${excludeUrls(except)}`);
     return row && readOptional(row, 'due', readDate);
   }
 }
@@ -59,8 +59,8 @@ export function announceSteps(key: number | Sql, webhooks: readonly NewWebhook[]
   );
 }
 
-function andNot(urls: readonly string[]): Sql {
-  if (urls.length === 0) return plain('');
+function excludeUrls(urls: readonly string[]): Sql {
+  if (urls.length === 0) return toPlainSql('');
   const listed = joinSql(
     urls.map((url) => sql`${url}`),
     ', ',
@@ -68,6 +68,6 @@ function andNot(urls: readonly string[]): Sql {
   return sql` AND url NOT IN (${listed})`;
 }
 
-function thisAttempt({ id, attempt }: WebhookDelivery): Sql {
+function selectAttempt({ id, attempt }: WebhookDelivery): Sql {
   return sql`id = ${id} AND attempts = ${attempt}`;
 }

@@ -42,7 +42,7 @@ export class SqliteConnection {
     try {
       return { kind: 'done', id, rows: [this.#statement(text).all(...values)] };
     } catch (error) {
-      return failure(id, error);
+      return toFailure(id, error);
     }
   }
 
@@ -54,7 +54,7 @@ export class SqliteConnection {
       return replies;
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      return transactions.map(({ id }) => failure(id, error));
+      return transactions.map(({ id }) => toFailure(id, error));
     }
   }
 
@@ -70,7 +70,7 @@ export class SqliteConnection {
       }
     } catch (error) {
       if (!this.#database.isTransaction) throw error;
-      return this.#undone(failure(id, error));
+      return this.#undone(toFailure(id, error));
     }
     this.#database.exec('RELEASE one');
     return { kind: 'done', id, rows };
@@ -103,6 +103,6 @@ export class SqliteConnection {
   }
 }
 
-function failure(id: number, error: unknown): Reply {
+function toFailure(id: number, error: unknown): Reply {
   return { kind: 'failed', id, message: getMessage(error) };
 }

@@ -31,7 +31,7 @@ try {
   });
   say({ kind: 'open' });
 } catch (error) {
-  say({ kind: 'not-open', code: codeOf(error), message: getMessage(error) });
+  say({ kind: 'not-open', code: getCode(error), message: getMessage(error) });
   port.close();
 }
 
@@ -39,6 +39,6 @@ function receiveOrder(): Order | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
 }
 
-function codeOf(error: unknown): number | undefined {
+function getCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
 }

@@ -15,7 +15,7 @@ const ELSEWHERE = 'name a file that this user may write to (store.url), or a dir
 
 /** What the operating system said when the file was made. */
 export function createNotMadeError(path: string, error: unknown): MusterError {
-  if (isDiskFull(error)) return fullDiskError(path, error);
+  if (isDiskFull(error)) return createFullDiskError(path, error);
   const told = `${path} cannot be made: ${getMessage(error)}`;
   if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
     return new InputError('store.unusable', `${told}; ${ELSEWHERE}`, { cause: error });
@@ -27,11 +27,11 @@ export async function createNotOpenedError(path: string, message: string, code: 
   const told = `${path} cannot be used as a SQLite database: ${message}`;
   switch (code === undefined ? undefined : code & 0xff) {
     case SQLITE_FULL:
-      return fullDiskError(path);
+      return createFullDiskError(path);
     case SQLITE_IOERR:
       return new InfrastructureError('store.failed', told);
     case SQLITE_CANTOPEN:
-      return (await isFullBeside(path)) ? fullDiskError(path) : new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
+      return (await isFullBeside(path)) ? createFullDiskError(path) : new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
     default:
       return new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
   }
@@ -49,7 +49,7 @@ async function isFullBeside(path: string): Promise<boolean> {
   }
 }
 
-function fullDiskError(path: string, cause?: unknown): InfrastructureError {
+function createFullDiskError(path: string, cause?: unknown): InfrastructureError {
   const remedy = 'free some, or name a file on a larger disk (store.url, stateDir)';
   return new InfrastructureError('store.full', `no space left for the store in ${path}; ${remedy}`, { cause });
 }

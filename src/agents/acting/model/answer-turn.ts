@@ -37,7 +37,7 @@ function plannedCall(call: ToolCall, tools: readonly Tool[]): PlannedCall {
   const names = tools.map(({ name }) => name);
   if (!names.includes(call.name))
     return misfit('unknown-action', `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; expected one of ${names.join(', ')}`);
-  const given = parsedArguments(call.arguments);
+  const given = buildParsedArguments(call.arguments);
   if (given === undefined)
     return misfit('malformed', `the arguments of ${call.name} are no JSON object; expected one, such as {"name": "value"}`);
   const read = readAction({ ...given, action: call.name === 'bash' ? 'run' : call.name });
@@ -45,7 +45,7 @@ function plannedCall(call: ToolCall, tools: readonly Tool[]): PlannedCall {
 }
 
 /** No text counts as no arguments: servers leave them out where a tool has none. */
-function parsedArguments(text: string): object | undefined {
+function buildParsedArguments(text: string): object | undefined {
   try {
     const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;

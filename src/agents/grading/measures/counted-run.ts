@@ -35,9 +35,9 @@ export function countCommand(command: Command): Command {
  * @throws InfrastructureError where there is no valgrind.
  */
 export function countOf({ end, report }: CommandResult): Counted {
-  if (end.kind === 'unstartable') throw withoutValgrind(end.detail);
-  const text = textOf(report);
-  if (end.kind === 'exited' && end.code === 1 && !text.includes('Callgrind')) throw withoutValgrind('it did not start');
+  if (end.kind === 'unstartable') throw createNoValgrindError(end.detail);
+  const text = getText(report);
+  if (end.kind === 'exited' && end.code === 1 && !text.includes('Callgrind')) throw createNoValgrindError('it did not start');
   const totals = Array.from(text.matchAll(TOTAL), ({ groups }) => Number(groups?.['count']));
   const [count] = totals;
   if (end.kind === 'timeout') return { reason: `could not be counted within ${SLOWDOWN} times the time that it may take` };
@@ -51,11 +51,11 @@ export function refusesCounting(files: readonly WorkspaceFile[]): string | undef
   return found && `${found.path} speaks to valgrind, which could keep it from counting`;
 }
 
-function textOf({ head, tail }: PrintedOutput): string {
+function getText({ head, tail }: PrintedOutput): string {
   return `${head.toString('latin1')}${tail.toString('latin1')}`;
 }
 
-function withoutValgrind(detail: string): InfrastructureError {
+function createNoValgrindError(detail: string): InfrastructureError {
   const remedy = 'instructions are counted by valgrind: install it in the root file system of the task';
   return new InfrastructureError('task.no-valgrind', `${VALGRIND}: ${detail}; ${remedy}`);
 }

@@ -13,7 +13,7 @@ const MOST_SECTIONS = 65_535;
 export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined {
   if (content.length < SECTION_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   const [start, size, count] = [content.readBigUInt64LE(40), content.readUInt16LE(58), content.readUInt16LE(60)];
-  const headers = part(content, start, BigInt(size) * BigInt(count));
+  const headers = readPart(content, start, BigInt(size) * BigInt(count));
   if (headers === undefined || size !== SECTION_BYTES || count > MOST_SECTIONS) return undefined;
   const names = new Set<string>();
   let tables = 0;
@@ -21,8 +21,8 @@ export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined
     if (!SYMBOL_TABLES.has(headers.readUInt32LE(at + 4))) continue;
     const link = headers.readUInt32LE(at + 40);
     if (link >= count) return undefined;
-    const symbols = sectionOf(content, headers, at);
-    const texts = sectionOf(content, headers, link * SECTION_BYTES);
+    const symbols = getSection(content, headers, at);
+    const texts = getSection(content, headers, link * SECTION_BYTES);
     if (symbols === undefined || texts === undefined) return undefined;
     tables += 1;
     addNames(names, symbols, texts);
@@ -41,11 +41,11 @@ function addNames(names: Set<string>, symbols: Buffer, texts: Buffer): void {
   }
 }
 
-function sectionOf(content: Buffer, headers: Buffer, at: number): Buffer | undefined {
-  return part(content, headers.readBigUInt64LE(at + 24), headers.readBigUInt64LE(at + 32));
+function getSection(content: Buffer, headers: Buffer, at: number): Buffer | undefined {
+  return readPart(content, headers.readBigUInt64LE(at + 24), headers.readBigUInt64LE(at + 32));
 }
 
-function part(content: Buffer, start: bigint, bytes: bigint): Buffer | undefined {
+function readPart(content: Buffer, start: bigint, bytes: bigint): Buffer | undefined {
   if (start + bytes > BigInt(content.length)) return undefined;
   return content.subarray(Number(start), Number(start + bytes));
 }

@@ -19,21 +19,21 @@ const PATTERNS: Readonly<Record<Measure, readonly RegExp[]>> = {
  */
 export function readKernelResources(measure: Measure, compiled: CommandResult | undefined): Counted {
   if (compiled === undefined) return { reason: 'nothing was compiled' };
-  const texts = [compiled.stdout, compiled.stderr].map(wholeText);
+  const texts = [compiled.stdout, compiled.stderr].map(getWholeText);
   if (texts.includes(undefined)) return { reason: 'the compile step printed more than is read' };
   const text = texts.join('\n');
-  const registers = found('registers', text);
+  const registers = findNumbers('registers', text);
   if (registers.length === 0) return { reason: 'the compile step printed no resources of a kernel; expected what ptxas -v prints' };
   // A kernel without shared memory has no number of it.
-  return { count: Math.max(0, ...(measure === 'registers' ? registers : found(measure, text))) };
+  return { count: Math.max(0, ...(measure === 'registers' ? registers : findNumbers(measure, text))) };
 }
 
-function found(measure: Measure, text: string): readonly number[] {
+function findNumbers(measure: Measure, text: string): readonly number[] {
   return PATTERNS[measure].flatMap((pattern) =>
     Array.from(text.matchAll(pattern), ([, amount = '']) => amount.split('+').reduce((sum, part) => sum + Number(part), 0)),
   );
 }
 
-function wholeText({ head, tail, total }: PrintedOutput): string | undefined {
+function getWholeText({ head, tail, total }: PrintedOutput): string | undefined {
   return head.length + tail.length < total ? undefined : `${head.toString('latin1')}${tail.toString('latin1')}`;
 }

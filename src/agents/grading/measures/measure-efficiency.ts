@@ -31,17 +31,17 @@ export async function measureEfficiency(
   let [golden, candidate] = [0, 0];
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   for (const one of cases) {
-    const trusted = takenBy(await sandbox.golden(one, change), measure);
+    const trusted = readTaken(await sandbox.golden(one, change), measure);
     if (trusted.count === undefined)
       throw new InfrastructureError('task.verifier', `the golden model on case ${one.test.name} ${trusted.reason}`);
     const { result, wrong } = await sandbox.candidate(one, change);
-    const own = takenBy(result, measure);
+    const own = readTaken(result, measure);
     if (wrong !== undefined || own.count === undefined) return found(golden, candidate, wrong ?? `case ${one.test.name}: ${own.reason}`);
     [golden, candidate] = [add(golden, trusted.count), add(candidate, own.count)];
   }
   return found(golden, candidate, null);
 }
 
-function takenBy(result: CommandResult, measure: Efficiency['measure']): Counted {
+function readTaken(result: CommandResult, measure: Efficiency['measure']): Counted {
   return measure === 'instructions' ? countOf(result) : { count: result.peakBytes };
 }

@@ -47,7 +47,7 @@ async function carryOut(
   signal: AbortSignal,
 ): Promise<Evidence> {
   try {
-    if (request.stage === 'submission') return submissionEvidence(grading.submission);
+    if (request.stage === 'submission') return createSubmissionEvidence(grading.submission);
     if (request.stage === 'execute' && request.kind === 'script') return await gradeScript(grading, request.verifier, context, signal);
     if (staged === undefined) throw new RangeError(`stage ${request.stage} of a task that has none`);
     return await staged.carryOut(request, signal);
@@ -58,7 +58,7 @@ async function carryOut(
   }
 }
 
-function submissionEvidence({ files, problem }: Submission): SubmissionEvidence {
+function createSubmissionEvidence({ files, problem }: Submission): SubmissionEvidence {
   const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
   return { stage: 'submission', problem: problem ?? null, files: files.length, bytes };
 }

@@ -34,12 +34,12 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
 
   const lines = { tests: new CommandLine(), candidate: new CommandLine() };
   relay(lines.tests, lines.candidate);
-  const candidate = tried.session.run(candidateCommand(terms, execute), either, lines.candidate).finally(() => lines.tests.hangUp());
+  const candidate = tried.session.run(createCandidateCommand(terms, execute), either, lines.candidate).finally(() => lines.tests.hangUp());
   // It is waited for below, unless the tests fail first.
   candidate.catch(() => undefined);
   const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
   const [order = 0] = drawOrders(seed, 1);
-  const run = buildSuiteRun({ ...execute, command: testsCommand(execute) }, order, places);
+  const run = buildSuiteRun({ ...execute, command: createTestsCommand(execute) }, order, places);
   const result = await trusted.session.run(buildSuiteCommand(terms, execute, run), either, lines.tests);
   endCandidate(lines.candidate);
   const used = await candidate;
@@ -52,7 +52,7 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
 }
 
 /** `python3 FLAGS -m pytest ARGUMENTS` in parts. */
-function parts({ command }: SuiteStage): {
+function splitCommand({ command }: SuiteStage): {
   readonly python: readonly string[];
   readonly runner: string;
   readonly rest: readonly string[];
@@ -61,17 +61,17 @@ function parts({ command }: SuiteStage): {
   return { python: [...command.slice(0, at), '-B', BOUNDARY], runner: command[at + 1] ?? '', rest: command.slice(at + 2) };
 }
 
-function testsCommand(execute: SuiteStage): string[] {
-  const { python, runner, rest } = parts(execute);
+function createTestsCommand(execute: SuiteStage): string[] {
+  const { python, runner, rest } = splitCommand(execute);
   const modules = execute.modules.flatMap((module) => ['--module', module]);
   const classes = execute.classes.flatMap((name) => ['--class', name]);
   return [...python, 'tests', '--path', TESTS, ...modules, ...classes, '--run', runner, '--', ...rest];
 }
 
-function candidateCommand({ grading, verifier, within }: CandidateTerms, execute: SuiteStage): Command {
+function createCandidateCommand({ grading, verifier, within }: CandidateTerms, execute: SuiteStage): Command {
   const { workdir, environment } = grading.task.workspace;
   return {
-    argv: [...parts(execute).python, 'candidate', '--path', workdir],
+    argv: [...splitCommand(execute).python, 'candidate', '--path', workdir],
     directory: workdir,
     environment: cleanEnvironment(environment, verifier.environment),
     seconds: within(execute.seconds),

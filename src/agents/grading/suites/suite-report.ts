@@ -27,8 +27,10 @@ export async function readSuiteEvidence(
   signal: AbortSignal,
 ): Promise<Ran> {
   const isAlive = result.end.kind !== 'out-of-memory';
-  const report = isAlive ? await reportOf(session, execute, result, workdir, signal) : problem('its tests took more memory than they may');
-  return { order, ending: readEnding(result.end), ...writable(report), output: shown(result), seconds: result.seconds };
+  const report = isAlive
+    ? await reportOf(session, execute, result, workdir, signal)
+    : toProblem('its tests took more memory than they may');
+  return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds: result.seconds };
 }
 
 /** Of tests that could not be run, through the submission's own fault. */
@@ -37,7 +39,7 @@ export function describeNotRun(order: Ran['order'], detail: string): Ran {
   return { order, ending, results: [], problem: ending.detail, output: '', seconds: 0 };
 }
 
-function writable({ results, problem }: ReadReport): Pick<Ran, 'results' | 'problem'> {
+function toWritable({ results, problem }: ReadReport): Pick<Ran, 'results' | 'problem'> {
   return { results: [...results], problem };
 }
 
@@ -51,24 +53,24 @@ async function reportOf(
   const stream = PRINTED[runner];
   if (stream !== undefined) {
     const { head, total } = result[stream];
-    return total > head.length ? problem(`it is longer than ${REPORT_BYTES} bytes`) : readReport(runner, head, workdir);
+    return total > head.length ? toProblem(`it is longer than ${REPORT_BYTES} bytes`) : readReport(runner, head, workdir);
   }
   const collected = await session.collect([REPORT], { files: 1, bytes: REPORT_BYTES }, signal);
-  if (collected.kind === 'refused') return problem(`the file that {report} stands for ${collected.refusal.detail}`);
+  if (collected.kind === 'refused') return toProblem(`the file that {report} stands for ${collected.refusal.detail}`);
   const [file] = collected.files;
-  return file ? readReport(runner, file.content, workdir) : problem('the file that {report} stands for is a directory');
+  return file ? readReport(runner, file.content, workdir) : toProblem('the file that {report} stands for is a directory');
 }
 
-function problem(text: string): ReadReport {
+function toProblem(text: string): ReadReport {
   return { results: [], problem: text };
 }
 
 /** A printed report is evidence by its results; of the text its ends are kept. */
-function shown({ stdout, stderr, ...rest }: CommandResult): string {
-  return joinStreams({ ...rest, stdout: shortened(stdout), stderr: shortened(stderr) });
+function formatShown({ stdout, stderr, ...rest }: CommandResult): string {
+  return joinStreams({ ...rest, stdout: shorten(stdout), stderr: shorten(stderr) });
 }
 
-function shortened({ head, tail, total }: PrintedOutput): PrintedOutput {
+function shorten({ head, tail, total }: PrintedOutput): PrintedOutput {
   if (head.length <= SHOWN_OUTPUT.head) return { head, tail, total };
   const end = tail.length > 0 ? tail : head.subarray(Math.max(SHOWN_OUTPUT.head, head.length - SHOWN_OUTPUT.tail));
   return { head: head.subarray(0, SHOWN_OUTPUT.head), tail: end, total };

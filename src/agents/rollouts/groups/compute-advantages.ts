@@ -38,9 +38,9 @@ const EPSILON = 1e-6;
 export function computeAdvantages(members: readonly GroupMember[], terms: AdvantageTerms): GroupAdvantages {
   const counted = members.filter(isCounted);
   const rewards = counted.map(({ reward }) => reward);
-  const mean = rewards.length === 0 ? null : meanOf(rewards);
+  const mean = rewards.length === 0 ? null : computeMean(rewards);
   const advantages = members.map((member) =>
-    isCounted(member) && mean !== null ? advantageOf(member.reward, rewards, mean, terms) : null,
+    isCounted(member) && mean !== null ? getAdvantage(member.reward, rewards, mean, terms) : null,
   );
   return { advantages, size: counted.length, mean, filtered: filterOf(counted) };
 }
@@ -61,7 +61,7 @@ function filterOf(counted: readonly CountedMember[]): GroupAdvantages['filtered'
   return others.every(({ core }) => core === first.core) ? 'zero-variance' : null;
 }
 
-function advantageOf(reward: number, rewards: readonly number[], mean: number, terms: AdvantageTerms): number {
+function getAdvantage(reward: number, rewards: readonly number[], mean: number, terms: AdvantageTerms): number {
   const n = rewards.length;
   if (n === 1) return reward;
   switch (terms.kind) {
@@ -76,7 +76,7 @@ function advantageOf(reward: number, rewards: readonly number[], mean: number, t
   }
 }
 
-function meanOf(values: readonly number[]): number {
+function computeMean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 

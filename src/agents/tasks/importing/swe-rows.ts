@@ -30,7 +30,7 @@ const smithSchema = z.looseObject({ ...common, image_name: z.string().min(1), pr
 const WORKDIR = '/testbed';
 
 /** SWE-rebench-V2, whose rows name a language, has the repository in a directory of its name; all others in /testbed. */
-function workdirOf({ repo, language }: { readonly repo: string; readonly language?: string | undefined }): string {
+function getWorkdir({ repo, language }: { readonly repo: string; readonly language?: string | undefined }): string {
   return language === undefined ? WORKDIR : `/${toDirectoryName(repo.slice(repo.lastIndexOf('/') + 1))}`;
 }
 
@@ -46,61 +46,61 @@ const PYTEST_ID = /^[\w./-]+\.py::/;
  * @param where names the row for messages. @throws InputError `task.row` that names the field.
  */
 export function readSweTask(where: string, row: unknown): ImportedRow {
-  if (typeof row === 'object' && row !== null && 'expected_output_json' in row) return r2eRefusal(row);
+  if (typeof row === 'object' && row !== null && 'expected_output_json' in row) return findR2eRefusal(row);
   const hasTests = typeof row === 'object' && row !== null && 'test_patch' in row;
-  return hasTests ? sweBenchTask(where, row) : sweSmithTask(where, row);
+  return hasTests ? readSweBenchTask(where, row) : readSweSmithTask(where, row);
 }
 
 /** Its statuses are of test functions without their files, all of which have to agree, and the tests lie in the image where an agent finds them. */
-function r2eRefusal(row: object): ImportedRow {
+function findR2eRefusal(row: object): ImportedRow {
   const named = ['repo_name', 'commit_hash'].map((key): unknown => Reflect.get(row, key)).filter((part) => typeof part === 'string');
   const refusal = "it is a row of R2E-Gym: its tests lie in the image, and its statuses name functions and not pytest's test ids";
   return { name: toDirectoryName(named.join('-')), refusal };
 }
 
 /** SWE-bench and what has its columns. The gold patch is the oracle, and stands nowhere else. */
-function sweBenchTask(where: string, row: unknown): ImportedRow {
+function readSweBenchTask(where: string, row: unknown): ImportedRow {
   const read = parseRow(where, benchSchema, row);
   const { instance_id: id, patch, test_patch: testPatch } = read;
   // As the images of SWE-bench are called.
   const image =
     read.image ?? read.docker_image ?? read.image_name ?? `sweb.eval.x86_64.${id.toLowerCase().replaceAll('__', '_1776_')}:latest`;
-  const refusal = refusalOf(read);
+  const refusal = findRefusal(read);
   if (refusal !== undefined) return { name: id, refusal };
-  const files = patchedFiles(testPatch).filter((path) => path.endsWith('.py'));
+  const files = listPatchedFiles(testPatch).filter((path) => path.endsWith('.py'));
   const environment = { docker_image: image };
-  const workdir = workdirOf(read);
+  const workdir = getWorkdir(read);
   return {
-    task: sweTask(read, {
+    task: toTask(read, {
       source: 'swe-bench',
       workdir,
       environment,
       instruction: read.problem_statement,
-      test: `git apply --whitespace=nowarn /tests/test.patch && python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(shellWord).join(' ')}`,
+      test: `git apply --whitespace=nowarn /tests/test.patch && python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(quoteShellWord).join(' ')}`,
       files: [
         ['tests/test.patch', testPatch],
         ['solution/gold.patch', patch],
-        ['solution/solve.sh', `#!/bin/sh\nset -e\ncd ${shellWord(workdir)}\ngit apply --whitespace=nowarn /solution/gold.patch\n`],
+        ['solution/solve.sh', `#!/bin/sh\nset -e\ncd ${quoteShellWord(workdir)}\ngit apply --whitespace=nowarn /solution/gold.patch\n`],
       ],
     }),
   };
 }
 
 /** SWE-smith: its patch makes the bug, which the workspace begins with; taking it back is the oracle. */
-function sweSmithTask(where: string, row: unknown): ImportedRow {
+function readSweSmithTask(where: string, row: unknown): ImportedRow {
   const read = parseRow(where, smithSchema, row);
   const { instance_id: id, patch, image_name: image, problem_statement: problem = '' } = read;
-  const refusal = problem.trim() === '' ? 'it has no problem_statement, so there is nothing to ask an agent' : refusalOf(read);
+  const refusal = problem.trim() === '' ? 'it has no problem_statement, so there is nothing to ask an agent' : findRefusal(read);
   if (refusal !== undefined) return { name: id, refusal };
   const files = [...new Set([...read.FAIL_TO_PASS, ...read.PASS_TO_PASS].map((test) => test.split('::')[0] ?? ''))];
   const dockerfile = `FROM ${image}\nWORKDIR ${WORKDIR}\nCOPY bug.patch /tmp/bug.patch\n# The history holds the code without the bug.\nRUN git apply --whitespace=nowarn /tmp/bug.patch && rm -rf /tmp/bug.patch .git && git init -q && git add -A && git -c user.name=task -c user.email=task@localhost commit -qm start\n`;
   return {
-    task: sweTask(read, {
+    task: toTask(read, {
       source: 'swe-smith',
       workdir: WORKDIR,
       environment: {},
       instruction: problem,
-      test: `python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(shellWord).join(' ')}`,
+      test: `python -m pytest -q -p no:cacheprovider -o junit_family=xunit1 --junitxml={report} ${files.map(quoteShellWord).join(' ')}`,
       files: [
         ['environment/Dockerfile', dockerfile],
         ['environment/bug.patch', patch],
@@ -124,7 +124,7 @@ interface SweParts {
   readonly files: readonly (readonly [string, string])[];
 }
 
-function sweTask(row: SweRow, { source, workdir, environment, instruction, test, files }: SweParts): WrittenTask {
+function toTask(row: SweRow, { source, workdir, environment, instruction, test, files }: SweParts): WrittenTask {
   const name = toDirectoryName(row.instance_id);
   const taskToml = `schema_version = "1.4"
 artifacts = [{ source = "${workdir}", exclude = [".git", "__pycache__"] }]
@@ -166,7 +166,7 @@ seconds = 1800
   return { name, files: written.map(([path, text]) => toWrittenFile(path, text)), notices: [] };
 }
 
-function refusalOf({ FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: SweRow): string | undefined {
+function findRefusal({ FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: SweRow): string | undefined {
   if (failToPass.length === 0) return 'it has no test that has to begin to pass';
   const foreign = [...failToPass, ...passToPass].find((id) => !PYTEST_ID.test(id));
   if (foreign !== undefined)
@@ -176,11 +176,11 @@ function refusalOf({ FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: SweRo
   return twice === undefined ? undefined : `the test id ${JSON.stringify(twice.slice(0, 100))} stands twice`;
 }
 
-function patchedFiles(patch: string): readonly string[] {
+function listPatchedFiles(patch: string): readonly string[] {
   return [...new Set(Array.from(patch.matchAll(PATCHED), ({ groups }) => groups?.['path'] ?? ''))];
 }
 
-function shellWord(word: string): string {
+function quoteShellWord(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -17,13 +17,13 @@ export function* readCargoResults(text: string): Generator<TestResult> {
     else if (END.test(line)) ended += 1;
     // A line beyond any id's length is not tried: the expression looks for its end from each of its characters.
     const match = line.length > 4096 ? undefined : RESULT.exec(line)?.groups;
-    if (match !== undefined) yield { id: match['name'] ?? '', status: statusOf(match['status']) };
+    if (match !== undefined) yield { id: match['name'] ?? '', status: parseStatus(match['status']) };
   }
   if (begun === 0) throw new ReportProblem('it does not say "running … tests"; expected what cargo test writes to stdout');
   if (begun !== ended) throw new ReportProblem(`${begun} binaries began their tests and ${ended} ended them`);
 }
 
-function statusOf(status: string | undefined): TestResult['status'] {
+function parseStatus(status: string | undefined): TestResult['status'] {
   if (status === 'ok') return 'passed';
   return status === 'ignored' ? 'skipped' : 'failed';
 }

@@ -25,7 +25,7 @@ export function* readJestResults(text: string, workdir: string): Generator<TestR
     const file = name.startsWith(`${workdir}/`) ? name.slice(workdir.length + 1) : name;
     if (status === 'failed' && assertionResults.every((result) => result.status !== 'failed')) yield { id: file, status: 'error' };
     for (const { ancestorTitles, title, status: outcome } of assertionResults)
-      yield { id: [file, ...ancestorTitles, title].join(' > '), status: statusOf(outcome) };
+      yield { id: [file, ...ancestorTitles, title].join(' > '), status: parseStatus(outcome) };
   }
 }
 
@@ -40,7 +40,7 @@ function reportOf(text: string): z.infer<typeof reportSchema> {
   throw new ReportProblem('it has no testResults; expected what the JSON reporter of jest or vitest writes');
 }
 
-function statusOf(status: string): TestResult['status'] {
+function parseStatus(status: string): TestResult['status'] {
   if (status === 'passed') return 'passed';
   return status === 'failed' ? 'failed' : 'skipped';
 }

@@ -23,30 +23,30 @@ export function* readJunitResults(text: string): Generator<TestResult> {
     if (tag.name === 'testsuite' || tag.name === 'testsuites') hasSuite = true;
     if (tag.name === 'testcase') {
       if (tag.kind !== 'close' && current !== undefined) throw new ReportProblem('a <testcase> stands in another');
-      if (tag.kind === 'open') current = { tag, status: statusOf(tag) };
-      else if (tag.kind === 'empty') yield { id: idOf(tag), status: statusOf(tag) };
+      if (tag.kind === 'open') current = { tag, status: parseStatus(tag) };
+      else if (tag.kind === 'empty') yield { id: getId(tag), status: parseStatus(tag) };
       else if (current !== undefined) {
-        yield { id: idOf(current.tag), status: current.status };
+        yield { id: getId(current.tag), status: current.status };
         current = undefined;
       }
-    } else if (current !== undefined && tag.kind !== 'close') current.status = worse(current.status, tag);
+    } else if (current !== undefined && tag.kind !== 'close') current.status = worsen(current.status, tag);
   }
   if (!hasSuite) throw new ReportProblem('it has no <testsuite>; expected JUnit XML');
 }
 
-function statusOf({ attributes }: XmlTag): TestResult['status'] {
+function parseStatus({ attributes }: XmlTag): TestResult['status'] {
   const status = attributes.get('status');
   if (status === 'fail') return 'failed';
   return status !== undefined && NOT_RUN.has(status) ? 'skipped' : 'passed';
 }
 
-function worse(status: TestResult['status'], { name, attributes }: XmlTag): TestResult['status'] {
+function worsen(status: TestResult['status'], { name, attributes }: XmlTag): TestResult['status'] {
   const found = STATUS.get(name);
   if (found === undefined || (status !== 'passed' && found === 'skipped')) return status;
   return found === 'skipped' && attributes.get('type') === 'pytest.xfail' ? 'xfailed' : found;
 }
 
-function idOf({ attributes }: XmlTag): string {
+function getId({ attributes }: XmlTag): string {
   const name = attributes.get('name');
   if (name === undefined || name === '') throw new ReportProblem('a <testcase> has no name');
   const file = attributes.get('file');

@@ -25,7 +25,7 @@ export function readReport(runner: RunnerKind, report: Uint8Array, workdir: stri
   try {
     if (report.length > MOST_BYTES) throw new ReportProblem(`it has ${report.length} bytes; at most ${MOST_BYTES} are read`);
     const results: TestResult[] = [];
-    for (const result of resultsOf(runner, Buffer.from(report).toString('utf8'), workdir)) {
+    for (const result of getResults(runner, Buffer.from(report).toString('utf8'), workdir)) {
       if (results.length === MOST_RESULTS) throw new ReportProblem(`it has more than ${MOST_RESULTS} tests`);
       if (result.id === '' || result.id.length > MOST_ID)
         throw new ReportProblem(`a test id has ${result.id.length} characters; expected 1 to ${MOST_ID}`);
@@ -38,7 +38,7 @@ export function readReport(runner: RunnerKind, report: Uint8Array, workdir: stri
   }
 }
 
-function resultsOf(runner: RunnerKind, text: string, workdir: string): Iterable<TestResult> {
+function getResults(runner: RunnerKind, text: string, workdir: string): Iterable<TestResult> {
   switch (runner) {
     case 'pytest':
     case 'ctest':

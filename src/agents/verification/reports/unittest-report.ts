@@ -17,10 +17,10 @@ export function* readUnittestResults(text: string): Generator<TestResult> {
   for (const line of splitLines(text)) {
     hasEnded ||= END.test(line);
     const header = HEADER.exec(line)?.groups;
-    if (header !== undefined) pending = idOf(header['method'] ?? '', header['place'] ?? '');
-    const status = statusIn(line);
+    if (header !== undefined) pending = getId(header['method'] ?? '', header['place'] ?? '');
+    const status = findStatus(line);
     if (status === undefined || pending === undefined) continue;
-    yield { id: pending, status: statusOf(status) };
+    yield { id: pending, status: parseStatus(status) };
     pending = undefined;
   }
   if (!hasEnded) throw new ReportProblem('it does not say "Ran … tests"; expected what unittest -v writes to stderr');
@@ -30,7 +30,7 @@ export function* readUnittestResults(text: string): Generator<TestResult> {
  * What stands behind the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Looked for without a regular expression, which would take
  * quadratic time on a long line.
  */
-function statusIn(line: string): string | undefined {
+function findStatus(line: string): string | undefined {
   const padded = ` ${line}`;
   const skipped = padded.indexOf(' ... skipped ');
   if (skipped !== -1) return 'skipped';
@@ -40,11 +40,11 @@ function statusIn(line: string): string | undefined {
 }
 
 /** Python 3.11 and later name the method in parentheses, too. */
-function idOf(method: string, place: string): string {
+function getId(method: string, place: string): string {
   return place === method || place.endsWith(`.${method}`) ? place : `${place}.${method}`;
 }
 
-function statusOf(text: string): TestResult['status'] {
+function parseStatus(text: string): TestResult['status'] {
   switch (text) {
     case 'ok':
       return 'passed';

@@ -33,7 +33,7 @@ export function* readXmlTags(text: string): Generator<XmlTag> {
     at = STEP.lastIndex;
     const groups = match.groups ?? {};
     const skipped = (['comment', 'data', 'instruction'] as const).find((kind) => groups[kind] !== undefined);
-    if (skipped !== undefined) at = behind(text, ENDS[skipped], at);
+    if (skipped !== undefined) at = findBehind(text, ENDS[skipped], at);
     else if (groups['close'] !== undefined) {
       if (open.pop() !== groups['close']) throw new ReportProblem(`it is no well-formed XML: </${groups['close']}> closes nothing`);
       yield { name: groups['close'], kind: 'close', attributes: new Map() };
@@ -41,30 +41,30 @@ export function* readXmlTags(text: string): Generator<XmlTag> {
       const isEmpty = groups['empty'] === '/';
       if (!isEmpty && open.push(groups['open']) > MOST_DEPTH)
         throw new ReportProblem(`its XML has more than ${MOST_DEPTH} elements in one another`);
-      yield { name: groups['open'], kind: isEmpty ? 'empty' : 'open', attributes: attributesOf(groups['attributes'] ?? '') };
+      yield { name: groups['open'], kind: isEmpty ? 'empty' : 'open', attributes: readAttributes(groups['attributes'] ?? '') };
       tags += 1;
     }
   }
   if (open.length > 0 || tags === 0) throw new ReportProblem(tags === 0 ? 'it is empty' : `it ends within <${open.at(-1)}>`);
 }
 
-function behind(text: string, end: string, from: number): number {
+function findBehind(text: string, end: string, from: number): number {
   const found = text.indexOf(end, from);
   if (found === -1) throw new ReportProblem(`it ends before "${end}"`);
   return found + end.length;
 }
 
-function attributesOf(text: string): ReadonlyMap<string, string> {
+function readAttributes(text: string): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
   for (const { groups = {} } of text.matchAll(ATTRIBUTE)) {
     const name = groups['name'] ?? '';
     if (attributes.has(name)) throw new ReportProblem(`it is no well-formed XML: the attribute "${name}" stands twice`);
-    attributes.set(name, resolved(groups['double'] ?? groups['single'] ?? ''));
+    attributes.set(name, resolveEntities(groups['double'] ?? groups['single'] ?? ''));
   }
   return attributes;
 }
 
-function resolved(text: string): string {
+function resolveEntities(text: string): string {
   return text.replaceAll(ENTITY, (_all, ...rest: unknown[]) => {
     const groups = rest.at(-1);
     if (typeof groups !== 'object' || groups === null) return '';

@@ -17,7 +17,14 @@ export function createEpisodeCommand(connect: Connect): Command {
   const episode = new Command('episode')
     .summary('play tasks for agents by hand on a server')
     .description('Episodes of agents on the tasks of a server (arena.tasks of its configuration).');
-  for (const command of [start(connect), step(connect), show(connect), reward(connect), list(connect), cancel(connect)])
+  for (const command of [
+    start(connect),
+    createStepCommand(connect),
+    show(connect),
+    createRewardCommand(connect),
+    list(connect),
+    cancel(connect),
+  ])
     episode.addCommand(command);
   for (const command of createEpisodeBranchCommands(connect)) episode.addCommand(command);
   return episode;
@@ -37,11 +44,11 @@ function start(connect: Connect): Command {
   });
 }
 
-function step(connect: Connect): Command {
+function createStepCommand(connect: Connect): Command {
   const command = new Command('step')
     .description('Takes a step: prints what the agent would see.')
     .argument('<episode>')
-    .argument('<action>', `JSON: '{"action": "run", "command": "ls"}'; or the text of a command`, action)
+    .argument('<action>', `JSON: '{"action": "run", "command": "ls"}'; or the text of a command`, parseAction)
     .option('--step <number>', 'which step it is; the next one when it is left out', parseWholeNumber);
   return addServerFlags(command).action(
     async (id: string, given: Given, { step: number, ...flags }: ServerFlags & { readonly step?: number }) => {
@@ -49,14 +56,14 @@ function step(connect: Connect): Command {
       const { arena } = connect(flags);
       const next = number ?? (await arena.get(id, interrupt.signal)).steps + 1;
       const answer = await arena.step(id, next, given, interrupt.signal);
-      await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : stepText(answer));
+      await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : formatStep(answer));
     },
   );
 }
 
 type Given = z.infer<typeof actionSchema>;
 
-function action(text: string): Given {
+function parseAction(text: string): Given {
   if (!text.startsWith('{')) return actionSchema.parse({ action: 'run', command: text });
   let value: unknown;
   try {
@@ -69,7 +76,7 @@ function action(text: string): Given {
   throw new InvalidArgumentError(`it is no action: ${z.prettifyError(parsed.error)}`);
 }
 
-function stepText({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
+function formatStep({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
   const state = truncated ? 'a limit is reached: it is graded' : done ? 'submitted: it is graded' : `${remaining.steps} steps are left`;
   return `${[...(notice === null ? [] : [notice]), escapeUnprintable(observation.text), `[step ${number}; ${state}]`].join('\n')}\n`;
 }
@@ -80,14 +87,14 @@ function show(connect: Connect): Command {
     using interrupt = watchInterruption(process);
     const { arena } = connect(flags);
     const found = await arena.get(id, interrupt.signal);
-    await print(process.stdout, `${flags.json ? JSON.stringify(found) : episodeLine(found)}\n`);
+    await print(process.stdout, `${flags.json ? JSON.stringify(found) : formatEpisode(found)}\n`);
     let after = 0;
     for (;;) {
       const steps = await arena.steps(id, after, interrupt.signal);
       for (const each of steps)
         await print(
           process.stdout,
-          flags.json ? `${JSON.stringify(each)}\n` : `\n> ${escapeUnprintable(JSON.stringify(each.action))}\n${stepText(each.answer)}`,
+          flags.json ? `${JSON.stringify(each)}\n` : `\n> ${escapeUnprintable(JSON.stringify(each.action))}\n${formatStep(each.answer)}`,
         );
       const last = steps.at(-1);
       if (last === undefined) return;
@@ -96,7 +103,7 @@ function show(connect: Connect): Command {
   });
 }
 
-function reward(connect: Connect): Command {
+function createRewardCommand(connect: Connect): Command {
   const command = new Command('reward')
     .description('Waits for the verdict of an episode that was submitted, and prints its reward.')
     .argument('<episode>');
@@ -120,7 +127,7 @@ function list(connect: Connect): Command {
       using interrupt = watchInterruption(process);
       let listed = 0;
       for await (const each of connect(flags).arena.list({ task, agent }, interrupt.signal)) {
-        await print(process.stdout, `${flags.json ? JSON.stringify(each) : episodeLine(each)}\n`);
+        await print(process.stdout, `${flags.json ? JSON.stringify(each) : formatEpisode(each)}\n`);
         listed += 1;
         if (listed >= limit) return;
       }
@@ -133,11 +140,11 @@ function cancel(connect: Connect): Command {
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
     using interrupt = watchInterruption(process);
     const cancelled = await connect(flags).arena.cancel(id, interrupt.signal);
-    await print(process.stdout, `${flags.json ? JSON.stringify(cancelled, undefined, 2) : episodeLine(cancelled)}\n`);
+    await print(process.stdout, `${flags.json ? JSON.stringify(cancelled, undefined, 2) : formatEpisode(cancelled)}\n`);
   });
 }
 
-function episodeLine({ episode, task, agent, state, steps, outcome, reward: value }: AgentEpisode): string {
+function formatEpisode({ episode, task, agent, state, steps, outcome, reward: value }: AgentEpisode): string {
   const end = outcome === null ? state : value === null ? outcome : `${outcome} ${value}`;
   return `${episode}  ${task}  ${escapeUnprintable(agent)}  ${steps} steps  ${end}`;
 }

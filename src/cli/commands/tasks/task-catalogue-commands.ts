@@ -17,10 +17,10 @@ interface JsonFlag {
 
 /** `new`, `list` and `show`: nothing of them runs anything of a task. */
 export function createTaskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
-  return [newCommand(tasks), listCommand(tasks), showCommand(tasks)];
+  return [createNewCommand(tasks), listCommand(tasks), showCommand(tasks)];
 }
 
-function newCommand({ create }: TaskCatalogue): Command {
+function createNewCommand({ create }: TaskCatalogue): Command {
   return new Command('new')
     .summary('write a small task to begin with')
     .description(
@@ -43,7 +43,7 @@ function listCommand({ list }: TaskCatalogue): Command {
     .addHelpText('after', '\nExample:\n  muster task list examples/code')
     .action(async (directory: string, { json }: JsonFlag) => {
       const found = await list(directory);
-      await print(process.stdout, json ? jsonText(found) : `${formatTaskList(found).join('\n')}\n`);
+      await print(process.stdout, json ? formatJson(found) : `${formatTaskList(found).join('\n')}\n`);
     });
 }
 
@@ -56,10 +56,10 @@ function showCommand({ show }: TaskCatalogue): Command {
     .addHelpText('after', '\nExample:\n  muster task show examples/code/fix-bug-in-sort-function')
     .action(async (directory: string, { json }: JsonFlag) => {
       const task = await show(directory);
-      await print(process.stdout, json ? jsonText(task) : `${formatTask(task).join('\n')}\n`);
+      await print(process.stdout, json ? formatJson(task) : `${formatTask(task).join('\n')}\n`);
     });
 }
 
-function jsonText(value: unknown): string {
+function formatJson(value: unknown): string {
   return `${JSON.stringify(value, undefined, 2)}\n`;
 }

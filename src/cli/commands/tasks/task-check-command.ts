@@ -43,7 +43,7 @@ export function createTaskCheckCommand(check: CheckTasks): Command {
     .addHelpText('after', HELP)
     .action(async (tasks: readonly string[], { json, report, ...flags }: CheckFlags) => {
       const page = report === undefined ? undefined : await reportFile(report);
-      process.exitCode = await checked(check, { ...flags, tasks }, json === true, page);
+      process.exitCode = await checkAndReport(check, { ...flags, tasks }, json === true, page);
     });
 }
 
@@ -58,7 +58,7 @@ Exit codes:
 Example:
   muster task check tasks --times 10 --report tasks.html`;
 
-async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
+async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
   using interrupt = watchInterruption(process);
   const found: Soundness[] = [];
   const tasks: CheckedTask[] = [];
@@ -75,7 +75,7 @@ async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean
     await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
     if (ended.status === 'rejected') throw ended.reason;
-    return exitCodeOf(found);
+    return getExitCode(found);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     await print(process.stderr, formatNotice('interrupted before all tasks were checked'));
@@ -88,7 +88,7 @@ function announce(what: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }
 
-function exitCodeOf(found: readonly Soundness[]): number {
+function getExitCode(found: readonly Soundness[]): number {
   const findings = new Set(found.flatMap(({ trials }) => trials.map(({ finding }) => finding)));
   if (findings.has('wrong') || findings.has('flaky')) return EXIT_CODES.badInput;
   if (findings.has('unknown')) return EXIT_CODES.infrastructure;

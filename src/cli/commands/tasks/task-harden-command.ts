@@ -44,7 +44,7 @@ export function createTaskHardenCommand(harden: HardenTask): Command {
       const { submission, role } = given;
       if (submission === undefined)
         throw new InputError('flags.missing', 'there is neither --cheat nor --twin; expected the directory of a submission');
-      process.exitCode = await hardened(harden, { ...flags, task, submission, role }, json === true);
+      process.exitCode = await hardenAndReport(harden, { ...flags, task, submission, role }, json === true);
     });
 }
 
@@ -62,13 +62,13 @@ Examples:
   muster task harden tasks/sort --cheat out/run-17 --name reads-the-stack
   muster task harden tasks/sort --twin out/run-18`;
 
-async function hardened(harden: HardenTask, request: HardenRequest, isJson: boolean): Promise<number> {
+async function hardenAndReport(harden: HardenTask, request: HardenRequest, isJson: boolean): Promise<number> {
   using interrupt = watchInterruption(process);
   try {
     const found = await harden(request, announce, interrupt.signal);
     const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${formatHardening(found).join('\n')}\n`);
     await print(process.stdout, text);
-    return exitCodeOf(found);
+    return getExitCode(found);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     await print(process.stderr, formatNotice('interrupted before the submission was graded'));
@@ -81,7 +81,7 @@ function announce(what: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }
 
-function exitCodeOf({ trial: { finding } }: Hardening): number {
+function getExitCode({ trial: { finding } }: Hardening): number {
   switch (finding) {
     case 'as-expected':
       return EXIT_CODES.done;

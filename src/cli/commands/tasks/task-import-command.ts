@@ -27,7 +27,7 @@ export function createTaskImportCommand(importTasks: ImportTasks): Command {
     .option('--limit <count>', 'so many rows at most', parseWholeNumber)
     .addHelpText('after', HELP)
     .action(async (rows: string, flags: ImportFlags) => {
-      process.exitCode = await imported(importTasks({ rows, ...flags }));
+      process.exitCode = await importAndReport(importTasks({ rows, ...flags }));
     });
   return addNeededOption(command, new Option('-o, --out <directory>', 'where the directories of the tasks are made'));
 }
@@ -42,7 +42,7 @@ Exit codes:
 Example:
   muster task import swe-bench-verified.jsonl --out tasks/swe --only astropy__astropy-12907`;
 
-async function imported(tasks: AsyncIterable<ImportedTask>): Promise<number> {
+async function importAndReport(tasks: AsyncIterable<ImportedTask>): Promise<number> {
   let made = 0;
   for await (const { name, directory, refusal } of tasks) {
     if (directory === null)

@@ -40,7 +40,7 @@ export function verifySubmissionCommand(verify: VerifySubmission): Command {
     .addHelpText('after', HELP)
     .action(async (task: string, { json, report, ...flags }: VerifyFlags) => {
       const page = report === undefined ? undefined : await reportFile(report);
-      process.exitCode = await verified(verify, { ...flags, task }, json === true, page);
+      process.exitCode = await verifyAndReport(verify, { ...flags, task }, json === true, page);
     });
   const submission = new Option('-s, --submission <directory>', 'what the agent has left behind; it looks like the workdir of the task');
   return addNeededOption(command, submission);
@@ -57,7 +57,12 @@ Exit codes:
 Example:
   muster verify tasks/sort --submission out/sort --json | jq .verdict.reward`;
 
-async function verified(verify: VerifySubmission, request: VerifyRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
+async function verifyAndReport(
+  verify: VerifySubmission,
+  request: VerifyRequest,
+  isJson: boolean,
+  page: ReportFile | undefined,
+): Promise<number> {
   using interrupt = watchInterruption(process);
   try {
     const taken = await verify(request, announceStage, interrupt.signal);
@@ -66,7 +71,7 @@ async function verified(verify: VerifySubmission, request: VerifyRequest, isJson
       process.stdout,
       isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : escapeUnprintable(`${formatTakenVerdict(taken).join('\n')}\n`),
     );
-    return exitCodeOf(taken);
+    return getExitCode(taken);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     await print(process.stderr, formatNotice('interrupted before there was a verdict'));
@@ -79,7 +84,7 @@ function announceStage(stage: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${stage} …\n`);
 }
 
-function exitCodeOf({ verdict: { problem } }: TakenVerdict): number {
+function getExitCode({ verdict: { problem } }: TakenVerdict): number {
   switch (problem?.kind) {
     case undefined:
       return EXIT_CODES.done;

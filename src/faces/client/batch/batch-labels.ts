@@ -22,13 +22,13 @@ export function isLabelPattern(text: string): boolean {
  * @throws InputError `batch.labels` when the path is another.
  */
 export function readLabels(path: string, pattern: string): LabelsInPath {
-  const { run, version } = expressionOf(pattern).exec(path)?.groups ?? {};
+  const { run, version } = compileExpression(pattern).exec(path)?.groups ?? {};
   if (run === undefined && version === undefined)
     throw new InputError('batch.labels', `${path} does not end as "labelled: ${pattern}" has it; change either, or list it by itself`);
   return { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version: Number(version) }) };
 }
 
-function expressionOf(pattern: string): RegExp {
+function compileExpression(pattern: string): RegExp {
   const between = pattern.split(PLACEHOLDER);
   const forms = [...pattern.matchAll(PLACEHOLDER)].map(([placeholder]) => FORMS[placeholder] ?? '');
   const source = between.map((text, i) => RegExp.escape(text) + (forms[i] ?? '')).join('');

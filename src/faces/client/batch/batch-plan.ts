@@ -45,14 +45,15 @@ export function planSuites({ suites }: BatchFile, context: BatchContext): Promis
 }
 
 async function expandCheckpoint(written: BatchCheckpoint, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
-  if (typeof written !== 'string') return 'files' in written ? fromFiles(written, context) : [{ title: titleOf(written), named: written }];
+  if (typeof written !== 'string')
+    return 'files' in written ? planFromFiles(written, context) : [{ title: getTitle(written), named: written }];
   const named = nameCheckpoint(written);
-  return 'path' in named ? fromFiles({ files: written }, context) : [{ title: written, named }];
+  return 'path' in named ? planFromFiles({ files: written }, context) : [{ title: written, named }];
 }
 
 type Files = Extract<BatchCheckpoint, { readonly files: string }>;
 
-async function fromFiles({ files, labelled, ...own }: Files, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+async function planFromFiles({ files, labelled, ...own }: Files, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   const paths = await context.match(files);
   if (paths.length === 0)
     throw new InputError(
@@ -65,7 +66,7 @@ async function fromFiles({ files, labelled, ...own }: Files, context: BatchConte
   });
 }
 
-function titleOf(named: { readonly uri: string } | { readonly sha256: string }): string {
+function getTitle(named: { readonly uri: string } | { readonly sha256: string }): string {
   return 'uri' in named ? named.uri : named.sha256;
 }
 

@@ -14,12 +14,12 @@ export function takeJsonBodies(app: FastifyInstance, maxBodyBytes: number): void
       // The parser's own word on what is no JSON is better.
       void parse(request, decodeBounded(Buffer.from(body), bounds), done);
     } catch (error) {
-      done(asRefusal(error));
+      done(toRefusal(error));
     }
   });
 }
 
-function asRefusal(error: unknown): Error {
+function toRefusal(error: unknown): Error {
   if (!(error instanceof JsonProblem)) throw error;
   return new RequestInvalidError('body', [{ path: [], text: error.found, expected: error.expected, isAbsence: false }]);
 }

@@ -85,8 +85,8 @@ export function toProblem(error: unknown): ProblemDocument {
     const errors = [{ field: 'body.step', detail: error.message, expected: String(error.expected) }];
     return { ...createProblem(409, error.code, error.message), errors };
   }
-  if (error instanceof MusterError) return createProblem(statusOf(error), error.code, error.message);
-  const { status, code } = ofFastify(error);
+  if (error instanceof MusterError) return createProblem(parseStatus(error), error.code, error.message);
+  const { status, code } = toFastifyProblem(error);
   if (status >= 500) return createProblem(500, 'muster.defect', 'a defect of Muster; its log says more');
   return createProblem(
     status,
@@ -95,10 +95,10 @@ export function toProblem(error: unknown): ProblemDocument {
   );
 }
 
-function statusOf(error: MusterError): number {
+function parseStatus(error: MusterError): number {
   switch (error.kind) {
     case 'input':
-      return statusOfRefusal(error);
+      return getRefusalStatus(error);
     case 'infrastructure':
       return 503;
   }
@@ -116,7 +116,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   'upload.superseded': 409,
 };
 
-function statusOfRefusal(error: MusterError): number {
+function getRefusalStatus(error: MusterError): number {
   if (error instanceof UnauthenticatedError) return 401;
   if (error instanceof ForbiddenError) return 403;
   if (error instanceof QuotaError || error instanceof TooManyRequestsError) return 429;
@@ -127,7 +127,7 @@ function statusOfRefusal(error: MusterError): number {
   return STATUSES[code] ?? (code.endsWith('.conflict') ? 409 : 422);
 }
 
-function ofFastify(error: unknown): { readonly status: number; readonly code: string } {
+function toFastifyProblem(error: unknown): { readonly status: number; readonly code: string } {
   if (!(error instanceof Error)) return { status: 500, code: '' };
   const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   return { status, code: 'code' in error && typeof error.code === 'string' ? error.code : '' };

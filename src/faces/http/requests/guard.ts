@@ -21,7 +21,7 @@ export type CountRequest = (request: FastifyRequest) => Promise<void>;
  */
 export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<CountRequest> {
   await app.register(rateLimit, { global: false });
-  const assertNotTooMany = rateLimiter(app, requestsPerMinute);
+  const assertNotTooMany = createRateLimiter(app, requestsPerMinute);
   app.decorateRequest('caller', undefined);
   app.addHook('onRoute', assertKnown);
   app.addHook('onRequest', async (request) => {
@@ -44,22 +44,22 @@ function assertKnown({ method, url }: RouteOptions): void {
   if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so no caller could make it: add it to NEEDS`);
 }
 
-function rateLimiter(app: FastifyInstance, max: number | undefined): CountRequest {
+function createRateLimiter(app: FastifyInstance, max: number | undefined): CountRequest {
   if (max === undefined) return async () => undefined;
-  const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: limiterKey });
+  const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: buildLimiterKey });
   return async (request) => {
     const state = await count(request);
-    if (!state.isAllowed && state.isExceeded) throw tooManyRequestsError(max, Math.max(1, state.ttlInSeconds));
+    if (!state.isAllowed && state.isExceeded) throw createTooManyRequestsError(max, Math.max(1, state.ttlInSeconds));
   };
 }
 
-function tooManyRequestsError(mostPerMinute: number, seconds: number): TooManyRequestsError {
+function createTooManyRequestsError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const remedy = `go on in ${seconds} s, and follow events in place of asking again and again`;
   const what = `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute)`;
   return new TooManyRequestsError('request.too-many', `${what}; ${remedy}`, seconds);
 }
 
 /** Names of principals have no spaces in them. */
-function limiterKey({ caller, ip }: FastifyRequest): string {
+function buildLimiterKey({ caller, ip }: FastifyRequest): string {
   return caller ? caller.principal : `address ${normalizeIP(ip)}`;
 }

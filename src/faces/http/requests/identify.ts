@@ -24,13 +24,13 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
   const known = new KnownTokens();
   return async (request) => {
     const { headers, ip } = request;
-    const authorization = bearerOf(headers.authorization) ?? readCookieAuthorization(headers);
-    if (authorization === undefined) return unauthenticatedError('missing');
-    if (headers.authorization === undefined && isForeign(request)) return foreignPageError();
+    const authorization = getBearer(headers.authorization) ?? readCookieAuthorization(headers);
+    if (authorization === undefined) return createUnauthenticatedError('missing');
+    if (headers.authorization === undefined && isForeign(request)) return createForeignPageError();
     if (known.has(authorization)) return lookUp(authorization);
     const address = normalizeIP(ip);
     const pause = attempts.begin(address);
-    if (pause !== undefined) return tooManyTokensError(attempts.most, pause);
+    if (pause !== undefined) return createTooManyTokensError(attempts.most, pause);
     let isGood = true;
     try {
       const identity = await lookUp(authorization);
@@ -44,21 +44,21 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
     const found = await authenticate(tokens, clock, authorization);
     if (found.kind === 'caller') known.remember(authorization);
     else known.forget(authorization);
-    return found.kind === 'caller' ? found.caller : unauthenticatedError(found.why);
+    return found.kind === 'caller' ? found.caller : createUnauthenticatedError(found.why);
   }
 }
 
 const BASIC = /^basic +(?<credentials>[A-Za-z0-9+/=]{1,1000}) *$/i;
 
 /** A client that can be given nothing but an address takes the token with it: http://muster:muster_…@host. It then comes as a password. */
-function bearerOf(authorization: string | undefined): string | undefined {
+function getBearer(authorization: string | undefined): string | undefined {
   const credentials = BASIC.exec(authorization ?? '')?.groups?.['credentials'];
   if (credentials === undefined) return authorization;
   const decoded = Buffer.from(credentials, 'base64').toString('latin1');
   return `Bearer ${decoded.slice(decoded.indexOf(':') + 1)}`;
 }
 
-function foreignPageError(): ForbiddenError {
+function createForeignPageError(): ForbiddenError {
   const remedy = 'programs send the header "Authorization: Bearer muster_…" in place of a cookie';
   return new ForbiddenError(
     'access.foreign-page',
@@ -66,11 +66,11 @@ function foreignPageError(): ForbiddenError {
   );
 }
 
-function unauthenticatedError(why: RefusedToken): UnauthenticatedError {
+function createUnauthenticatedError(why: RefusedToken): UnauthenticatedError {
   return new UnauthenticatedError(`access.${why}`, describeRemedy(why));
 }
 
-function tooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
+function createTooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const what = `more than ${mostPerMinute} tokens that are not good came from this address within a minute (server.failedTokensPerMinute)`;
   return new TooManyRequestsError('access.too-many', `${what}; go on in ${seconds} s, with a token that an operator has made`, seconds);
 }

@@ -17,15 +17,15 @@ export function readCookieAuthorization({ cookie }: IncomingHttpHeaders): string
 
 /** @param authorization of a caller that is known by it. @param isSecure whether the browser speaks TLS, to the server or to a proxy before it. */
 export function formatSessionCookie(authorization: string, isSecure: boolean): string {
-  return cookieText(authorization.replace(/^bearer +/i, '').trim(), isSecure, undefined);
+  return formatCookie(authorization.replace(/^bearer +/i, '').trim(), isSecure, undefined);
 }
 
 /** Has the browser forget the token. */
 export function formatEndedSessionCookie(isSecure: boolean): string {
-  return cookieText('', isSecure, 0);
+  return formatCookie('', isSecure, 0);
 }
 
-function cookieText(value: string, isSecure: boolean, maxAgeSeconds: number | undefined): string {
+function formatCookie(value: string, isSecure: boolean, maxAgeSeconds: number | undefined): string {
   const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
   return `${NAME}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${age}`;
 }

@@ -25,7 +25,7 @@ import {
 } from '../schemas/agent-episode-schemas.ts';
 import { eventStreamSchema } from '../schemas/evaluation-schemas.ts';
 import { toAgentEpisodeResource, toStartedEpisodeResource, parseStepAnswer, toStoredStepsResource } from './agent-episode-resource.ts';
-import { episodeBranchRoutes } from './episode-branch-routes.ts';
+import { addEpisodeBranchRoutes } from './episode-branch-routes.ts';
 import { sendEvents } from './event-stream.ts';
 import { sendJsonText } from '../requests/stored-bytes.ts';
 
@@ -40,14 +40,14 @@ const TAGS = ['episodes of agents'];
 
 /** Agents play tasks: an episode, its steps, its reward. */
 export function addAgentEpisodeRoutes(instance: FastifyInstance, options: AgentEpisodeRoutesOptions): void {
-  playingRoutes(instance, options);
-  endingRoutes(instance, options);
-  lookingRoutes(instance, options);
-  episodeBranchRoutes(instance, options.arena);
-  agentEventRoute(instance, options);
+  addPlayingRoutes(instance, options);
+  addEndingRoutes(instance, options);
+  addLookingRoutes(instance, options);
+  addEpisodeBranchRoutes(instance, options.arena);
+  addAgentEventRoute(instance, options);
 }
 
-function playingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesOptions): void {
+function addPlayingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(
     '/v1/episodes',
@@ -85,7 +85,7 @@ function playingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
   );
 }
 
-function endingRoutes(instance: FastifyInstance, { arena, maxWaitSeconds }: AgentEpisodeRoutesOptions): void {
+function addEndingRoutes(instance: FastifyInstance, { arena, maxWaitSeconds }: AgentEpisodeRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/episodes/:id/reward',
@@ -121,7 +121,7 @@ function endingRoutes(instance: FastifyInstance, { arena, maxWaitSeconds }: Agen
   );
 }
 
-function lookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesOptions): void {
+function addLookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/episodes',
@@ -161,7 +161,7 @@ function lookingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRoutesO
   );
 }
 
-function agentEventRoute(instance: FastifyInstance, { arena, clock, room }: AgentEpisodeRoutesOptions): void {
+function addAgentEventRoute(instance: FastifyInstance, { arena, clock, room }: AgentEpisodeRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/episodes/:id/events',
     {
@@ -186,19 +186,19 @@ function agentEventRoute(instance: FastifyInstance, { arena, clock, room }: Agen
       const { id } = await arena.find(params.id, requireCaller(caller));
       room.take(requireCaller(caller).principal, reply);
       const after = Number(headers['last-event-id'] ?? query.after ?? 0);
-      return sendEvents(reply, framesOf(arena.follow(id, after, createGoneSignal(reply))), clock);
+      return sendEvents(reply, streamFrames(arena.follow(id, after, createGoneSignal(reply))), clock);
     },
   );
 }
 
 /** JSON has no line breaks in it, so it is one line of data. */
-async function* framesOf(followed: AsyncIterable<StoredStep | StoredAgentEpisode>): AsyncGenerator<string> {
+async function* streamFrames(followed: AsyncIterable<StoredStep | StoredAgentEpisode>): AsyncGenerator<string> {
   for await (const each of followed) {
-    if ('number' in each) yield frame(each.number, 'step', each.at, parseStepAnswer(each.answer));
-    else yield frame(each.steps + 1, 'closed', each.closed?.at ?? each.touchedAt, toAgentEpisodeResource(each));
+    if ('number' in each) yield formatFrame(each.number, 'step', each.at, parseStepAnswer(each.answer));
+    else yield formatFrame(each.steps + 1, 'closed', each.closed?.at ?? each.touchedAt, toAgentEpisodeResource(each));
   }
 }
 
-function frame(sequence: number, type: 'step' | 'closed', at: Date, data: object): string {
+function formatFrame(sequence: number, type: 'step' | 'closed', at: Date, data: object): string {
   return `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;
 }

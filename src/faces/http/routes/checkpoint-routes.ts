@@ -42,11 +42,11 @@ export async function addCheckpointRoutes(scope: FastifyInstance, checkpoints: C
     const isLeft = raw.readableDidRead || Number(headers['content-length'] ?? 0) > DRAINED_BYTES;
     if (reply.statusCode >= 400 && !raw.complete && isLeft) reply.header('connection', 'close');
   });
-  headRoute(scope, checkpoints);
+  addHeadRoute(scope, checkpoints);
   putRoute(scope, checkpoints);
 }
 
-function headRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
+function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
   scope.withTypeProvider<ZodTypeProvider>().head(
     ROUTE,
     {
@@ -98,13 +98,13 @@ function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void 
       const part = {
         digest: parseDigest(`sha256:${params.sha256}`),
         uploader: requireCaller(request.caller).principal,
-        content: contentOf(query),
+        content: getContent(query),
         offset,
         size,
-        bytes: bytesOf(request, length),
+        bytes: readBytes(request, length),
       };
       const uploaded = await receiveUpload(request, () => checkpoints.receive(part, createGoneSignal(reply)));
-      if (uploaded.kind === 'stored') return reply.code(201).send(checkpointResource(uploaded.checkpoint));
+      if (uploaded.kind === 'stored') return reply.code(201).send(toCheckpointResource(uploaded.checkpoint));
       return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ received: uploaded.received });
     },
   );
@@ -126,7 +126,7 @@ async function receiveUpload<Value>({ raw }: FastifyRequest, receive: () => Prom
   }
 }
 
-function contentOf({ kind, name }: z.infer<typeof uploadQuerySchema>): UploadContent {
+function getContent({ kind, name }: z.infer<typeof uploadQuerySchema>): UploadContent {
   switch (kind) {
     case 'file':
     case 'delta':
@@ -136,13 +136,13 @@ function contentOf({ kind, name }: z.infer<typeof uploadQuerySchema>): UploadCon
   }
 }
 
-async function* bytesOf({ raw }: FastifyRequest, length: number): AsyncGenerator<Uint8Array> {
+async function* readBytes({ raw }: FastifyRequest, length: number): AsyncGenerator<Uint8Array> {
   if (length === 0) return;
   const body: Readable = raw;
   for await (const chunk of body) if (chunk instanceof Uint8Array) yield chunk;
 }
 
-function checkpointResource({ digest, kind, files }: StoredCheckpoint): z.infer<typeof checkpointSchema> {
+function toCheckpointResource({ digest, kind, files }: StoredCheckpoint): z.infer<typeof checkpointSchema> {
   return {
     sha256: getDigestHex(digest),
     kind,

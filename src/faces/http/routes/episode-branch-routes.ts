@@ -21,11 +21,11 @@ import { sendFile } from '../requests/stored-bytes.ts';
 const TAGS = ['episodes of agents'];
 
 /** Branches: episodes that go on behind a step of another, and the files of any step. */
-export function episodeBranchRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
+export function addEpisodeBranchRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
   forkRoute(instance, arena);
-  filesRoute(instance, arena);
-  contentRoute(instance, arena);
-  diffRoute(instance, arena);
+  addFilesRoute(instance, arena);
+  addContentRoute(instance, arena);
+  addDiffRoute(instance, arena);
 }
 
 function forkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
@@ -48,7 +48,7 @@ function forkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   );
 }
 
-function filesRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
+function addFilesRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/episodes/:id/files',
     {
@@ -68,7 +68,7 @@ function filesRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   );
 }
 
-function contentRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
+function addContentRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/episodes/:id/files/content',
     {
@@ -89,7 +89,7 @@ function contentRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   );
 }
 
-function diffRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
+function addDiffRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/episodes/:id/diff',
     {

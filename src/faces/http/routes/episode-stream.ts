@@ -18,7 +18,7 @@ export async function* streamEpisodeLines(
   order: EvaluationOrder,
   { arm, withText }: { readonly arm: number; readonly withText: boolean },
 ): AsyncGenerator<string> {
-  const whole = lineOf(order, arm);
+  const whole = createLineWriter(order, arm);
   const line = withText ? whole : (episode: StoredEpisode): EpisodeLine => omitText(whole(episode));
   let lines: string[] = [];
   for await (const episode of episodes) {
@@ -40,7 +40,7 @@ export function getCheckpointOfArm(order: EvaluationOrder, arm: number): string 
   }
 }
 
-function lineOf(order: EvaluationOrder, arm: number): (episode: StoredEpisode) => EpisodeLine {
+function createLineWriter(order: EvaluationOrder, arm: number): (episode: StoredEpisode) => EpisodeLine {
   const suite = readOrderedSuite(order);
   const plan = createEpisodePlanner(suite);
   const checkpoint = getCheckpointOfArm(order, arm) ?? '';

@@ -19,7 +19,7 @@ export function toEvaluationItem(stored: StoredEvaluation): EvaluationItem {
     state,
     principal,
     suite,
-    checkpoints: order ? checkpointsOf(order) : [],
+    checkpoints: order ? getCheckpoints(order) : [],
     run: run ?? null,
     version: version ?? null,
     labels,
@@ -37,7 +37,7 @@ export function toEvaluationItem(stored: StoredEvaluation): EvaluationItem {
 
 type Shown = EvaluationItem['checkpoints'][number];
 
-function checkpointsOf(order: EvaluationOrder): Shown[] {
+function getCheckpoints(order: EvaluationOrder): Shown[] {
   switch (order.kind) {
     case 'evaluation':
       return [toShown('subject', order.checkpoint)];

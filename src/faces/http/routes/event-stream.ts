@@ -29,7 +29,7 @@ async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock): Asy
   try {
     let next = iterator.next();
     while (true) {
-      const heard = await heartbeatOr(next, clock);
+      const heard = await awaitOrHeartbeat(next, clock);
       if (heard === 'heartbeat') yield ': still here\n\n';
       else if (heard.done === true) return;
       else {
@@ -42,7 +42,7 @@ async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock): Asy
   }
 }
 
-async function heartbeatOr<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
+async function awaitOrHeartbeat<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
   const heard = new AbortController();
   const heartbeat = sleep(clock, HEARTBEAT_MILLISECONDS, heard.signal).then(
     () => 'heartbeat' as const,

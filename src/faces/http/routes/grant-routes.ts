@@ -25,7 +25,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
         response: { 200: grantListSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => ({ items: (await grants.list(digestOf(params), requireCaller(caller))).map(grantResource) }),
+    async ({ params, caller }) => ({ items: (await grants.list(parseSha256(params), requireCaller(caller))).map(grantResource) }),
   );
   app.post(
     ROUTE,
@@ -40,7 +40,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
       },
     },
     async ({ params, body, caller }, reply) => {
-      const grant = await grants.grant(digestOf(params), body.principal, requireCaller(caller));
+      const grant = await grants.grant(parseSha256(params), body.principal, requireCaller(caller));
       return reply.code(201).send(grantResource(grant));
     },
   );
@@ -56,13 +56,13 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
       },
     },
     async ({ params, caller }) => {
-      const revoked = await grants.revoke(digestOf(params), params.principal, requireCaller(caller));
+      const revoked = await grants.revoke(parseSha256(params), params.principal, requireCaller(caller));
       return { items: revoked.map(grantResource) };
     },
   );
 }
 
-function digestOf({ sha256 }: { readonly sha256: string }): ReturnType<typeof parseDigest> {
+function parseSha256({ sha256 }: { readonly sha256: string }): ReturnType<typeof parseDigest> {
   return parseDigest(`sha256:${sha256}`);
 }
 

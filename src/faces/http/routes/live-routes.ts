@@ -42,20 +42,24 @@ export function addLiveRoutes(instance: FastifyInstance, options: LiveRoutesOpti
     async (request, reply) => {
       const caller = requireCaller(request.caller);
       room.take(caller.principal, reply);
-      return sendEvents(reply, frames(service.followAll(createGoneSignal(reply)), caller, options), clock);
+      return sendEvents(reply, streamFrames(service.followAll(createGoneSignal(reply)), caller, options), clock);
     },
   );
 }
 
 /** The first frame has the pools, so that a reader knows at once that it is connected. */
-async function* frames(changes: AsyncIterable<LiveChanges>, caller: Caller, { pools, use }: LiveRoutesOptions): AsyncGenerator<string> {
+async function* streamFrames(
+  changes: AsyncIterable<LiveChanges>,
+  caller: Caller,
+  { pools, use }: LiveRoutesOptions,
+): AsyncGenerator<string> {
   let shown = JSON.stringify(toPoolResources(pools, caller));
   yield `event: changes\ndata: ${JSON.stringify({ pools: toPoolResources(pools, caller) } satisfies LiveMessage)}\n\n`;
   for await (const { evaluations, running, isIncomplete } of changes) {
     const now = toPoolResources(pools, caller);
     const text = JSON.stringify(now);
     const message: LiveMessage = {
-      ...(evaluations.length > 0 && { evaluations: await readableItems(evaluations, caller, use) }),
+      ...(evaluations.length > 0 && { evaluations: await listReadableItems(evaluations, caller, use) }),
       ...(running.size > 0 && { running: Array.from(running, ([id, figures]) => ({ id, running: figures })) }),
       ...(text !== shown && { pools: now }),
       ...(isIncomplete && { isIncomplete: true }),
@@ -65,7 +69,7 @@ async function* frames(changes: AsyncIterable<LiveChanges>, caller: Caller, { po
   }
 }
 
-async function readableItems(
+async function listReadableItems(
   evaluations: LiveChanges['evaluations'],
   caller: Caller,
   use: Pick<CheckpointUse, 'usable'>,

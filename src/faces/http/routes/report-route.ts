@@ -30,7 +30,7 @@ export function addReportRoute(instance: FastifyInstance, { service, use }: Eval
       const found = await findEvaluation(service, params.id);
       const readable = await findReadable(requireCaller(caller), [found], use);
       const resource = toEvaluationResource(found);
-      const document = documentOf(readable.has(found.id) ? resource : withholdText(resource));
+      const document = createDocument(readable.has(found.id) ? resource : withholdText(resource));
       return reply
         .header('content-type', 'text/html; charset=utf-8')
         .header('x-content-type-options', 'nosniff')
@@ -41,7 +41,7 @@ export function addReportRoute(instance: FastifyInstance, { service, use }: Eval
 }
 
 /** @throws InputError `report.none` when there is no answer yet, or none that this version can read. */
-function documentOf({ id, kind, summary }: EvaluationResource): ReportDocument {
+function createDocument({ id, kind, summary }: EvaluationResource): ReportDocument {
   const evaluation = kind === 'evaluation' ? summarySchema.safeParse(summary).data : undefined;
   if (evaluation) return { kind: 'evaluation', summary: evaluation };
   const comparison = kind === 'comparison' ? comparisonSummarySchema.safeParse(summary).data : undefined;

@@ -24,7 +24,7 @@ export function addSessionRoutes(instance: FastifyInstance, version: string): vo
   app.get(
     '/v1/session',
     { schema: { summary: 'Who the caller is', tags: ['access'], response: { 200: sessionSchema, ...PROBLEMS } } },
-    ({ caller }) => session(requireCaller(caller), version),
+    ({ caller }) => toSession(requireCaller(caller), version),
   );
   app.post(
     '/v1/session',
@@ -40,7 +40,7 @@ export function addSessionRoutes(instance: FastifyInstance, version: string): vo
       const caller = requireCaller(request.caller);
       if (authorization !== undefined && caller.token !== undefined)
         reply.header('set-cookie', formatSessionCookie(authorization, isSecure(request)));
-      return session(caller, version);
+      return toSession(caller, version);
     },
   );
   app.delete(
@@ -54,7 +54,7 @@ export function addSessionRoutes(instance: FastifyInstance, version: string): vo
   );
 }
 
-function session({ principal, role, token }: Caller, version: string): Session {
+function toSession({ principal, role, token }: Caller, version: string): Session {
   return { principal, role, access: token === undefined ? 'off' : 'tokens', version };
 }
 

@@ -63,7 +63,7 @@ export function addEventRoutes(instance: FastifyInstance, { service, clock, room
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
       room.take(requireCaller(request.caller).principal, reply);
       const events = service.follow(evaluation.id, after, createGoneSignal(reply));
-      return sendEvents(reply, frames(events), clock);
+      return sendEvents(reply, streamFrames(events), clock);
     },
   );
 }
@@ -118,7 +118,7 @@ async function* take<Item>(items: AsyncIterable<Item>, most: number): AsyncGener
 }
 
 /** JSON has no line breaks in it, so it is one line of data. */
-async function* frames(events: AsyncIterable<StoredEvent>): AsyncGenerator<string> {
+async function* streamFrames(events: AsyncIterable<StoredEvent>): AsyncGenerator<string> {
   for await (const { sequence, type, data, at } of events)
     yield `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;
 }

@@ -52,7 +52,7 @@ export function addSubmissionRoutes(instance: FastifyInstance, options: Submissi
         response: { ...accepted, ...PROBLEMS },
       },
     },
-    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, evaluationSubmission(request.body)),
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, toEvaluationSubmission(request.body)),
   );
   app.post(
     '/v1/comparisons',
@@ -66,7 +66,7 @@ export function addSubmissionRoutes(instance: FastifyInstance, options: Submissi
         response: { ...accepted, ...PROBLEMS },
       },
     },
-    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, comparisonSubmission(request.body)),
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, toComparisonSubmission(request.body)),
   );
 }
 
@@ -87,7 +87,7 @@ async function submit(
       `query.wait: expected ${maxWaitSeconds} seconds at most (server.maxWaitSeconds), got ${waitSeconds}`,
     );
   const gone = createGoneSignal(reply);
-  const acceptance = await service.submit(submission, requireCaller(request.caller).principal, gone, idempotencyOf(request));
+  const acceptance = await service.submit(submission, requireCaller(request.caller).principal, gone, getIdempotency(request));
   const { id } = acceptance.evaluation;
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
@@ -98,7 +98,7 @@ async function submit(
   return toEvaluationResource(current);
 }
 
-function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
+function getIdempotency({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
   const key = headers['idempotency-key'];
   return typeof key === 'string' ? { key, fingerprint: digestBytes(formatCanonicalJson([routeOptions.url, body])) } : undefined;
 }
@@ -107,22 +107,22 @@ type NewEvaluation = z.infer<typeof newEvaluationSchema>;
 type NewComparison = z.infer<typeof newComparisonSchema>;
 
 /** What the bodies of requests ask for. */
-function evaluationSubmission({ checkpoint, baseline, stop, ...asked }: NewEvaluation): Submission {
+function toEvaluationSubmission({ checkpoint, baseline, stop, ...asked }: NewEvaluation): Submission {
   const question: Submission['question'] =
     baseline === undefined ? { kind: 'evaluation', checkpoint } : { kind: 'comparison', baseline, candidates: [checkpoint], terms: {} };
-  return { ...common(asked), question, stop };
+  return { ...toCommonFields(asked), question, stop };
 }
 
-function comparisonSubmission({ baseline, candidates, confidence, margin, budgetEpisodes, ...asked }: NewComparison): Submission {
+function toComparisonSubmission({ baseline, candidates, confidence, margin, budgetEpisodes, ...asked }: NewComparison): Submission {
   const terms: Terms = {
     ...(confidence === undefined ? {} : { confidence }),
     ...(margin === undefined ? {} : { margin }),
     ...(budgetEpisodes === undefined ? {} : { budgetEpisodes }),
   };
-  return { ...common(asked), question: { kind: 'comparison', baseline, candidates, terms } };
+  return { ...toCommonFields(asked), question: { kind: 'comparison', baseline, candidates, terms } };
 }
 
-function common({
+function toCommonFields({
   suite,
   priority,
   deadline,

@@ -28,7 +28,7 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
     { schema: { summary: 'List tokens', tags: ['access'], querystring: pageQuerySchema, response: { 200: tokenPageSchema, ...PROBLEMS } } },
     async ({ query, caller }) => {
       const { items, next } = await officeOf(requireCaller(caller).principal).list(query);
-      return { items: items.map(tokenResource), next: next ?? null };
+      return { items: items.map(toTokenResource), next: next ?? null };
     },
   );
   app.post(
@@ -46,7 +46,7 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
       const lifetimeMs = lifetimeSeconds === undefined ? undefined : lifetimeSeconds * 1000;
       const { token, text } = await officeOf(requireCaller(caller).principal).issue({ principal, role, lifetimeMs });
       reply.header('cache-control', 'no-store');
-      return reply.code(201).send({ ...tokenResource(token), token: text });
+      return reply.code(201).send({ ...toTokenResource(token), token: text });
     },
   );
   app.delete(
@@ -59,7 +59,7 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
         response: { 200: tokenSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => tokenResource(await officeOf(requireCaller(caller).principal).revoke(parseTokenId(params.id))),
+    async ({ params, caller }) => toTokenResource(await officeOf(requireCaller(caller).principal).revoke(parseTokenId(params.id))),
   );
 }
 
@@ -77,16 +77,23 @@ export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail,
     },
     async ({ query }) => {
       const { items, next } = await audit.list(query);
-      return { items: items.map(auditResource), next: next ?? null };
+      return { items: items.map(toAuditResource), next: next ?? null };
     },
   );
 }
 
-function auditResource({ id, at, principal, action, target, details }: StoredAuditEntry): z.infer<typeof auditPageSchema>['items'][number] {
+function toAuditResource({
+  id,
+  at,
+  principal,
+  action,
+  target,
+  details,
+}: StoredAuditEntry): z.infer<typeof auditPageSchema>['items'][number] {
   return { id, at: at.toISOString(), principal, action, target, details };
 }
 
-function tokenResource({ id, principal, role, createdAt, expiresAt, revokedAt }: ListedToken): Token {
+function toTokenResource({ id, principal, role, createdAt, expiresAt, revokedAt }: ListedToken): Token {
   return {
     id,
     principal,

@@ -16,7 +16,10 @@ export function simplifySchemaNames<Document extends object>(document: Document)
   for (const name of Object.keys(schemas)) {
     const other = name.slice(0, -INPUT.length);
     if (!name.endsWith(INPUT) || !Object.hasOwn(schemas, other)) continue;
-    if (!referred.has(other) || isDeepStrictEqual(renameReferences(schemas[name], allPlain), renameReferences(schemas[other], allPlain)))
+    if (
+      !referred.has(other) ||
+      isDeepStrictEqual(renameReferences(schemas[name], toPlainName), renameReferences(schemas[other], toPlainName))
+    )
       plain.set(name, other);
   }
   const kept = Object.entries(schemas).filter(([name]) => referred.has(name) && !isReplaced(name, plain, referred));
@@ -31,7 +34,7 @@ function isReplaced(name: string, plain: ReadonlyMap<string, string>, referred: 
   return other !== undefined && referred.has(other);
 }
 
-function allPlain(name: string): string {
+function toPlainName(name: string): string {
   return name.endsWith(INPUT) ? name.slice(0, -INPUT.length) : name;
 }
 

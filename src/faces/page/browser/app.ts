@@ -138,8 +138,8 @@ async function readList(after: string | undefined): Promise<void> {
 
 async function readEpisode({ id, index, arm }: Extract<Route, { view: 'episode' }>, signal: AbortSignal): Promise<void> {
   update({ episode: UNREAD_EPISODE });
-  const listed = found(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
-  const [evaluation, lines] = await Promise.all([found(api.getEvaluation(id)), listed]);
+  const listed = ignoreNotFound(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
+  const [evaluation, lines] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed]);
   if (signal.aborted) return;
   const line = lines?.find((each) => each.index === index) ?? null;
   update({ episode: { ...UNREAD_EPISODE, evaluation, line } });
@@ -180,14 +180,17 @@ async function readEvaluation(place: Extract<Route, { view: 'evaluation' }>, sig
     events?.close();
     update({ detail: { id, evaluation: undefined, course: [], episodes: [] } });
   }
-  const [evaluation, episodes] = await Promise.all([found(api.getEvaluation(id)), found(api.listEpisodes(id, place, signal))]);
+  const [evaluation, episodes] = await Promise.all([
+    ignoreNotFound(api.getEvaluation(id)),
+    ignoreNotFound(api.listEpisodes(id, place, signal)),
+  ]);
   if (signal.aborted) return;
   changeDetail(id, { evaluation, episodes: episodes ?? [] });
   if (isAnother && evaluation) followCourse(id);
 }
 
 /** Null in place of a refusal because it is not there. */
-async function found<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
+async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
   try {
     return await answer;
   } catch (error) {

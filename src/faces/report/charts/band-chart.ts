@@ -34,12 +34,12 @@ export function renderBandChart({ points, unit, label, alternative, target, leve
   const last = points.at(-1);
   if (last === undefined) return undefined;
   const inView = points
-    .filter((point) => widthOf(point) <= WIDEST_IN_VIEW * widthOf(last))
+    .filter((point) => getWidth(point) <= WIDEST_IN_VIEW * getWidth(last))
     .flatMap(({ value, low, high }) => [value, low, high]);
   const extent = computeDomain([...inView, target?.low, target?.high, level].filter(isPresent));
   if (extent === undefined) return undefined;
   const [x, y] = [createAcrossScale([0, last.at]), createUpScale(extent)];
-  const marks = markup`${target && targetArea(target, y)}${band(points, x, y)}${target && targetEdges(target, y)}${level !== undefined && isPresent(level) ? levelLine(level, y) : undefined}${strips(points, x, unit)}`;
+  const marks = markup`${target && renderTargetArea(target, y)}${renderBand(points, x, y)}${target && renderTargetEdges(target, y)}${level !== undefined && isPresent(level) ? renderLevelLine(level, y) : undefined}${renderStrips(points, x, unit)}`;
   return renderPlot({
     x: { scale: x, label: `${unit}s`, whole: true },
     y: { scale: y, label },
@@ -49,7 +49,7 @@ export function renderBandChart({ points, unit, label, alternative, target, leve
   });
 }
 
-function band(points: readonly BandPoint[], x: Scale, y: Scale): Markup {
+function renderBand(points: readonly BandPoint[], x: Scale, y: Scale): Markup {
   const edges = area<BandPoint>()
     .digits(1)
     .defined(({ low, high }) => isPresent(low) && isPresent(high))
@@ -69,39 +69,39 @@ interface Target {
   readonly high: number;
 }
 
-function targetArea({ low, high }: Target, y: Scale): Markup {
+function renderTargetArea({ low, high }: Target, y: Scale): Markup {
   return markup`<rect class="target-area" width="${WIDTH}" y="${round(y(high))}" height="${round(y(low) - y(high))}"/>`;
 }
 
-function targetEdges({ low, high }: Target, y: Scale): Markup {
+function renderTargetEdges({ low, high }: Target, y: Scale): Markup {
   return markup`<path class="target" d="M0,${round(y(high))}H${WIDTH}M0,${round(y(low))}H${WIDTH}"/>`;
 }
 
-function levelLine(level: number, y: Scale): Markup {
+function renderLevelLine(level: number, y: Scale): Markup {
   return markup`<path class="level" d="M0,${round(y(level))}H${WIDTH}"/>`;
 }
 
 /** Invisible, one for each point: the pointer on it shows the figures. */
-function strips(points: readonly BandPoint[], x: Scale, unit: string): Markup {
+function renderStrips(points: readonly BandPoint[], x: Scale, unit: string): Markup {
   return markup`${points.map((point, position) => {
     const from = x(((points[position - 1] ?? point).at + point.at) / 2);
     const to = x((point.at + (points[position + 1] ?? point).at) / 2);
-    return markup`<rect class="strip" x="${round(from)}" width="${round(Math.max(to - from, 1))}" height="${HEIGHT}"><title>${pointText(point, unit)}</title></rect>`;
+    return markup`<rect class="strip" x="${round(from)}" width="${round(Math.max(to - from, 1))}" height="${HEIGHT}"><title>${formatPoint(point, unit)}</title></rect>`;
   })}`;
 }
 
-function pointText({ at, value, low, high }: BandPoint, unit: string): string {
-  const spread = spreadAt({ low, high, value });
+function formatPoint({ at, value, low, high }: BandPoint, unit: string): string {
+  const spread = getSpreadAt({ low, high, value });
   const text = (of: number | null): string => (of === null ? '–' : formatFigure(of, spread));
   return `${unit} ${formatCount(at)}: ${text(value)} in [${text(low)}, ${text(high)}]`;
 }
 
 /** Infinite where there is no interval. */
-function widthOf({ low, high }: BandPoint): number {
+function getWidth({ low, high }: BandPoint): number {
   return low === null || high === null ? Infinity : high - low;
 }
 
-function spreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'value'>): number {
+function getSpreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'value'>): number {
   return low === null || high === null ? Math.abs(value ?? 1) : (high - low) / 2;
 }
 
@@ -112,7 +112,7 @@ function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefin
 /** The same points as rows of a table: at, value, low, high. */
 export function renderBandRows(points: readonly BandPoint[]): Markup[] {
   return points.map((point) => {
-    const spread = spreadAt(point);
+    const spread = getSpreadAt(point);
     return markup`<tr><th scope="row">${count(point.at)}</th><td>${renderFigure(point.value, spread)}</td><td>${renderFigure(point.low, spread)}</td><td>${renderFigure(point.high, spread)}</td></tr>
 `;
   });

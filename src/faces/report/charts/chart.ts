@@ -40,11 +40,11 @@ export function renderChart({ title, note, drawing, absent, legend, table }: Cha
   return markup`<figure class="card">${caption}
 ${drawing}
 <ul class="legend">${legend.map(({ swatch, text }) => markup`<li><span class="swatch ${swatch}"></span><span>${text}</span></li>`)}</ul>
-${table && foldedTable(title, table)}
+${table && renderFoldedTable(title, table)}
 </figure>`;
 }
 
-function foldedTable(title: string, { source, columns, rows }: FoldedTable): Markup {
+function renderFoldedTable(title: string, { source, columns, rows }: FoldedTable): Markup {
   return markup`<details><summary>The figures of this chart</summary>
 <div class="scroll" role="region" aria-label="Figures: ${title}" tabindex="0"><table${source === undefined ? undefined : markup` data-source="${source}"`}>
 <thead><tr>${columns.map(({ title, member }) => markup`<th scope="col"${member === undefined ? undefined : markup` data-member="${member}"`}>${title}</th>`)}</tr></thead>

@@ -12,7 +12,7 @@ type Official = Summary['official'];
 /** How the interval narrowed, episode by episode. */
 export function renderCourseChart(official: Official, source: string): Markup {
   const points = official.course.map(({ episodes, mean, low, high }): BandPoint => ({ at: episodes, value: mean, low, high }));
-  const target = targetOf(official);
+  const target = getTarget(official);
   const interval = official.interval ? `${formatPercentage(official.interval.confidence)} interval` : 'interval';
   const legend: LegendEntry[] = [
     { swatch: 'estimate', text: 'running mean' },
@@ -22,7 +22,7 @@ export function renderCourseChart(official: Official, source: string): Markup {
   return renderChart({
     title: 'The interval, episode by episode',
     note: 'Early intervals may reach beyond the picture.',
-    drawing: renderBandChart({ points, unit: 'episode', label: 'return', alternative: alternative(points), target }),
+    drawing: renderBandChart({ points, unit: 'episode', label: 'return', alternative: describeAlternative(points), target }),
     absent: 'The course of this evaluation was not kept, or there is nothing in it to draw.',
     legend,
     table: {
@@ -39,13 +39,13 @@ export function renderCourseChart(official: Official, source: string): Markup {
 }
 
 /** The half-width asked for, around the middle of the interval: the mean need not be there. */
-function targetOf({ interval, targetHalfWidth }: Official): { low: number; high: number } | undefined {
+function getTarget({ interval, targetHalfWidth }: Official): { low: number; high: number } | undefined {
   if (interval === null || targetHalfWidth === null) return undefined;
   const middle = (interval.low + interval.high) / 2;
   return { low: middle - targetHalfWidth, high: middle + targetHalfWidth };
 }
 
-function alternative(points: readonly BandPoint[]): string {
+function describeAlternative(points: readonly BandPoint[]): string {
   const last = points.at(-1);
   if (last === undefined || last.value === null) return 'The running mean.';
   const mean = `The running mean over ${formatCount(last.at)} episodes`;

@@ -13,7 +13,7 @@ export function renderEvidenceChart({ course, evidence }: CandidateStatistics, s
   return renderChart({
     title: 'Evidence',
     note: 'In orders of magnitude: 0 says nothing, below 0 speaks against it. What reaches the line decides.',
-    drawing: drawing(course, evidence.needed),
+    drawing: renderDrawing(course, evidence.needed),
     absent: 'There is no pair to draw.',
     legend: [
       {
@@ -43,14 +43,14 @@ export function renderEvidenceChart({ course, evidence }: CandidateStatistics, s
 }
 
 /** Evidence against a direction goes on falling while the other one rises: as far down as the threshold is up, it is out of the picture. */
-function drawing(course: readonly EvidencePoint[], needed: number): Markup | undefined {
+function renderDrawing(course: readonly EvidencePoint[], needed: number): Markup | undefined {
   const last = course.at(-1);
   if (last === undefined) return undefined;
   const levels = course.flatMap(({ promote, regress }) => [promote, regress]).map((level) => Math.max(level, -needed));
   const extent = computeDomain([...levels, 0, needed]);
   if (extent === undefined) return undefined;
   const [x, y] = [createAcrossScale([0, last.pairs]), createUpScale(extent)];
-  const marks = markup`<path class="level" d="M0,${round(y(0))}H${WIDTH}"/><path class="target" d="M0,${round(y(needed))}H${WIDTH}"/>${curve(course, x, y, 'promote')}${curve(course, x, y, 'regress')}${strips(course, x)}`;
+  const marks = markup`<path class="level" d="M0,${round(y(0))}H${WIDTH}"/><path class="target" d="M0,${round(y(needed))}H${WIDTH}"/>${renderCurve(course, x, y, 'promote')}${renderCurve(course, x, y, 'regress')}${renderStrips(course, x)}`;
   return renderPlot({
     x: { scale: x, label: 'pairs', whole: true },
     y: { scale: y, label: 'log₁₀ of the evidence' },
@@ -62,7 +62,7 @@ function drawing(course: readonly EvidencePoint[], needed: number): Markup | und
 
 type Direction = 'promote' | 'regress';
 
-function curve(course: readonly EvidencePoint[], x: Scale, y: Scale, direction: Direction): Markup {
+function renderCurve(course: readonly EvidencePoint[], x: Scale, y: Scale, direction: Direction): Markup {
   const start = { pairs: 0, promote: 0, regress: 0 };
   const path = line<Pick<EvidencePoint, 'pairs' | Direction>>()
     .digits(1)
@@ -76,7 +76,7 @@ function endMark(last: EvidencePoint, x: Scale, y: Scale, direction: Direction, 
   return markup`<circle class="end ${direction}" cx="${formatPercent(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
 }
 
-function strips(course: readonly EvidencePoint[], x: Scale): Markup {
+function renderStrips(course: readonly EvidencePoint[], x: Scale): Markup {
   return markup`${course.map(({ pairs, promote, regress }, position) => {
     const from = x(course[position - 1]?.pairs ?? 0);
     const text = `pair ${formatCount(pairs)}: ${promote.toFixed(2)} for “promote”, ${regress.toFixed(2)} for “regress”`;

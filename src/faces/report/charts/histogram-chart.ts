@@ -33,16 +33,16 @@ const LOWEST_BAR = 2;
 /** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
 export function renderHistogramChart(official: Official, spread: number, source: string): Markup {
   const { mean, quantiles } = official;
-  const bins = binsOf(official, source);
+  const bins = listBins(official, source);
   const width = bins[0]?.width ?? 0;
   return renderChart({
     title: 'Distribution of returns',
-    drawing: drawing(bins, mean, quantiles, width),
+    drawing: renderDrawing(bins, mean, quantiles, width),
     absent: official.resolved === 0 ? 'No episode was resolved.' : 'The returns are too far apart to be drawn.',
     legend: [
       { swatch: 'bar', text: 'episodes by return' },
       { swatch: 'estimate', text: markup`mean ${renderFigure(mean, spread)}` },
-      ...(quantiles ? quantileLegend(quantiles, spread, `${source}.quantiles`) : []),
+      ...(quantiles ? renderQuantileLegend(quantiles, spread, `${source}.quantiles`) : []),
     ],
     table: {
       columns: [{ title: 'Return from' }, { title: 'to' }, { title: 'Episodes' }],
@@ -55,7 +55,7 @@ export function renderHistogramChart(official: Official, spread: number, source:
 }
 
 /** No bar reaches further than returns do: they end at the lowest and the highest one. */
-function binsOf({ histogram, min, max }: Official, source: string): readonly Bin[] {
+function listBins({ histogram, min, max }: Official, source: string): readonly Bin[] {
   const { edges, counts } = histogram ?? { edges: [], counts: [] };
   return counts.map((count, position) => {
     const [low = 0, high = 0] = edges.slice(position);
@@ -76,7 +76,7 @@ function binsOf({ histogram, min, max }: Official, source: string): readonly Bin
 const SAME_WIDTH = 1e-6;
 
 /** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */
-function heightsOf(bins: readonly Bin[]): { readonly label: string; readonly heightOf: (bin: Bin) => number } {
+function computeHeights(bins: readonly Bin[]): { readonly label: string; readonly heightOf: (bin: Bin) => number } {
   const widths = bins.map(({ width }) => width);
   const widest = Math.max(...widths);
   if (widest - Math.min(...widths) <= SAME_WIDTH * widest) return { label: 'episodes', heightOf: ({ count }) => count };
@@ -84,7 +84,7 @@ function heightsOf(bins: readonly Bin[]): { readonly label: string; readonly hei
   return { label: `episodes per ${formatFigure(widest, widest)} of return`, heightOf };
 }
 
-function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
+function renderQuantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
   const pair = (low: number, high: number, lowName: string, highName: string): Markup =>
     markup`${renderFigure(low, spread, `${source}.${lowName}`)} to ${renderFigure(high, spread, `${source}.${highName}`)}`;
   return [
@@ -94,23 +94,23 @@ function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, 
   ];
 }
 
-function drawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
+function renderDrawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
   const extent = computeDomain(bins.flatMap(({ from, to }) => [from, to]));
   if (extent === undefined) return undefined;
-  const { label, heightOf } = heightsOf(bins);
+  const { label, heightOf } = computeHeights(bins);
   const most = Math.max(...bins.map(heightOf));
   const x = createAcrossScale(extent);
   const y = createUpScale([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
-  const marks = markup`${bins.map((bin) => bar(bin, heightOf(bin), x, y, width))}${quantiles ? box(quantiles, x) : undefined}${isPresent(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
+  const marks = markup`${bins.map((bin) => renderBar(bin, heightOf(bin), x, y, width))}${quantiles ? renderBox(quantiles, x) : undefined}${isPresent(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
   return renderPlot({
     x: { scale: x, label: 'return' },
     y: { scale: y, label, whole: true },
     marks,
-    alternative: alternative(bins, quantiles, width),
+    alternative: describeAlternative(bins, quantiles, width),
   });
 }
 
-function bar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
+function renderBar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
   const breadth = from === to ? ONLY_BAR : Math.max(round(x(to)) - round(x(from)), 2);
   const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(from));
   const top = round(count > 0 ? Math.min(y(height), HEIGHT - LOWEST_BAR) : HEIGHT);
@@ -120,12 +120,12 @@ function bar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width
 }
 
 /** 5 to 95 % as a line, the middle half as a box, the median as a dot. */
-function box({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
+function renderBox({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
   const positionOf = (value: number): number => round(x(value));
   return markup`<path class="level" d="M${positionOf(p05)},${BOX_MIDDLE}H${positionOf(p95)}"/><rect class="quartiles" x="${positionOf(p25)}" width="${round(Math.max(positionOf(p75) - positionOf(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${positionOf(p50)},${BOX_MIDDLE}h0"/>`;
 }
 
-function alternative(bins: readonly Bin[], quantiles: Official['quantiles'], width: number): string {
+function describeAlternative(bins: readonly Bin[], quantiles: Official['quantiles'], width: number): string {
   const tallest = bins.reduce((best, bin) => (bin.count > best.count ? bin : best));
   const text = (value: number): string => formatFigure(value, width);
   const middle = quantiles ? ` Half of the returns lie between ${text(quantiles.p25)} and ${text(quantiles.p75)}.` : '';

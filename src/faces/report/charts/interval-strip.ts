@@ -27,13 +27,13 @@ export function stripHead(scale: Scale): Markup {
   const every = labelEvery(ticks, ROOM);
   return markup`<svg class="strip-head" height="20" aria-hidden="true">${ticks.map(({ value, text }, position) => {
     const x = formatPercent(scale, value);
-    const anchor = anchorAt(scale(value) / WIDTH);
+    const anchor = chooseAnchor(scale(value) / WIDTH);
     return markup`${position % every === 0 ? markup`<text x="${x}" y="11" text-anchor="${anchor}">${text}</text>` : undefined}<line class="tick" x1="${x}" x2="${x}" y1="15" y2="20"/>`;
   })}</svg>`;
 }
 
 /** Labels at the ends must not reach into the neighbouring columns. */
-function anchorAt(share: number): 'start' | 'middle' | 'end' {
+function chooseAnchor(share: number): 'start' | 'middle' | 'end' {
   if (share < 0.2) return 'start';
   return share > 0.8 ? 'end' : 'middle';
 }

@@ -58,7 +58,7 @@ export function renderPlot({ x, y, marks, above, alternative }: Plot): Markup {
 ${listTicks(y, TICKS_UP).map(({ value, text }) => tickUp(round(y.scale(value)), text))}
 <svg width="100%" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${marks}</svg>
 ${above}
-${ticksAcross(x)}
+${renderTicksAcross(x)}
 <text class="axis" x="50%" y="${HEIGHT + 40}" text-anchor="middle">${x.label}</text>
 <text class="axis" x="0" y="-12">${y.label}</text>
 </svg>`;
@@ -69,7 +69,7 @@ function tickUp(y: number, text: string): Markup {
 }
 
 /** Labels are left out where they would touch, and further ones where the page is narrow. */
-function ticksAcross(axis: Axis): Markup {
+function renderTicksAcross(axis: Axis): Markup {
   const ticks = listTicks(axis, TICKS_ACROSS);
   const everyWide = labelEvery(ticks, ROOM_WIDE);
   const everyNarrow = everyWide * Math.ceil(labelEvery(ticks, ROOM_NARROW) / everyWide);

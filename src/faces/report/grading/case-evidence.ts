@@ -22,7 +22,7 @@ export function renderCaseTable({ cases, seed }: CasesEvidence, compared: Compar
   const left = rows.length - MOST_ROWS;
   return markup`<section class="card"><h3>Cases</h3>
 <div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Case</th><th scope="col" class="words">Ended</th><th scope="col" class="words">Output</th><th scope="col">Size</th><th scope="col">Time</th><th scope="col">Memory</th></tr></thead>
-<tbody>${rows.slice(0, MOST_ROWS).map((row) => caseRow(row, equal.get(`${row.at} ${row.one.name}`)))}</tbody></table></div>
+<tbody>${rows.slice(0, MOST_ROWS).map((row) => renderCaseRow(row, equal.get(`${row.at} ${row.one.name}`)))}</tbody></table></div>
 ${left > 0 ? markup`<p>${count(left)} more runs are in the document that --json prints.</p>` : undefined}
 <p>Seed <code>${seed}</code>: with it the same cases are drawn again.</p></section>`;
 }
@@ -34,13 +34,13 @@ interface RunRow {
   readonly source: string;
 }
 
-function caseRow({ one: { name, isVisible, runs }, run, at, source }: RunRow, isEqual: boolean | undefined): Markup {
+function renderCaseRow({ one: { name, isVisible, runs }, run, at, source }: RunRow, isEqual: boolean | undefined): Markup {
   const which = runs.length > 1 ? ` (run ${at + 1})` : '';
-  return markup`<tr><th scope="row"><bdi>${name}</bdi>${which}${isVisible ? markup` <span class="none">shown to the agent</span>` : undefined}</th><td class="words"><bdi>${formatCommandEnding(run.ending)}</bdi></td><td class="words">${isEqual === undefined ? NONE : renderEqualityBadge(isEqual)}</td><td>${bytes(run.outputBytes, `${source}.outputBytes`)}</td><td>${renderDuration(run.seconds, `${source}.seconds`)}</td><td>${run.peakBytes === null ? NONE : bytes(run.peakBytes, `${source}.peakBytes`)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${name}</bdi>${which}${isVisible ? markup` <span class="none">shown to the agent</span>` : undefined}</th><td class="words"><bdi>${formatCommandEnding(run.ending)}</bdi></td><td class="words">${isEqual === undefined ? NONE : renderEqualityBadge(isEqual)}</td><td>${renderBytes(run.outputBytes, `${source}.outputBytes`)}</td><td>${renderDuration(run.seconds, `${source}.seconds`)}</td><td>${run.peakBytes === null ? NONE : renderBytes(run.peakBytes, `${source}.peakBytes`)}</td></tr>
 `;
 }
 
-function bytes(value: number, source: string): Markup {
+function renderBytes(value: number, source: string): Markup {
   return renderData(value, formatBytes(value), source);
 }
 
@@ -53,7 +53,7 @@ export function renderDifferences({ cases }: CompareEvidence): Markup | undefine
     ({ name, run, difference, outputs }) =>
       markup`<li><p><b><bdi>${name}</bdi></b>${run > 0 ? ` (run ${run + 1})` : ''}: <bdi>${difference ?? 'another output'}</bdi></p>${outputs && renderOutputDifference(outputs)}</li>
 `,
-  )}</ul>${more(unequal.length - MOST_DIFFERENCES)}</section>`;
+  )}</ul>${renderMore(unequal.length - MOST_DIFFERENCES)}</section>`;
 }
 
 /** The last words of runs that did not end as they should. */
@@ -65,7 +65,7 @@ export function renderFailedRuns({ cases }: CasesEvidence): Markup | undefined {
     ({ name, run }) =>
       markup`<li><p><b><bdi>${name}</bdi></b>: <bdi>${formatCommandEnding(run.ending)}</bdi></p>${renderPrinted(run.errors)}</li>
 `,
-  )}</ul>${more(failed.length - MOST_DIFFERENCES)}</section>`;
+  )}</ul>${renderMore(failed.length - MOST_DIFFERENCES)}</section>`;
 }
 
 function hasFailed({ ending }: Run): boolean {
@@ -77,6 +77,6 @@ export function renderPrinted(text: string): Markup | undefined {
   return text.trim() === '' ? undefined : markup`<pre tabindex="0"><bdi>${text}</bdi></pre>`;
 }
 
-function more(left: number): Content {
+function renderMore(left: number): Content {
   return left > 0 ? markup`<p>${count(left)} more.</p>` : undefined;
 }

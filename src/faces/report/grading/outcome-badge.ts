@@ -15,41 +15,41 @@ const SYMBOLS: Readonly<Record<Tone, string>> = {
 };
 
 /** A finding as word, symbol and colour: none of them alone. */
-function badge(tone: Tone, text: string): Markup {
+function renderBadge(tone: Tone, text: string): Markup {
   return markup`<span class="verdict ${tone}"><svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true"><path d="${SYMBOLS[tone]}"/></svg>${text}</span>`;
 }
 
 export function renderStageBadge(outcome: StageOutcome['outcome']): Markup {
   switch (outcome) {
     case 'passed':
-      return badge('promote', outcome);
+      return renderBadge('promote', outcome);
     case 'failed':
-      return badge('regress', outcome);
+      return renderBadge('regress', outcome);
     case 'infrastructure':
-      return badge('inconclusive', outcome);
+      return renderBadge('inconclusive', outcome);
     case 'not-run':
-      return badge('equivalent', 'not run');
+      return renderBadge('equivalent', 'not run');
   }
 }
 
 export function renderFindingBadge(finding: Trial['finding']): Markup {
   switch (finding) {
     case 'as-expected':
-      return badge('promote', 'as expected');
+      return renderBadge('promote', 'as expected');
     case 'wrong':
     case 'flaky':
-      return badge('regress', finding);
+      return renderBadge('regress', finding);
     case 'unknown':
-      return badge('inconclusive', finding);
+      return renderBadge('inconclusive', finding);
   }
 }
 
 export function renderSoundBadge(isSound: boolean): Markup {
-  return isSound ? badge('promote', 'sound') : badge('regress', 'not sound');
+  return isSound ? renderBadge('promote', 'sound') : renderBadge('regress', 'not sound');
 }
 
 export function renderEqualityBadge(isEqual: boolean): Markup {
-  return isEqual ? badge('promote', 'equal') : badge('regress', 'differs');
+  return isEqual ? renderBadge('promote', 'equal') : renderBadge('regress', 'differs');
 }
 
 /** How a process ended, in a few words; of one that ended as it should, nothing to worry about. */

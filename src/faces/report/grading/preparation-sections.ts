@@ -13,14 +13,14 @@ export function renderPreparation(preparation: Preparation): Markup {
 <section class="card"><h2>What became of the candidates</h2>
 <p class="line">${renderDuration(seconds, 'seconds')}; licence <bdi>${preparation.licence ?? 'not known'}</bdi>; at <code>${preparation.head ?? 'no commit'}</code></p>
 <div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Step</th><th scope="col">Came to it</th><th scope="col">Refused</th></tr></thead>
-<tbody>${stepRows(preparation)}</tbody></table></div></section>
+<tbody>${renderStepRows(preparation)}</tbody></table></div></section>
 <section class="card"><h2>Candidates</h2>
 <div class="scroll wide" tabindex="0"><table><thead><tr><th scope="col">Candidate</th><th scope="col" class="words">Change</th><th scope="col" class="words">End</th><th scope="col">F2P</th><th scope="col">P2P</th><th scope="col">Tripwires</th><th scope="col">Runs of each test</th><th scope="col">Tests took</th></tr></thead>
-<tbody>${candidates.map(candidateRow)}</tbody></table></div></section>
-${candidates.map(evidenceSection)}`;
+<tbody>${candidates.map(renderCandidateRow)}</tbody></table></div></section>
+${candidates.map(renderEvidenceSection)}`;
 }
 
-function stepRows({ candidates, refusedBy }: Preparation): readonly Markup[] {
+function renderStepRows({ candidates, refusedBy }: Preparation): readonly Markup[] {
   let left = candidates.length;
   return PREPARATION_STEPS.map((step) => {
     const refused = refusedBy[step] ?? 0;
@@ -31,7 +31,7 @@ function stepRows({ candidates, refusedBy }: Preparation): readonly Markup[] {
   });
 }
 
-function candidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: number): Markup {
+function renderCandidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: number): Markup {
   const { failToPass, passToPass, tripwires, repeatedRuns, testSeconds } = evidence;
   const source = `candidates.${at}.evidence`;
   const end = refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
@@ -41,7 +41,7 @@ function candidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: n
 }
 
 /** Only of candidates that there is more to be said of. */
-function evidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
+function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
   const lists: readonly (readonly [string, readonly string[]])[] = [
     ['Tests that have to begin to pass', evidence.failToPass ?? []],
     [

@@ -20,11 +20,11 @@ const MOST_LISTED = 500;
 /** The reward, each stage, and what was seen in it. @param source of the submission in the document, with the dot behind it. */
 export function renderVerdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
   const { stages, evidence } = verdict;
-  return markup`${answer(verdict, source)}
+  return markup`${renderAnswer(verdict, source)}
 <section class="card"><h3>Stages</h3>
 <table class="stages"><tbody>${stages.map(({ stage, outcome, detail }) => markup`<tr><th scope="row">${stage}</th><td class="words">${renderStageBadge(outcome)}</td><td class="words"><bdi>${detail}</bdi></td></tr>`)}</tbody></table></section>
-${componentCard(verdict)}
-${evidence.map((one, at) => evidenceCard(one, evidence, `${source}verdict.evidence.${at}`))}
+${renderComponentCard(verdict)}
+${evidence.map((one, at) => renderEvidenceCard(one, evidence, `${source}verdict.evidence.${at}`))}
 <section class="card"><h3>What it takes to take it again</h3>
 ${renderFigureTable([
   {
@@ -43,7 +43,7 @@ ${renderFigureTable([
 ])}</section>`;
 }
 
-function answer({ reward, problem, gate }: Verdict, source: string): Markup {
+function renderAnswer({ reward, problem, gate }: Verdict, source: string): Markup {
   const why =
     problem === null
       ? undefined
@@ -56,7 +56,7 @@ export function renderReward(reward: number | null, source?: string): Markup {
   return reward === null ? NONE : renderData(reward, `${Number(reward.toFixed(4))}`, source);
 }
 
-function componentCard({ components }: Verdict): Markup | undefined {
+function renderComponentCard({ components }: Verdict): Markup | undefined {
   if (components.length < 2) return undefined;
   return markup`<section class="card"><h3>Components</h3>
 <table><thead><tr><th scope="col">Component</th><th scope="col">Weight</th><th scope="col">Score</th></tr></thead>
@@ -64,18 +64,18 @@ function componentCard({ components }: Verdict): Markup | undefined {
 <p>The reward is gate · Σ weight · score. Speed and efficiency count only where every case is right.</p></section>`;
 }
 
-function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): Content {
-  if ('kind' in one && one.kind === 'infrastructure') return card(`${one.stage}: not carried out`, renderPrinted(one.reason));
+function renderEvidenceCard(one: Evidence, all: readonly Evidence[], source: string): Content {
+  if ('kind' in one && one.kind === 'infrastructure') return renderCard(`${one.stage}: not carried out`, renderPrinted(one.reason));
   switch (one.stage) {
     case 'submission':
       return undefined;
     case 'compile':
-      return card(
+      return renderCard(
         'Compile',
         markup`<p><bdi>${formatCommandEnding(one.ending)}</bdi>, ${renderDuration(one.seconds, `${source}.seconds`)}</p>${renderPrinted(one.output)}`,
       );
     case 'execute':
-      return executed(
+      return judgeExecuted(
         one,
         all.find((found): found is CompareEvidence => found.stage === 'compare' && 'cases' in found),
         source,
@@ -83,7 +83,7 @@ function evidenceCard(one: Evidence, all: readonly Evidence[], source: string): 
     case 'compare':
       return renderDifferences(one);
     case 'constraints':
-      return constraintCard(one);
+      return renderConstraintCard(one);
     case 'score':
       return scoreCard(one);
   }
@@ -94,7 +94,7 @@ type Measured = Exclude<Extract<Evidence, { readonly stage: 'score' }>, { readon
 function scoreCard(one: Measured): Markup {
   const wrong = one.wrong === null ? undefined : markup`<p><bdi>${one.wrong}</bdi></p>`;
   if (one.kind === 'efficiency')
-    return card(
+    return renderCard(
       'Efficiency',
       markup`<p>${one.measure}: golden model ${renderData(one.golden, `${one.golden}`)}, candidate ${renderData(one.candidate, `${one.candidate}`)}.</p>${wrong}`,
     );
@@ -105,7 +105,7 @@ function scoreCard(one: Measured): Markup {
       ({ name, golden, candidate }) =>
         markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderDuration(golden)}</td><td>${renderDuration(candidate)}</td></tr>`,
     );
-  return card(
+  return renderCard(
     'Speed',
     markup`<p>The golden model took ${renderData(ratio, ratio.toFixed(3))} times as long as the candidate, in ${count(pairs)} pairs; interval [${renderData(low, low.toFixed(3))}, ${renderData(high, high.toFixed(3))}] at 95 %.</p>${wrong}
 <div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Case</th><th scope="col">Golden model</th><th scope="col">Candidate</th></tr></thead><tbody>${rows}</tbody></table></div>`,
@@ -114,57 +114,57 @@ function scoreCard(one: Measured): Markup {
 
 type Executed = Exclude<Extract<Evidence, { readonly stage: 'execute' }>, { readonly kind: 'infrastructure' }>;
 
-function executed(one: Executed, compared: CompareEvidence | undefined, source: string): Content {
+function judgeExecuted(one: Executed, compared: CompareEvidence | undefined, source: string): Content {
   switch (one.kind) {
     case 'cases':
-      return casesCards(one, compared, source);
+      return renderCasesCards(one, compared, source);
     case 'script':
-      return card(
+      return renderCard(
         'tests/test.sh',
-        markup`<p><bdi>${formatCommandEnding(one.ending)}</bdi>, ${renderDuration(one.seconds)}; reward.json ${given(one.rewardJson)}, reward.txt ${given(one.rewardText)}</p>${renderPrinted(one.output)}`,
+        markup`<p><bdi>${formatCommandEnding(one.ending)}</bdi>, ${renderDuration(one.seconds)}; reward.json ${renderGiven(one.rewardJson)}, reward.txt ${renderGiven(one.rewardText)}</p>${renderPrinted(one.output)}`,
       );
     case 'suite':
-      return one.runs.map((run) => suiteCard(run));
+      return one.runs.map((run) => renderSuiteCard(run));
   }
 }
 
-function casesCards(one: CasesEvidence, compared: CompareEvidence | undefined, source: string): Content {
+function renderCasesCards(one: CasesEvidence, compared: CompareEvidence | undefined, source: string): Content {
   return [renderCaseTable(one, compared, source), renderFailedRuns(one)];
 }
 
-function given(text: string | null): Content {
+function renderGiven(text: string | null): Content {
   return text === null ? 'none' : markup`<code>${text.trim().slice(0, 200)}</code>`;
 }
 
-function suiteCard({ order, ending, results, problem, output, seconds }: SuiteEvidence['runs'][number]): Markup {
+function renderSuiteCard({ order, ending, results, problem, output, seconds }: SuiteEvidence['runs'][number]): Markup {
   const sorted = results.toSorted((a, b) => Number(a.status === 'passed') - Number(b.status === 'passed'));
   const rows = sorted
     .slice(0, MOST_LISTED)
     .map(({ id, status }) => markup`<tr><th scope="row"><bdi>${id}</bdi></th><td class="words">${status}</td></tr>`);
-  return card(
+  return renderCard(
     `Tests, ${order}`,
     markup`<p><bdi>${formatCommandEnding(ending)}</bdi>, ${renderDuration(seconds)}, ${count(results.length)} tests${problem === null ? undefined : markup`; <bdi>${problem}</bdi>`}</p>
 <div class="scroll tall" tabindex="0"><table><thead><tr><th scope="col">Test</th><th scope="col" class="words">Status</th></tr></thead><tbody>${rows}</tbody></table></div>${renderPrinted(output)}`,
   );
 }
 
-function constraintCard({ measured }: ConstraintsEvidence): Markup {
+function renderConstraintCard({ measured }: ConstraintsEvidence): Markup {
   const rows = measured.map(
     (one) =>
-      markup`<tr><th scope="row">${one.measure}${one.of === null ? undefined : markup` of <bdi>${one.of}</bdi>`}</th><td>${'value' in one ? (one.value === null ? NONE : renderData(one.value, `${one.value}`)) : foundText(one.found)}</td></tr>`,
+      markup`<tr><th scope="row">${one.measure}${one.of === null ? undefined : markup` of <bdi>${one.of}</bdi>`}</th><td>${'value' in one ? (one.value === null ? NONE : renderData(one.value, `${one.value}`)) : formatFound(one.found)}</td></tr>`,
   );
-  return card(
+  return renderCard(
     'Constraints',
     markup`<table><thead><tr><th scope="col">Measure</th><th scope="col">Found</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }
 
-function foundText(found: readonly string[] | null): Content {
+function formatFound(found: readonly string[] | null): Content {
   if (found === null) return NONE;
   return found.length === 0 ? 'nothing that is forbidden' : markup`<bdi>${found.join(', ')}</bdi>`;
 }
 
-function card(title: string, content: Content): Markup {
+function renderCard(title: string, content: Content): Markup {
   return markup`<section class="card"><h3>${title}</h3>
 ${content}</section>`;
 }

@@ -28,17 +28,17 @@ export type Content = MarkupText | string | number | undefined | readonly Conten
 export function markup(template: TemplateStringsArray, ...contents: readonly Content[]): MarkupText {
   const parts = template.map((part, position) => {
     if (part.endsWith('=') && position < contents.length) throw new RangeError(`the value of an attribute needs quotes: ${part}`);
-    return part + textOf(contents[position]);
+    return part + renderText(contents[position]);
   });
   return new MarkupText(parts.join(''));
 }
 
-function textOf(content: Content): string {
+function renderText(content: Content): string {
   if (content === undefined) return '';
   if (content instanceof MarkupText) return content.toString();
   if (typeof content === 'string') return escapeMarkup(content);
   if (typeof content === 'number') return String(content);
-  return content.map(textOf).join('');
+  return content.map(renderText).join('');
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

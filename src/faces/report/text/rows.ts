@@ -17,12 +17,12 @@ export interface RowGroup {
 export function renderFigureTable(groups: readonly RowGroup[]): Markup {
   const bodies = groups
     .filter(({ rows }) => rows.length > 0)
-    .map(({ title, rows }) => markup`<tbody><tr><th scope="rowgroup" colspan="3">${title}</th></tr>${rows.map(figureRow)}</tbody>`);
+    .map(({ title, rows }) => markup`<tbody><tr><th scope="rowgroup" colspan="3">${title}</th></tr>${rows.map(renderFigureRow)}</tbody>`);
   return markup`<table class="figures"><thead class="unseen"><tr><th scope="col">Figure</th><th scope="col">Value</th><th scope="col">Note</th></tr></thead>
 ${bodies}</table>`;
 }
 
-function figureRow({ name, value, note }: FigureRow): Markup {
+function renderFigureRow({ name, value, note }: FigureRow): Markup {
   return markup`<tr><th scope="row">${name}</th><td>${value}</td><td class="note">${note}</td></tr>
 `;
 }

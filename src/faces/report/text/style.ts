@@ -3,7 +3,7 @@ import { DARK, LIGHT } from './palette.ts';
 import type { Palette } from './palette.ts';
 
 /** Custom properties named like the palette's colours. */
-function properties(palette: Palette): string {
+function formatProperties(palette: Palette): string {
   return Object.entries(palette)
     .map(([name, colour]) => `--${name}:${colour}`)
     .join(';');
@@ -196,6 +196,6 @@ details,footer{display:none}
 `;
 
 export const STYLE = markup`<style>
-:root{${properties(LIGHT)}}
-@media screen and (prefers-color-scheme:dark){:root{${properties(DARK)}}}
+:root{${formatProperties(LIGHT)}}
+@media screen and (prefers-color-scheme:dark){:root{${formatProperties(DARK)}}}
 ${LAYOUT}${ANSWERS}${CHARTS}${GRADINGS}${TABLES}</style>`;

@@ -49,14 +49,14 @@ export const NAMESPACE_DESCRIPTOR = 6;
  */
 export function buildBubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
   return [
-    ...isolation(setpriv),
+    ...buildIsolationArguments(setpriv),
     ...(template.network === 'host' ? [] : ['--unshare-net']),
     '--seccomp',
     `${FILTER_DESCRIPTOR}`,
-    ...fileArguments(template, view),
+    ...buildFileArguments(template, view),
     ...bindWithDirectories(view.inbox, INBOX),
     ...mountArguments(template),
-    ...workspaceArguments(template),
+    ...buildWorkspaceArguments(template),
     ...SEALS,
     '--remount-ro',
     '/proc',
@@ -64,14 +64,14 @@ export function buildBubblewrapArguments(template: SandboxTemplate, view: Sandbo
     '/tmp',
     '--',
     // The first process of a workspace becomes that user by itself: its file system need not have the program for it.
-    ...(setpriv === undefined || template.workspace ? [] : becoming(setpriv)),
+    ...(setpriv === undefined || template.workspace ? [] : buildUserChange(setpriv)),
   ];
 }
 
 /** All but the network's. */
-function isolation(setpriv: string | undefined): readonly string[] {
+function buildIsolationArguments(setpriv: string | undefined): readonly string[] {
   return [
-    ...(setpriv === undefined ? userArguments(INSIDE_UID) : userArguments(0, NAMESPACE_DESCRIPTOR)),
+    ...(setpriv === undefined ? buildUserArguments(INSIDE_UID) : buildUserArguments(0, NAMESPACE_DESCRIPTOR)),
     ...NAMESPACES,
     '--unshare-cgroup-try',
     '--hostname',
@@ -82,12 +82,12 @@ function isolation(setpriv: string | undefined): readonly string[] {
 }
 
 /** @param namespace descriptor of one that has that user; otherwise a new one is made, in which the caller has this number. */
-function userArguments(uid: number, namespace?: number): readonly string[] {
+function buildUserArguments(uid: number, namespace?: number): readonly string[] {
   return [...(namespace === undefined ? ['--unshare-user'] : ['--userns', `${namespace}`]), '--uid', `${uid}`, '--gid', `${uid}`];
 }
 
 /** Who becomes another user no longer dies with bubblewrap, unless it asks for it again. */
-function becoming(setpriv: string): readonly string[] {
+function buildUserChange(setpriv: string): readonly string[] {
   const user = [`--reuid=${INSIDE_UID}`, `--regid=${INSIDE_UID}`, '--clear-groups'];
   return [setpriv, ...user, '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL', '--'];
 }
@@ -102,13 +102,13 @@ function becoming(setpriv: string): readonly string[] {
  */
 export function buildWardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
   return [
-    ...wardenNamespaces(namespace),
+    ...buildNamespaceArguments(namespace),
     ...(template.network === 'host' ? [] : ['--unshare-net']),
     '--die-with-parent',
     '--new-session',
     '--cap-add',
     'ALL',
-    ...fileArguments(template, view),
+    ...buildFileArguments(template, view),
     ...bindWithDirectories(view.inbox, INBOX),
     ...bindWithDirectories(sites, SITES),
     ...mountArguments(template),
@@ -119,20 +119,20 @@ export function buildWardenArguments(template: SandboxTemplate, view: SandboxVie
   ];
 }
 
-function wardenNamespaces(namespace: number | undefined): readonly string[] {
-  return [...userArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
+function buildNamespaceArguments(namespace: number | undefined): readonly string[] {
+  return [...buildUserArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
 }
 
 /** What isolates a plain sandbox, to try whether this machine allows it; the program follows. */
 export function buildSandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
   const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
-  return [...isolation(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : becoming(setpriv))];
+  return [...buildIsolationArguments(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : buildUserChange(setpriv))];
 }
 
 /** What a warden is given, and no more, to try whether this machine lets it do its work. */
 export function buildWardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
   return [
-    ...wardenNamespaces(namespace),
+    ...buildNamespaceArguments(namespace),
     '--unshare-net',
     '--cap-add',
     'ALL',
@@ -147,7 +147,7 @@ export function buildWardenTrialArguments(system: readonly string[], namespace?:
 }
 
 /** The system, and what is made for each sandbox. */
-function fileArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+function buildFileArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
   return [
     '--args',
     `${ARGUMENTS_DESCRIPTOR}`,
@@ -156,13 +156,13 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
     '/proc',
     '--dev',
     '/dev',
-    ...writableArguments(template),
-    ...(template.workspace?.root === undefined ? configurationArguments(template, view) : []),
+    ...buildWritableArguments(template),
+    ...(template.workspace?.root === undefined ? buildConfigurationArguments(template, view) : []),
   ];
 }
 
 /** Files in /etc. Another root file system has its own. */
-function configurationArguments({ network }: SandboxTemplate, { etc }: SandboxView): readonly string[] {
+function buildConfigurationArguments({ network }: SandboxTemplate, { etc }: SandboxView): readonly string[] {
   return [
     ...listSystemFiles(network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
     ...Object.keys(SYNTHESISED_FILES).flatMap((name) => bindWithDirectories(`${etc}/${name}`, `/etc/${name}`)),
@@ -178,28 +178,28 @@ export function buildEnvironmentArguments(environment: SandboxTemplate['environm
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }
 
-function writableArguments(template: SandboxTemplate): readonly string[] {
+function buildWritableArguments(template: SandboxTemplate): readonly string[] {
   const { tmpBytes, sharedBytes } = divideWritableSpace(template.limits, 1 + (template.workspace?.writable.length ?? 0));
-  return [...tmpfs('/dev/shm', sharedBytes), ...tmpfs('/tmp', tmpBytes)];
+  return [...formatTmpfs('/dev/shm', sharedBytes), ...formatTmpfs('/tmp', tmpBytes)];
 }
 
-function workspaceArguments({ workspace, limits }: SandboxTemplate): readonly string[] {
+function buildWorkspaceArguments({ workspace, limits }: SandboxTemplate): readonly string[] {
   if (!workspace) return [];
   const { tmpBytes } = divideWritableSpace(limits, 1 + workspace.writable.length);
-  return workspace.writable.flatMap((directory) => [...parentDirectories(directory), ...tmpfs(directory, tmpBytes)]);
+  return workspace.writable.flatMap((directory) => [...listParentDirectories(directory), ...formatTmpfs(directory, tmpBytes)]);
 }
 
-function tmpfs(target: string, bytes: number): readonly string[] {
+function formatTmpfs(target: string, bytes: number): readonly string[] {
   return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
 }
 
 /** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
 function bindWithDirectories(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
-  return [...parentDirectories(target), option, source, target];
+  return [...listParentDirectories(target), option, source, target];
 }
 
 /** Makes the directories that it is in. */
-function parentDirectories(target: string): readonly string[] {
+function listParentDirectories(target: string): readonly string[] {
   const names = target.split('/').slice(1, -1);
   const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
   return directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]);

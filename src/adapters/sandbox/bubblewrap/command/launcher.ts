@@ -70,24 +70,24 @@ export interface Launch {
 
 /** @throws InfrastructureError when the machine is out of processes or file descriptors. */
 export async function launch(plan: Launch): Promise<LaunchedProcess> {
-  const { script, argv, beyond } = shellOf(plan, START);
+  const { script, argv, beyond } = getShell(plan, START);
   return launchWith(await startLauncher(script, argv, beyond), plan);
 }
 
 /** Launches two that share a socket pair. @throws InfrastructureError as `launch` does; then neither is left. */
 export async function launchJoined(one: Launch, other: Launch): Promise<readonly [LaunchedProcess, LaunchedProcess]> {
-  const [first, second] = await startJoinedLaunchers(shellOf(one, START_JOINED), shellOf(other, START_JOINED), LINE_DESCRIPTOR);
+  const [first, second] = await startJoinedLaunchers(getShell(one, START_JOINED), getShell(other, START_JOINED), LINE_DESCRIPTOR);
   return [launchWith(first, one), launchWith(second, other)];
 }
 
-function shellOf(plan: Launch, start: string): ShellStart {
+function getShell(plan: Launch, start: string): ShellStart {
   const { userNamespace } = plan;
   const outside = [...(userNamespace === undefined ? [] : [userNamespace]), plan.filter, ...plan.memberFiles, '--', ...plan.bubblewrap];
   const inside = plan.isFirst
     ? [...plan.program, ...limitArguments(plan)]
-    : ['/bin/sh', '-c', `${insideLimits(plan)}${start}`, 'muster-start', ...plan.program];
+    : ['/bin/sh', '-c', `${formatInsideLimits(plan)}${start}`, 'muster-start', ...plan.program];
   return {
-    script: `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${userNamespace === undefined ? LAUNCH : LAUNCH_WITHIN}`,
+    script: `${formatOutsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${userNamespace === undefined ? LAUNCH : LAUNCH_WITHIN}`,
     argv: [...outside, ...inside],
     beyond: ['pipe', 'pipe', ...plan.covered.stdio],
   };
@@ -109,7 +109,7 @@ export async function launchHolder(
   descriptors: readonly number[],
 ): Promise<Launcher> {
   const beyond = ['ignore', 'pipe', ...descriptors, ...plan.covered.stdio.slice(descriptors.length)] as const;
-  const launcher = await startLauncher(`${outsideLimits(plan.limits)}; exec "$@"`, [...plan.bubblewrap, ...plan.program], beyond);
+  const launcher = await startLauncher(`${formatOutsideLimits(plan.limits)}; exec "$@"`, [...plan.bubblewrap, ...plan.program], beyond);
   handOver(plan.unlisted, getPipe(launcher, ARGUMENTS_DESCRIPTOR));
   return launcher;
 }
@@ -132,7 +132,7 @@ async function hasData(pipe: Duplex): Promise<boolean> {
 }
 
 /** A limit that is lower already cannot be raised, and need not be. */
-function outsideLimits({ diskBytes }: SandboxLimits): string {
+function formatOutsideLimits({ diskBytes }: SandboxLimits): string {
   return `ulimit -c 0; ulimit -f ${Math.ceil(diskBytes / 512)} 2>/dev/null || :`;
 }
 
@@ -145,7 +145,7 @@ function limitArguments({ limits, rlimits }: Launch): readonly string[] {
 }
 
 /** The number of processes is counted within the sandbox's own user namespace, so it is set inside. Shells differ in the option. */
-function insideLimits({ limits, rlimits }: Launch): string {
+function formatInsideLimits({ limits, rlimits }: Launch): string {
   const memory = `ulimit -v ${Math.ceil(limits.memoryBytes / 1024)} || exit 125; `;
   // bubblewrap's monitor stays outside of the namespace, the first process counts.
   const count = limits.processes + 1;

@@ -17,7 +17,7 @@ export const OUTSIDE_UID = 0x7000_0000;
 const MAP = `0 0 1\n${INSIDE_UID} ${OUTSIDE_UID} 1\n`;
 /** Executed once the user is mapped, which gives it the privileges in the namespace. */
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces || exit 1; ';
-const holding = (prepare: string): string => `echo made; read -r _; exec /bin/sh -c '${prepare}echo ready; read -r _'`;
+const buildHoldScript = (prepare: string): string => `echo made; read -r _; exec /bin/sh -c '${prepare}echo ready; read -r _'`;
 
 /** What makes sandboxes of root belong to a user of their own. */
 export interface OwnUser extends AsyncDisposable {
@@ -49,12 +49,12 @@ function hasOurs(line: string): boolean {
 export async function openOwnUser(): Promise<OwnUser> {
   const setpriv = await findProgram('setpriv');
   const unshare = await findProgram('unshare');
-  if (!setpriv || !unshare) throw unavailable('setpriv and unshare are not both installed; install util-linux');
-  const wardens = await userNamespace(unshare, '');
+  if (!setpriv || !unshare) throw createUnavailableError('setpriv and unshare are not both installed; install util-linux');
+  const wardens = await openUserNamespace(unshare, '');
   return {
     wardens,
     setpriv,
-    plain: () => userNamespace(unshare, FORBID_NESTED),
+    plain: () => openUserNamespace(unshare, FORBID_NESTED),
     [Symbol.asyncDispose]: () => wardens.close(),
   };
 }
@@ -65,35 +65,35 @@ export function getPath({ fd }: FileHandle): string {
 }
 
 /** A namespace lasts as long as it is held: by this file, once the process that was made with it has ended. */
-async function userNamespace(unshare: string, prepare: string): Promise<FileHandle> {
-  const holder = await startLauncher('exec "$@"', [unshare, '--user', '--', '/bin/sh', '-c', holding(prepare)], []);
+async function openUserNamespace(unshare: string, prepare: string): Promise<FileHandle> {
+  const holder = await startLauncher('exec "$@"', [unshare, '--user', '--', '/bin/sh', '-c', buildHoldScript(prepare)], []);
   const ended = Promise.all([once(holder.process, 'close'), text(holder.stderr)]);
   // Its end is awaited below, whatever comes before.
   ended.catch(() => undefined);
   holder.stdin.on('error', () => {});
   try {
     const lines = createInterface({ input: holder.stdout })[Symbol.asyncIterator]();
-    await lineFrom(lines);
+    await readLine(lines);
     const place = `/proc/${holder.pid}`;
     for (const map of ['uid_map', 'gid_map']) await writeFile(`${place}/${map}`, MAP);
     holder.stdin.write('\n');
-    await lineFrom(lines);
+    await readLine(lines);
     return await open(`${place}/ns/user`, 'r');
   } catch (error) {
     holder.process.kill('SIGKILL');
     const [, said] = await ended;
-    throw unavailable(said.trim() || getMessage(error), error);
+    throw createUnavailableError(said.trim() || getMessage(error), error);
   } finally {
     holder.process.kill('SIGKILL');
     await ended;
   }
 }
 
-async function lineFrom(lines: AsyncIterator<string>): Promise<void> {
+async function readLine(lines: AsyncIterator<string>): Promise<void> {
   if ((await lines.next()).done === true) throw new Error('what was to hold the namespace has ended');
 }
 
-function unavailable(detail: string, cause?: unknown): InfrastructureError {
+function createUnavailableError(detail: string, cause?: unknown): InfrastructureError {
   const problem = `root's sandboxes get the user and group ${OUTSIDE_UID}, and no user namespace could be made that has them: ${detail}`;
   return new InfrastructureError('sandbox.unavailable', `${problem}; or run Muster as an ordinary user`, { cause });
 }

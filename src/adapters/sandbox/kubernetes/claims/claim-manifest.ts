@@ -65,12 +65,12 @@ export function createSandboxTemplateManifest(name: string, owner: OwnerId, temp
     apiVersion: API_VERSION,
     kind: 'SandboxTemplate',
     metadata: { name, namespace: pod.namespace, labels: createOwnerLabels(owner, template) },
-    spec: { podTemplate: createPodTemplate(template, pod), ...networkPolicy(pod) },
+    spec: { podTemplate: createPodTemplate(template, pod), ...createNetworkPolicy(pod) },
   };
 }
 
 /** No rule is no connection. What the controller does by default allows the whole internet. */
-function networkPolicy({ network }: PodTemplate): object {
+function createNetworkPolicy({ network }: PodTemplate): object {
   switch (network) {
     case 'none':
       return { networkPolicyManagement: 'Managed', networkPolicy: {} };

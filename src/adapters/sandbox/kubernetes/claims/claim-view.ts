@@ -62,12 +62,12 @@ export function readClaimState({ metadata, status }: ClaimView): ClaimState {
   if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: joinReason(ready.reason, ready.message) };
   if (metadata.deletionTimestamp !== undefined) return { kind: 'over', end: 'deleted', detail: 'it was deleted' };
   if (finished) return { kind: 'over', end: 'finished', detail: joinReason(finished.reason, finished.message) };
-  if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name, trouble: troubleOf(ready) };
+  if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name, trouble: describeTrouble(ready) };
   if (ready === undefined) return { kind: 'waiting', wait: { kind: 'unbound', detail: 'its controller has not spoken yet' } };
   return { kind: 'waiting', wait: { kind: WAITS[ready.reason] ?? 'unbound', detail: joinReason(ready.reason, ready.message) } };
 }
 
-function troubleOf(ready: z.infer<typeof conditionSchema> | undefined): ClaimWait | undefined {
+function describeTrouble(ready: z.infer<typeof conditionSchema> | undefined): ClaimWait | undefined {
   return ready?.reason === REFUSED_POD ? { kind: 'unbound', detail: joinReason(ready.reason, ready.message) } : undefined;
 }
 

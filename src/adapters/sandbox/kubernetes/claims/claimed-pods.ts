@@ -73,7 +73,7 @@ export class ClaimedPods implements PodSupply {
 
   obstacles(): readonly Obstacle[] {
     return mergeObstacles(
-      Array.from(this.#held, ({ claim, pod }) => (pod?.state.kind === 'pending' ? pod.state.obstacle : obstacleOf(claim.state))),
+      Array.from(this.#held, ({ claim, pod }) => (pod?.state.kind === 'pending' ? pod.state.obstacle : getObstacle(claim.state))),
     );
   }
 
@@ -139,7 +139,7 @@ export class ClaimedPods implements PodSupply {
   }
 }
 
-function obstacleOf(state: FollowedClaim['state']): Omit<Obstacle, 'sandboxes'> | undefined {
+function getObstacle(state: FollowedClaim['state']): Omit<Obstacle, 'sandboxes'> | undefined {
   const wait = state.kind === 'waiting' ? state.wait : state.kind === 'bound' ? state.trouble : undefined;
   return wait && { kind: 'unclaimed', detail: wait.detail };
 }

@@ -53,37 +53,37 @@ export function findShortcomings(template: unknown, expected: V1PodSpec, { runti
   const runtime = hasOther
     ? [`runtimeClassName is ${formatValue(spec['runtimeClassName'])}, expected what kubernetes.runtimeClassName says`]
     : [];
-  return [...open, ...runtime, ...differences(expected, actual, '')];
+  return [...open, ...runtime, ...findDifferences(expected, actual, '')];
 }
 
-function differences(expected: unknown, actual: unknown, path: string): readonly string[] {
+function findDifferences(expected: unknown, actual: unknown, path: string): readonly string[] {
   if (Array.isArray(expected)) return listDifferences(expected, actual, path);
   if (!isMapping(expected)) return isSame(expected, actual) ? [] : [`${path} is ${formatValue(actual)}, expected ${formatValue(expected)}`];
   const found = isMapping(actual) ? actual : {};
   return Object.entries(expected)
     .filter(([key, value]) => value !== undefined && !FREE.has(key))
-    .flatMap(([key, value]) => differences(value, found[key], path === '' ? key : `${path}.${key}`));
+    .flatMap(([key, value]) => findDifferences(value, found[key], path === '' ? key : `${path}.${key}`));
 }
 
 function listDifferences(expected: readonly unknown[], actual: unknown, path: string): readonly string[] {
   const found: readonly unknown[] = Array.isArray(actual) ? actual : [];
   return expected.flatMap((member) => {
-    const [key, name] = selectKey(member);
+    const [key, name] = getKey(member);
     if (key === undefined) return found.includes(member) ? [] : [`${path} lacks ${formatValue(member)}`];
     const same = found.find((other) => isMapping(other) && other[key] === name);
     const place = `${path}[${String(name)}]`;
-    return same === undefined ? [`${place} is missing`] : differences(member, same, place);
+    return same === undefined ? [`${place} is missing`] : findDifferences(member, same, place);
   });
 }
 
-function selectKey(member: unknown): readonly [(typeof KEYS)[number] | undefined, unknown] {
+function getKey(member: unknown): readonly [(typeof KEYS)[number] | undefined, unknown] {
   const key = isMapping(member) ? KEYS.find((candidate) => candidate in member) : undefined;
   return [key, key !== undefined && isMapping(member) ? member[key] : undefined];
 }
 
 function isSame(expected: unknown, actual: unknown): boolean {
   if (expected === actual) return true;
-  const [wanted, had] = [quantityOf(expected), quantityOf(actual)];
+  const [wanted, had] = [parseQuantity(expected), parseQuantity(actual)];
   return wanted !== undefined && wanted === had;
 }
 
@@ -101,7 +101,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** A quantity as Kubernetes writes them, "500m" or "1Gi"; undefined for anything else. */
-function quantityOf(value: unknown): number | undefined {
+function parseQuantity(value: unknown): number | undefined {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([A-Za-z]*)$/.exec(String(value)) ?? [];
   const factor = UNITS[unit];
   return number === '' || factor === undefined ? undefined : Number(number) * factor;

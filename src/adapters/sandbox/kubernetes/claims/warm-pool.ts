@@ -34,7 +34,7 @@ export async function findWarmPool(api: AgentSandbox, name: string, clock: Clock
   const pool = await api.get('sandboxwarmpools', name, signal, (time) => {
     if (Number.isFinite(time)) aheadMs = time - clock.date().getTime();
   });
-  if (pool === undefined) throw missingWarmPoolError(name);
+  if (pool === undefined) throw createMissingWarmPoolError(name);
   const template = poolSchema.parse(pool).spec.sandboxTemplateRef.name;
   return { name, podSelector: `${TEMPLATE_HASH}=${await hashOf(api, template, clock, signal)}`, aheadMs };
 }
@@ -48,7 +48,7 @@ async function hashOf(api: AgentSandbox, name: string, clock: Clock, signal: Abo
   using deadline = new Deadline(clock, CONTROLLER_MS, late, signal);
   for (;;) {
     const template = await api.get('sandboxtemplates', name, deadline.signal);
-    if (template === undefined) throw missingSandboxTemplateError(name);
+    if (template === undefined) throw createMissingSandboxTemplateError(name);
     const hash = getLabels(template)[TEMPLATE_HASH];
     if (hash !== undefined) return hash;
     await sleep(clock, LOOK_MS, deadline.signal);
@@ -62,10 +62,10 @@ export async function readSandboxTemplate(
   signal: AbortSignal,
 ): Promise<{ readonly name: string; readonly template: unknown }> {
   const pool = await api.get('sandboxwarmpools', warmPool, signal);
-  if (pool === undefined) throw missingWarmPoolError(warmPool);
+  if (pool === undefined) throw createMissingWarmPoolError(warmPool);
   const { name } = poolSchema.parse(pool).spec.sandboxTemplateRef;
   const template = await api.get('sandboxtemplates', name, signal);
-  if (template === undefined) throw missingSandboxTemplateError(name);
+  if (template === undefined) throw createMissingSandboxTemplateError(name);
   return { name, template };
 }
 
@@ -113,7 +113,7 @@ export class OwnWarmPool {
   }
 }
 
-function missingWarmPoolError(name: string): InputError {
+function createMissingWarmPoolError(name: string): InputError {
   const remedy = 'make it, or set kubernetes.claims to { replicas: N } and Muster makes one for itself';
   return new InputError(
     'kubernetes.no-warm-pool',
@@ -121,7 +121,7 @@ function missingWarmPoolError(name: string): InputError {
   );
 }
 
-function missingSandboxTemplateError(name: string): InputError {
+function createMissingSandboxTemplateError(name: string): InputError {
   return new InputError(
     'kubernetes.no-sandbox-template',
     `the namespace has no SandboxTemplate "${name}", which the warm pool names: make it`,

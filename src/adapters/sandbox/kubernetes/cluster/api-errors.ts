@@ -20,7 +20,7 @@ const RBAC_REMEDY = 'give Muster the Role of deploy/kubernetes/rbac.yaml in that
 
 export function readRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof ApiException)) return undefined;
-  const { message, reason } = bodyOf(error.body, error.message);
+  const { message, reason } = parseBody(error.body, error.message);
   const seconds = Number(error.headers['retry-after']);
   const retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds * 1000, RETRY_AFTER_MAX_MS) : undefined;
   return { code: error.code, message, reason, retryAfterMs };
@@ -28,10 +28,10 @@ export function readRefusal(error: unknown): Refusal | undefined {
 
 /** The same for a refusal that came on another way than the client's. */
 export function readStatusText(body: string): string {
-  return bodyOf(body, body.slice(0, 500)).message;
+  return parseBody(body, body.slice(0, 500)).message;
 }
 
-function bodyOf(body: unknown, otherwise: string): { message: string; reason: string } {
+function parseBody(body: unknown, otherwise: string): { message: string; reason: string } {
   const parsed = statusSchema.safeParse(typeof body === 'string' ? tryParseJson(body) : body);
   return parsed.success && parsed.data.message !== '' ? parsed.data : { message: otherwise, reason: '' };
 }
@@ -59,21 +59,21 @@ export function isConflict(error: unknown): boolean {
 export function createApiError(error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const refusal = readRefusal(error);
-  const text = `Kubernetes did not ${what}: ${refusal?.message ?? causes(error)}`;
+  const text = `Kubernetes did not ${what}: ${refusal?.message ?? describeCauses(error)}`;
   if (refusal === undefined) {
     return new InfrastructureError('kubernetes.unreachable', `${text}; is the API server of the kubeconfig's context up?`, {
       cause: error,
     });
   }
-  return refusalError(refusal, text, error);
+  return createRefusalError(refusal, text, error);
 }
 
-function refusalError({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
+function createRefusalError({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
   switch (code) {
     case 401:
       return new InputError('kubernetes.unauthorized', `${text}; renew the credentials of the kubeconfig's user`, { cause });
     case 403:
-      return forbiddenError(message, text, cause);
+      return createForbiddenError(message, text, cause);
     case 404:
       return new InfrastructureError('kubernetes.not-found', text, { cause });
     case 400:
@@ -87,7 +87,7 @@ function refusalError({ code, message, retryAfterMs }: Refusal, text: string, ca
 }
 
 /** One status for a missing permission, and for all that the API server's admission has against a pod: quotas, bounds, policies, classes. */
-function forbiddenError(message: string, text: string, cause: unknown): MusterError {
+function createForbiddenError(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {
     return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
   }
@@ -104,7 +104,7 @@ function forbiddenError(message: string, text: string, cause: unknown): MusterEr
 }
 
 /** fetch's own message is "fetch failed": what failed is said by the error that caused it. */
-function causes(error: unknown): string {
+function describeCauses(error: unknown): string {
   if (!(error instanceof Error) || !(error.cause instanceof Error)) return getMessage(error);
   return `${error.message} (${getMessage(error.cause)})`;
 }

@@ -101,7 +101,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
         failures = 0;
       } catch (error) {
         if (this.#closing.signal.aborted) return;
-        if (codeOf(error) === GONE) this.#version = undefined;
+        if (getCode(error) === GONE) this.#version = undefined;
         else failures += 1;
         if (failures > 1) log(`watching ${path} failed ${failures} times in a row: ${getMessage(error)}`);
         await sleep(clock, computeBackoffMs(failures), this.#closing.signal).catch(() => undefined);
@@ -158,7 +158,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
     try {
       switch (phase) {
         case 'ERROR':
-          return fail(refusal(object));
+          return fail(toRefusal(object));
         case 'BOOKMARK':
           this.#version = markSchema.parse(object).metadata.resourceVersion;
           return;
@@ -187,12 +187,12 @@ class WatchRefusedError extends Error {
   }
 }
 
-function refusal(object: unknown): WatchRefusedError {
+function toRefusal(object: unknown): WatchRefusedError {
   const { code = 500, message } = statusSchema.parse(object);
   return new WatchRefusedError(code, message);
 }
 
-function codeOf(error: unknown): number | undefined {
+function getCode(error: unknown): number | undefined {
   return failureSchema.safeParse(error).data?.statusCode;
 }
 

@@ -22,7 +22,7 @@ const NAME_MAX = 253;
 
 /** Of a sandbox's own objects: its pod, its claim. */
 export function createPodLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
-  return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
+  return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: buildNetworkLabel(template) };
 }
 
 /** Of what an owner makes for all sandboxes of a template. */
@@ -38,11 +38,11 @@ export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Re
 
 /** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
 export function createSharedPodLabels(template: SandboxTemplate): Record<string, string> {
-  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
+  return { [MANAGED_BY]: 'muster', [NETWORK]: buildNetworkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
 /** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
-function networkLabel(template: SandboxTemplate): string {
+function buildNetworkLabel(template: SandboxTemplate): string {
   const pod = getPodPart(template);
   const network = pod?.network ?? 'none';
   return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;

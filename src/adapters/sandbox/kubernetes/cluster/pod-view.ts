@@ -80,14 +80,14 @@ const PASSING_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'RegistryU
 
 /** Pure. */
 export function readPodState(pod: PodView): PodState {
-  const end = podEnd(pod);
+  const end = readPodEnd(pod);
   if (end !== undefined) return { kind: 'ended', end };
   const { containerStatuses } = pod.status;
   const isReady = containerStatuses.length > 0 && containerStatuses.every(({ ready, state }) => ready || state.running !== undefined);
-  return isReady && pod.status.phase === 'Running' ? { kind: 'ready' } : { kind: 'pending', obstacle: podObstacle(pod) };
+  return isReady && pod.status.phase === 'Running' ? { kind: 'ready' } : { kind: 'pending', obstacle: readPodObstacle(pod) };
 }
 
-function podEnd({ metadata, status }: PodView): PodEnd | undefined {
+function readPodEnd({ metadata, status }: PodView): PodEnd | undefined {
   const disruption = status.conditions.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
   if (status.reason === 'NodeLost' || disruption?.reason === 'DeletionByTaintManager' || disruption?.reason === 'DeletionByPodGC') {
     return { kind: 'node-lost', detail: joinMessage('its node was lost', disruption?.message ?? status.message) };
@@ -112,7 +112,7 @@ function podEnd({ metadata, status }: PodView): PodEnd | undefined {
   return undefined;
 }
 
-function podObstacle({ status }: PodView): PodObstacle | undefined {
+function readPodObstacle({ status }: PodView): PodObstacle | undefined {
   for (const { name, state } of status.containerStatuses) {
     const { reason = '', message = '' } = state.waiting ?? {};
     const detail = joinMessage(`container "${name}": ${reason}`, message);

@@ -15,17 +15,17 @@ const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
  */
 export function getAdvertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
   if (advertise === undefined)
-    throw addressError(
+    throw createAddressError(
       `is not set, and pods that dial back need Muster's address; set it to ws:// or wss:// and an address that they reach`,
     );
   const url = URL.canParse(advertise) ? new URL(advertise) : undefined;
   if (!url || !['ws:', 'wss:'].includes(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')
-    throw addressError(`is ${JSON.stringify(advertise)}; expected ws:// or wss://, a host and a port`);
+    throw createAddressError(`is ${JSON.stringify(advertise)}; expected ws:// or wss://, a host and a port`);
   const isOpen = url.protocol === 'ws:';
-  if (isOpen && certificate !== undefined) throw addressError(`begins with ws://, but Muster has a certificate; write wss://`);
+  if (isOpen && certificate !== undefined) throw createAddressError(`begins with ws://, but Muster has a certificate; write wss://`);
   if (isOpen && plaintext === 'refused' && !LOOPBACK.test(url.hostname)) {
     const risk = 'anyone on the way can read checkpoints and change results';
-    throw addressError(
+    throw createAddressError(
       `is not encrypted, so that ${risk}; write wss://, or kubernetes.dialBack.plaintext: allowed where the network is trusted`,
     );
   }
@@ -50,12 +50,12 @@ export async function resolveHostAliases({ hostname }: URL): Promise<readonly V1
     const { address } = await lookup(hostname);
     return [{ ip: address, hostnames: [hostname] }];
   } catch (error) {
-    throw addressError(
+    throw createAddressError(
       `has a host that cannot be found from here: ${getMessage(error)}; write its IP address, or a name that is known here, too`,
     );
   }
 }
 
-function addressError(problem: string): InputError {
+function createAddressError(problem: string): InputError {
   return new InputError('kubernetes.dial-back-address', `${SETTING} ${problem}`);
 }

@@ -72,7 +72,7 @@ export class DialBackGate implements AsyncDisposable {
       const tls =
         certificate !== undefined && key !== undefined ? { cert: await readFile(certificate), key: await readFile(key) } : undefined;
       const server = tls ? https.createServer({ ...tls, ...limits, handshakeTimeout: HANDSHAKE_MS }) : http.createServer(limits);
-      await listening(server, port, host);
+      await awaitListening(server, port, host);
       return new DialBackGate(server, parts);
     } catch (error) {
       const problem = `Muster cannot listen on ${host}:${port} for pods that dial back: ${getMessage(error)}`;
@@ -135,7 +135,7 @@ export class DialBackGate implements AsyncDisposable {
   }
 }
 
-async function listening(server: http.Server, port: number, host: string): Promise<void> {
+async function awaitListening(server: http.Server, port: number, host: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
   server.listen(port, host, resolve);

@@ -2,7 +2,7 @@ import { WebSocket, type RawData } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { ExecOutput } from '../exec/exec-output.ts';
 import type { Heartbeats } from '../exec/heartbeats.ts';
-import { answersPing } from '../exec/ping.ts';
+import { isAnsweringPing } from '../exec/ping.ts';
 import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
 import { toBuffer, SocketInput } from '../exec/socket-input.ts';
 import { CHANNEL, encodeCredit, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
@@ -76,7 +76,7 @@ export class DialChannel implements ProgramChannel {
   }
 
   answers(signal: AbortSignal): Promise<boolean> {
-    return answersPing(this.#socket, signal);
+    return isAnsweringPing(this.#socket, signal);
   }
 
   terminate(): void {

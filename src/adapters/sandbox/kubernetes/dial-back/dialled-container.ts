@@ -11,9 +11,9 @@ const TOKEN_BYTES = 32;
  */
 export class DialledContainer implements Disposable {
   /** For its first connection; it travels with the pod, the others within connections. */
-  readonly firstToken = newToken();
+  readonly firstToken = createToken();
   readonly #name: string;
-  readonly #firstDigest = digestOf(this.firstToken);
+  readonly #firstDigest = hashToken(this.firstToken);
   readonly #isForOne: boolean;
   readonly #takers: ((channel: DialChannel) => void)[] = [];
   readonly #over = new AbortController();
@@ -28,7 +28,7 @@ export class DialledContainer implements Disposable {
 
   /** `spent`: it is the first one, and was presented before. What is admitted is not admitted again. */
   admit(token: string): 'admitted' | 'spent' | 'unknown' {
-    const digest = digestOf(token);
+    const digest = hashToken(token);
     if (this.#expected && timingSafeEqual(digest, this.#expected)) {
       this.#expected = undefined;
       return 'admitted';
@@ -52,8 +52,8 @@ export class DialledContainer implements Disposable {
    */
   async start(command: readonly string[], signal: AbortSignal): Promise<DialChannel> {
     const channel = this.#takeWaiting() ?? (await this.#waitForChannel(AbortSignal.any([signal, this.#over.signal])));
-    const next = this.#isForOne ? undefined : newToken();
-    this.#expected = next === undefined ? undefined : digestOf(next);
+    const next = this.#isForOne ? undefined : createToken();
+    this.#expected = next === undefined ? undefined : hashToken(next);
     channel.start(command, next);
     try {
       await raceWithAbort(channel.begun, signal);
@@ -99,11 +99,11 @@ export class DialledContainer implements Disposable {
   }
 }
 
-function newToken(): string {
+function createToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
 /** Of equal length for all, so that comparing takes equally long for all. */
-function digestOf(token: string): Buffer {
+function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

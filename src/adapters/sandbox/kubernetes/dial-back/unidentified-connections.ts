@@ -18,7 +18,7 @@ export class UnidentifiedConnections {
   /** Until it is closed or `forget` is called. */
   add(socket: Socket): void {
     if (this.#size >= this.#most) this.#makeRoom();
-    const { address, port } = originOf(socket);
+    const { address, port } = getOrigin(socket);
     const sockets = this.#byAddress.get(address) ?? new Map<string, Socket>();
     this.#byAddress.set(address, sockets);
     sockets.set(port, socket);
@@ -28,7 +28,7 @@ export class UnidentifiedConnections {
 
   /** It has said what it is. @param socket this connection, or TLS over it. */
   forget(socket: Socket): void {
-    const { address, port } = originOf(socket);
+    const { address, port } = getOrigin(socket);
     this.#remove(address, port, undefined);
   }
 
@@ -55,6 +55,6 @@ export class UnidentifiedConnections {
   }
 }
 
-function originOf({ remoteAddress = '', remotePort = 0 }: Socket): { address: string; port: string } {
+function getOrigin({ remoteAddress = '', remotePort = 0 }: Socket): { address: string; port: string } {
   return { address: remoteAddress, port: String(remotePort) };
 }

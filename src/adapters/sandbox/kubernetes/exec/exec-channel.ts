@@ -6,7 +6,7 @@ import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { toBuffer, SocketInput } from './socket-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { answersPing } from './ping.ts';
+import { isAnsweringPing } from './ping.ts';
 import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 
 const STDOUT = 1;
@@ -62,7 +62,7 @@ export class ExecChannel implements ProgramChannel {
   }
 
   answers(signal: AbortSignal): Promise<boolean> {
-    return answersPing(this.#socket, signal);
+    return isAnsweringPing(this.#socket, signal);
   }
 
   terminate(): void {

@@ -30,7 +30,7 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
   const options: ClientOptions = {};
   await config.applyToHTTPSOptions(options);
   if (signal.aborted) throw createAbortError(signal);
-  const url = `${server.replace(/^http/, 'ws').replace(/\/$/, '')}${execPath(exec)}`;
+  const url = `${server.replace(/^http/, 'ws').replace(/\/$/, '')}${buildExecPath(exec)}`;
   const limits = { handshakeTimeout: HANDSHAKE_MS, maxPayload: MESSAGE_MAX_BYTES, perMessageDeflate: false };
   const socket = new WebSocket(url, [PROTOCOL], { ...options, ...limits });
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
@@ -41,8 +41,8 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
     socket.pause();
     resolve(socket);
   });
-  socket.on('error', (error) => reject(execError(exec, getMessage(error))));
-  socket.once('unexpected-response', (_request, response) => void refusalError(exec, response).then(reject, reject));
+  socket.on('error', (error) => reject(createExecError(exec, getMessage(error))));
+  socket.once('unexpected-response', (_request, response) => void createRefusalError(exec, response).then(reject, reject));
   try {
     return await promise;
   } catch (error) {
@@ -53,21 +53,21 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
   }
 }
 
-function execPath({ namespace, pod, container, command }: ExecCommand): string {
+function buildExecPath({ namespace, pod, container, command }: ExecCommand): string {
   const query = new URLSearchParams({ stdin: 'true', stdout: 'true', stderr: 'true', tty: 'false', container });
   for (const word of command) query.append('command', word);
   return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
 }
 
-async function refusalError(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
+async function createRefusalError(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
   const said = readStatusText(await text(response));
   if (response.statusCode === 403) {
     const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec';
     return new InputError('kubernetes.forbidden', `Kubernetes did not exec in the pod ${exec.pod}: ${said}; ${remedy}`);
   }
-  return execError(exec, `status ${response.statusCode ?? 0}: ${said}`);
+  return createExecError(exec, `status ${response.statusCode ?? 0}: ${said}`);
 }
 
-function execError({ pod, container }: ExecCommand, detail: string): InfrastructureError {
+function createExecError({ pod, container }: ExecCommand, detail: string): InfrastructureError {
   return new InfrastructureError('kubernetes.exec', `Kubernetes did not exec in the pod ${pod}, container "${container}": ${detail}`);
 }

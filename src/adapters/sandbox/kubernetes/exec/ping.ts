@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
 
 /** Whether the other end of a connection answers before the signal is aborted. */
-export async function answersPing(socket: WebSocket, signal: AbortSignal): Promise<boolean> {
+export async function isAnsweringPing(socket: WebSocket, signal: AbortSignal): Promise<boolean> {
   if (socket.readyState !== WebSocket.OPEN || signal.aborted) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const [yes, no] = [(): void => resolve(true), (): void => resolve(false)];

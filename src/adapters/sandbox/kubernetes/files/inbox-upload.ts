@@ -43,7 +43,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
 }
 
 /** Whether the container still executes commands. Never rejects. */
-export async function runsCommand(exec: InboxExec, signal: AbortSignal): Promise<boolean> {
+export async function canRunCommand(exec: InboxExec, signal: AbortSignal): Promise<boolean> {
   try {
     await run(exec, [':'], signal);
     return true;
@@ -60,15 +60,15 @@ async function send(
   size: number | undefined,
   signal: AbortSignal,
 ): Promise<number> {
-  const channel = await exec(shell(`${RECEIVE}${PLACE}`, [...files, size === undefined ? '' : String(size)]), signal);
+  const channel = await exec(buildShellCommand(`${RECEIVE}${PLACE}`, [...files, size === undefined ? '' : String(size)]), signal);
   let sent = 0;
   try {
-    for await (const piece of piecesOf(content, signal)) {
+    for await (const piece of getPieces(content, signal)) {
       await raceWithAbort(writePiece(channel.stdin, piece), signal);
       sent += piece.length;
     }
     channel.stdin.end();
-    await succeed(channel, signal);
+    await awaitSuccess(channel, signal);
   } catch (error) {
     channel.terminate();
     throw error;
@@ -84,17 +84,17 @@ async function writePiece(input: Writable, piece: Buffer): Promise<void> {
 }
 
 async function run(exec: InboxExec, [script = '', ...words]: readonly string[], signal: AbortSignal): Promise<void> {
-  const channel = await exec(shell(`set -e; ${script}`, words), signal);
+  const channel = await exec(buildShellCommand(`set -e; ${script}`, words), signal);
   channel.stdin.end();
   try {
-    await succeed(channel, signal);
+    await awaitSuccess(channel, signal);
   } catch (error) {
     channel.terminate();
     throw error;
   }
 }
 
-async function succeed(channel: ProgramChannel, signal: AbortSignal): Promise<void> {
+async function awaitSuccess(channel: ProgramChannel, signal: AbortSignal): Promise<void> {
   channel.stdout.resume();
   const [said, end] = await raceWithAbort(Promise.all([text(channel.stderr), channel.ended]), signal);
   switch (end.kind) {
@@ -119,7 +119,7 @@ async function sizeOf(hostPath: string): Promise<number> {
   return found.size;
 }
 
-function shell(script: string, words: readonly string[]): readonly string[] {
+function buildShellCommand(script: string, words: readonly string[]): readonly string[] {
   return ['/bin/sh', '-c', script, 'muster-inbox', ...words];
 }
 
@@ -130,11 +130,11 @@ const PIECE_BYTES = 128 * 1024;
  * The pieces of an upload, in order. A piece is good only until the next is asked for: all of a file's are read into the same memory, so
  * that a large file leaves no more garbage than a small one.
  */
-function piecesOf(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {
-  return content.kind === 'file' ? ofFile(content.hostPath) : ofStream(addAbortSignal(signal, content.stream));
+function getPieces(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {
+  return content.kind === 'file' ? readFileChunks(content.hostPath) : readStreamChunks(addAbortSignal(signal, content.stream));
 }
 
-async function* ofFile(hostPath: string): AsyncGenerator<Buffer> {
+async function* readFileChunks(hostPath: string): AsyncGenerator<Buffer> {
   await using file = await open(hostPath);
   const memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
   for (;;) {
@@ -144,7 +144,7 @@ async function* ofFile(hostPath: string): AsyncGenerator<Buffer> {
   }
 }
 
-async function* ofStream(stream: Readable): AsyncGenerator<Buffer> {
+async function* readStreamChunks(stream: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of stream) {
     if (chunk instanceof Uint8Array) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     else yield Buffer.from(String(chunk));

@@ -52,19 +52,19 @@ export class PodFetching implements Fetching {
 
   async #fromNode(order: FetchOrder, signal: AbortSignal): Promise<string> {
     const { pod, caches, settings } = this.#parts;
-    const node = nodeOf(pod);
+    const node = getNode(pod);
     if (node === undefined) throw fetchError(`the node of the pod ${pod.name} is unknown`);
     return await caches.use(node, pod.name, order, settings, signal);
   }
 
   #leave(): void {
     const { pod, caches } = this.#parts;
-    const node = nodeOf(pod);
+    const node = getNode(pod);
     if (node !== undefined) caches.leave(node, pod.name);
   }
 }
 
 /** Undefined as long as it is on none. */
-function nodeOf({ seen }: FollowedPod): string | undefined {
+function getNode({ seen }: FollowedPod): string | undefined {
   return seen?.spec.nodeName;
 }

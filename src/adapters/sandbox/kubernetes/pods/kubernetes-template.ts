@@ -33,8 +33,8 @@ export function createTemplateForPods(name: string, settings: TemplateSettings, 
       `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`,
     );
   }
-  const fetching = fetchingOf(settings, kubernetes);
-  const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
+  const fetching = getFetching(settings, kubernetes);
+  const made = { ...pod, image, transport: getTransport(transport, dialBack, python), ...(fetching && { fetching }) };
   return { ...createRemoteTemplate(name, settings, python), providerPart: new PodPart(made) };
 }
 
@@ -45,12 +45,12 @@ export function getPod(template: SandboxTemplate): PodTemplate {
   throw new InfrastructureError('template.no-pod', `template "${template.name}" does not say what its pods are made of`);
 }
 
-function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
+function getTransport(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
   return kind === 'exec' ? { kind } : { kind, python, ...dialBack };
 }
 
 /** Undefined with a runner of one's own, whose image need not have a Python. */
-function fetchingOf({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
+function getFetching({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
   if (command !== undefined) return undefined;
   const ways: FetchWay[] = [...(nodeCache ? (['shared-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
   return { ways, command: pullCommand(python), ...(nodeCache && { nodeCache }) };

@@ -15,7 +15,7 @@ const LEASE_SECONDS = 60;
 const RENEW_MS = 15_000;
 const PROCESS = 'muster.dev/process';
 
-const leaseName = (owner: string): string => `muster-${owner}`;
+const buildLeaseName = (owner: string): string => `muster-${owner}`;
 
 /** The record of a Muster in the cluster, renewed as long as it lives: a Lease in the pods' namespace. */
 export class OwnerLease implements AsyncDisposable {
@@ -73,14 +73,14 @@ export class OwnerLease implements AsyncDisposable {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: {
-        name: leaseName(this.#owner),
+        name: buildLeaseName(this.#owner),
         namespace,
         labels: { [MANAGED_BY]: 'muster', [OWNER]: this.#owner },
         annotations: { [PROCESS]: record },
       },
       spec: { holderIdentity: this.#owner, leaseDurationSeconds: LEASE_SECONDS },
     };
-    await this.#cluster.gate.request(`create the lease ${leaseName(this.#owner)}`, signal, async (attemptSignal) => {
+    await this.#cluster.gate.request(`create the lease ${buildLeaseName(this.#owner)}`, signal, async (attemptSignal) => {
       try {
         await this.#cluster.coordination.createNamespacedLease({ namespace, body }, withSignal(attemptSignal));
       } catch (error) {
@@ -112,9 +112,9 @@ export class OwnerLease implements AsyncDisposable {
   async #renew(): Promise<void> {
     const { namespace, gate, coordination } = this.#cluster;
     const body = { spec: { renewTime: this.#clock.date().toISOString().replace('Z', '000Z') } };
-    await gate.raw(`renew the lease ${leaseName(this.#owner)}`, this.#closing.signal, (signal) =>
+    await gate.raw(`renew the lease ${buildLeaseName(this.#owner)}`, this.#closing.signal, (signal) =>
       coordination.patchNamespacedLease(
-        { name: leaseName(this.#owner), namespace, body },
+        { name: buildLeaseName(this.#owner), namespace, body },
         setHeaderOptions('Content-Type', PatchStrategy.MergePatch, withSignal(signal)),
       ),
     );
@@ -122,7 +122,7 @@ export class OwnerLease implements AsyncDisposable {
 }
 
 export async function deleteLease(cluster: Cluster, owner: string, signal: AbortSignal): Promise<void> {
-  const name = leaseName(owner);
+  const name = buildLeaseName(owner);
   await cluster.gate.request(`delete the lease ${name}`, signal, async (attemptSignal) => {
     try {
       await cluster.coordination.deleteNamespacedLease({ name, namespace: cluster.namespace }, withSignal(attemptSignal));

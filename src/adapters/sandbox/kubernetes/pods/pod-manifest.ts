@@ -53,25 +53,25 @@ export function createPodSpec(template: SandboxTemplate, pod: PodTemplate, hold 
     terminationGracePeriodSeconds: GRACE_SECONDS,
     activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
     securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
-    ...placement(pod),
+    ...describePlacement(pod),
     ...(hold.hostAliases.length > 0 ? { hostAliases: [...hold.hostAliases] } : {}),
-    containers: [programContainer(template, pod, hold), inboxContainer(pod, hold)],
-    volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...nodeCacheVolumes(pod)],
+    containers: [createProgramContainer(template, pod, hold), createInboxContainer(pod, hold)],
+    volumes: [...createMemoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...createNodeCacheVolumes(pod)],
   };
 }
 
-function placement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerations' | 'imagePullSecrets'> {
+function describePlacement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerations' | 'imagePullSecrets'> {
   const { runtimeClassName, priorityClassName } = pod;
   return {
     nodeSelector: { ...pod.nodeSelector },
-    tolerations: [...pod.tolerations.map(tolerationOf), ...createLostNodeTolerations()],
+    tolerations: [...pod.tolerations.map(getToleration), ...createLostNodeTolerations()],
     imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })),
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
     ...(priorityClassName === undefined ? {} : { priorityClassName }),
   };
 }
 
-function tolerationOf({ key, operator, value, effect, tolerationSeconds }: PodTemplate['tolerations'][number]): V1Toleration {
+function getToleration({ key, operator, value, effect, tolerationSeconds }: PodTemplate['tolerations'][number]): V1Toleration {
   return {
     ...(key === undefined ? {} : { key }),
     ...(operator === undefined ? {} : { operator }),
@@ -90,14 +90,14 @@ function createLostNodeTolerations(): V1Toleration[] {
   }));
 }
 
-function programContainer(template: SandboxTemplate, pod: PodTemplate, hold: PodHold): V1Container {
-  const waiting = waitingContainer(PROGRAM_CONTAINER, pod, hold);
+function createProgramContainer(template: SandboxTemplate, pod: PodTemplate, hold: PodHold): V1Container {
+  const waiting = createWaitingContainer(PROGRAM_CONTAINER, pod, hold);
   const environment = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8', ...template.environment };
   return {
     ...waiting,
     workingDir: '/tmp',
     env: [...Object.entries(environment).map(([name, value]) => ({ name, value })), ...waiting.env],
-    resources: programResources(template, pod),
+    resources: createProgramResources(template, pod),
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shared-memory', mountPath: '/dev/shm' },
@@ -107,38 +107,38 @@ function programContainer(template: SandboxTemplate, pod: PodTemplate, hold: Pod
   };
 }
 
-function inboxContainer(pod: PodTemplate, hold: PodHold): V1Container {
+function createInboxContainer(pod: PodTemplate, hold: PodHold): V1Container {
   return {
-    ...waitingContainer(INBOX_CONTAINER, pod, hold),
+    ...createWaitingContainer(INBOX_CONTAINER, pod, hold),
     resources: { limits: { memory: String(INBOX_MEMORY_BYTES), cpu: '1' }, requests: { memory: '8Mi', cpu: '1m' } },
     volumeMounts: [{ name: 'inbox', mountPath: INBOX }],
   };
 }
 
 /** What both containers have in common. */
-function waitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
+function createWaitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
   return { name, image, imagePullPolicy, ...hold.container(name), securityContext: LOCKED };
 }
 
-function programResources({ limits }: SandboxTemplate, { requestedShare }: PodTemplate): V1ResourceRequirements {
+function createProgramResources({ limits }: SandboxTemplate, { requestedShare }: PodTemplate): V1ResourceRequirements {
   return {
-    limits: { memory: String(limits.memoryBytes), cpu: milli(limits.cpus) },
-    requests: { memory: String(Math.ceil(limits.memoryBytes * requestedShare)), cpu: milli(limits.cpus * requestedShare) },
+    limits: { memory: String(limits.memoryBytes), cpu: formatMilli(limits.cpus) },
+    requests: { memory: String(Math.ceil(limits.memoryBytes * requestedShare)), cpu: formatMilli(limits.cpus * requestedShare) },
   };
 }
 
-function milli(cpus: number): string {
+function formatMilli(cpus: number): string {
   return `${Math.max(1, Math.round(cpus * 1000))}m`;
 }
 
 /** A claim, as the Pod Security level "restricted" wants it: a pod that could name directories of its node could name any. */
-function nodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpec['volumes']> {
+function createNodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpec['volumes']> {
   const { claim } = fetching?.nodeCache ?? {};
   return claim === undefined ? [] : [{ name: 'node-cache', persistentVolumeClaim: { claimName: claim, readOnly: true } }];
 }
 
 /** What the program can write is memory, of bounded size, as it is in local sandboxes. */
-function memoryVolumes({ limits }: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
+function createMemoryVolumes({ limits }: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
   const shared = Math.max(1, Math.floor(limits.diskBytes / SHARED_MEMORY_PART));
   return [
     { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: String(limits.diskBytes - shared) } },

@@ -22,7 +22,7 @@ export async function waitUntilReady(followed: FollowedPod, pod: PodTemplate, cl
       case 'ended':
         throw endError(followed.name, state.end);
       case 'gone':
-        throw goneError(followed.name);
+        throw createGoneError(followed.name);
       case 'pending':
         if (state.obstacle) assertPassable(followed.name, state.obstacle, clock.now() - since, pod);
         break;
@@ -46,7 +46,7 @@ export async function runWhileAlive<Value>(
   const ended = new AbortController();
   const look = (): void => {
     if (followed.state.kind === 'ended') ended.abort(endError(followed.name, followed.state.end));
-    if (followed.state.kind === 'gone') ended.abort(goneError(followed.name));
+    if (followed.state.kind === 'gone') ended.abort(createGoneError(followed.name));
   };
   using _watching = followed.onChange(look);
   look();
@@ -55,10 +55,10 @@ export async function runWhileAlive<Value>(
 
 function assertPassable(name: string, obstacle: PodObstacle, waitedMs: number, pod: PodTemplate): void {
   const isOverdue = obstacle.kind === 'unschedulable' && waitedMs >= pod.unschedulableSeconds * 1000;
-  if (obstacle.isStuck || isOverdue) throw obstacleError(name, obstacle, pod);
+  if (obstacle.isStuck || isOverdue) throw createObstacleError(name, obstacle, pod);
 }
 
-function obstacleError(name: string, { kind, detail }: PodObstacle, { image, unschedulableSeconds }: PodTemplate): MusterError {
+function createObstacleError(name: string, { kind, detail }: PodObstacle, { image, unschedulableSeconds }: PodTemplate): MusterError {
   switch (kind) {
     case 'unschedulable':
       return new InfrastructureError(
@@ -78,7 +78,7 @@ function obstacleError(name: string, { kind, detail }: PodObstacle, { image, uns
   }
 }
 
-function goneError(name: string): InfrastructureError {
+function createGoneError(name: string): InfrastructureError {
   return new InfrastructureError('sandbox.deleted', `the pod ${name} was deleted before it ran`);
 }
 

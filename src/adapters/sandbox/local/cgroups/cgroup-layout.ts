@@ -71,7 +71,7 @@ function parseMounts(text: string): readonly CgroupMount[] {
 }
 
 /** The group that this process is in, as a directory. @param controller '' for version 2. */
-function ownGroup({ membership }: CgroupSurroundings, mount: CgroupMount, controller: string): string | undefined {
+function findOwnGroup({ membership }: CgroupSurroundings, mount: CgroupMount, controller: string): string | undefined {
   for (const line of membership.split('\n')) {
     const [, controllers = '', ...rest] = line.split(':');
     if (!controllers.split(',').includes(controller)) continue;
@@ -85,7 +85,7 @@ function ownGroup({ membership }: CgroupSurroundings, mount: CgroupMount, contro
 
 async function detectV2(surroundings: CgroupSurroundings, obstacles: string[]): Promise<CgroupLayout | undefined> {
   const mount = parseMounts(surroundings.mounts).find(({ version }) => version === 2);
-  const own = mount && ownGroup(surroundings, mount, '');
+  const own = mount && findOwnGroup(surroundings, mount, '');
   if (!mount || !own) return undefined;
   for (let group = own; ; group = path.dirname(group)) {
     const bases = await probeV2(surroundings.files, group, obstacles);
@@ -133,7 +133,7 @@ async function detectV1(surroundings: CgroupSurroundings, obstacles: string[]): 
   const bases = new Map<CgroupLimit, string>();
   for (const [limit, controller, file] of V1_CONTROLS) {
     const mount = mounts.find(({ version, controllers }) => version === 1 && controllers.includes(controller));
-    const own = mount && ownGroup(surroundings, mount, controller);
+    const own = mount && findOwnGroup(surroundings, mount, controller);
     if (!own) obstacles.push(`no version 1 hierarchy has the controller ${controller}`);
     else if (await probeV1(surroundings.files, own, file, obstacles)) bases.set(limit, path.join(own, BASE));
   }
@@ -144,7 +144,7 @@ async function detectV1(surroundings: CgroupSurroundings, obstacles: string[]): 
 /** Nothing fails for want of it. */
 async function detectAccounting(surroundings: CgroupSurroundings, mounts: readonly CgroupMount[]): Promise<string | undefined> {
   const mount = mounts.find(({ version, controllers }) => version === 1 && controllers.includes('cpuacct'));
-  const own = mount && ownGroup(surroundings, mount, 'cpuacct');
+  const own = mount && findOwnGroup(surroundings, mount, 'cpuacct');
   return own !== undefined && (await probeV1(surroundings.files, own, 'cpuacct.usage', [])) ? path.join(own, BASE) : undefined;
 }
 

@@ -46,8 +46,8 @@ export class SandboxCgroup {
 
   /** Makes it, with its limits set, which count all that is in it. */
   async make(limits: SandboxLimits): Promise<void> {
-    await all(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
-    await all(limitSettings(this.#place.version, limits).map((each) => this.#set(each)));
+    await awaitAll(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
+    await awaitAll(limitSettings(this.#place.version, limits).map((each) => this.#set(each)));
   }
 
   /** One after the other: memory alone cannot have more than memory and swap together. */
@@ -83,7 +83,7 @@ export class SandboxCgroup {
 
   /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    await all(this.#place.directories.map((directory) => removeGroup(this.#files, directory, clock)));
+    await awaitAll(this.#place.directories.map((directory) => removeGroup(this.#files, directory, clock)));
   }
 }
 
@@ -124,7 +124,7 @@ export function limitSettings(version: CgroupLayout['version'], limits: SandboxL
 }
 
 /** Like Promise.all, but nothing is under way any more when it rejects. */
-async function all(works: readonly Promise<void>[]): Promise<void> {
+async function awaitAll(works: readonly Promise<void>[]): Promise<void> {
   const failure = (await Promise.allSettled(works)).find((end) => end.status === 'rejected');
   if (failure) throw failure.reason;
 }

@@ -39,7 +39,7 @@ export interface Launcher {
  * @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
  */
 export async function startLauncher(script: string, argv: readonly string[], beyond: readonly StdioEntry[]): Promise<Launcher> {
-  return launcherOf(spawnShell(script, argv, beyond));
+  return awaitLauncher(spawnShell(script, argv, beyond));
 }
 
 /**
@@ -70,7 +70,7 @@ export async function startJoinedLaunchers(
     line?.destroy();
     if (!other) one.kill('SIGKILL');
   }
-  const ends = await Promise.allSettled([launcherOf(one), ...(other ? [launcherOf(other)] : [])]);
+  const ends = await Promise.allSettled([awaitLauncher(one), ...(other ? [awaitLauncher(other)] : [])]);
   const [a, b] = ends;
   if (a.status === 'fulfilled' && b?.status === 'fulfilled') return [a.value, b.value];
   one.kill('SIGKILL');
@@ -78,7 +78,7 @@ export async function startJoinedLaunchers(
   throw ends.find((end) => end.status === 'rejected')?.reason ?? spawnError('there was no socket pair');
 }
 
-async function launcherOf(child: ChildProcess): Promise<Launcher> {
+async function awaitLauncher(child: ChildProcess): Promise<Launcher> {
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined || !stdin || !stdout || !stderr) throw await spawnFailure(child);
   return { process: child, pid, stdin, stdout, stderr };

@@ -38,7 +38,7 @@ export function buildSystemCallFilter(architecture: Architecture): Uint8Array {
     [RETURN, 0, 0, KILL_PROCESS],
     [LOAD_WORD, 0, 0, NUMBER_AT],
     ...(architecture === 'x64' ? X32_REFUSED : []),
-    ...REFUSED_SYSTEM_CALLS.flatMap((call) => refusal(call, call[architecture])),
+    ...REFUSED_SYSTEM_CALLS.flatMap((call) => toRefusal(call, call[architecture])),
     [RETURN, 0, 0, ALLOW],
   ];
   const bytes = new DataView(new ArrayBuffer(instructions.length * 8));
@@ -66,18 +66,18 @@ const X32_REFUSED: readonly Instruction[] = [
   [RETURN, 0, 0, FAIL | ERRNO.ENOSYS],
 ];
 
-function refusal({ answer, when }: RefusedSystemCall, number: number | undefined): readonly Instruction[] {
+function toRefusal({ answer, when }: RefusedSystemCall, number: number | undefined): readonly Instruction[] {
   if (number === undefined) return [];
   const refuse: Instruction = [RETURN, 0, 0, FAIL | ERRNO[answer]];
   if (when === undefined) return [[JUMP_IF_EQUAL, 0, 1, number], refuse];
   const lower = FIRST_ARGUMENT_AT + ARGUMENT_BYTES * when.argument;
   // What follows compares the number again.
-  const decided: readonly Instruction[] = [[LOAD_WORD, 0, 0, lower], ...past(when), refuse, [LOAD_WORD, 0, 0, NUMBER_AT]];
+  const decided: readonly Instruction[] = [[LOAD_WORD, 0, 0, lower], ...buildPastCheck(when), refuse, [LOAD_WORD, 0, 0, NUMBER_AT]];
   return [[JUMP_IF_EQUAL, 0, decided.length, number], ...decided];
 }
 
 /** Jumps over the refusal that follows it unless the condition holds. */
-function past(condition: ArgumentCondition): readonly Instruction[] {
+function buildPastCheck(condition: ArgumentCondition): readonly Instruction[] {
   if ('hasAny' in condition) return [[JUMP_IF_ANY_BIT, 0, 1, condition.hasAny]];
   const isOneOf = 'isOneOf' in condition;
   const values = isOneOf ? condition.isOneOf : condition.isNoneOf;

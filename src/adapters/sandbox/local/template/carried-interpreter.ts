@@ -46,7 +46,7 @@ const answerSchema = z.object({
  */
 export async function findCarriedInterpreter(python: string, runner: string, signal: AbortSignal): Promise<CarriedInterpreter> {
   const output = await askPython(python, ['-I', '-S', '-B', '-c', QUESTIONS, runner], signal);
-  const answer = answerSchema.safeParse(parsed(output));
+  const answer = answerSchema.safeParse(parseDocument(output));
   const [loader] = answer.data?.loaders ?? [];
   if (!answer.success || loader === undefined) {
     const detail = `it said ${JSON.stringify(output.slice(0, 300))} of its libraries; expected one dynamic linker`;
@@ -59,7 +59,7 @@ export async function findCarriedInterpreter(python: string, runner: string, sig
   return { loader, libraries, executable, standardLibrary };
 }
 
-function parsed(output: string): unknown {
+function parseDocument(output: string): unknown {
   try {
     return JSON.parse(output);
   } catch {

@@ -65,7 +65,7 @@ export async function inspectPython(python: string, modules: readonly string[], 
   try {
     return reportSchema.parse(JSON.parse(output));
   } catch (error) {
-    throw unusable(python, `it answered ${JSON.stringify(output.slice(0, 200))}`, error);
+    throw createUnusableError(python, `it answered ${JSON.stringify(output.slice(0, 200))}`, error);
   }
 }
 
@@ -77,16 +77,23 @@ export function askPython(python: string, argv: readonly string[], signal: Abort
   execFile(python, [...argv], { ...limits, signal, env: environment, cwd: '/' }, (error, stdout, stderr) => {
     if (error === null) resolve(stdout);
     else if (signal.aborted) reject(signal.reason);
-    else reject(unusable(python, error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : lastLine(stderr) || error.message, error));
+    else
+      reject(
+        createUnusableError(
+          python,
+          error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : getLastLine(stderr) || error.message,
+          error,
+        ),
+      );
   });
   return promise;
 }
 
-function lastLine(text: string): string {
+function getLastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.slice(0, 500) ?? '';
 }
 
-function unusable(python: string, detail: string, cause: unknown): InfrastructureError {
+function createUnusableError(python: string, detail: string, cause: unknown): InfrastructureError {
   return new InfrastructureError(
     'python.unusable',
     `Python at ${python} does not work: ${detail}; mend it, or set python in the template to another one`,

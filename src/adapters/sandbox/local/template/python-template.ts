@@ -41,33 +41,33 @@ export async function createPythonTemplate(
   const rest = { name, environment: variables, network, limits, demands };
   const runner: Mount = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
   if (command !== undefined) {
-    if (start === 'forked') throw unforkable(name);
+    if (start === 'forked') throw createUnforkableError(name);
     if (settings.policy === 'apart') throw createCannotPlayApartError(name, 'it has a runner of its own (command)');
     return { ...rest, command, mounts: [runner, ...settings.mounts] };
   }
   const environment = await findUsablePython(python, imports, projectDirectory, signal);
-  const installation = await installationOf(environment);
+  const installation = await listInstallationMounts(environment);
   assertVisible(environment, [...installation, ...settings.mounts]);
   const runnerCommand = [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
   return {
     ...rest,
-    ...programs(runnerCommand, settings.policy),
+    ...listPrograms(runnerCommand, settings.policy),
     mounts: [...installation, runner, ...settings.mounts],
-    ...(start === 'plain' ? {} : { zygote: zygoteOf(environment.executable, imports, start === 'forked') }),
+    ...(start === 'plain' ? {} : { zygote: describeZygote(environment.executable, imports, start === 'forked') }),
   };
 }
 
-function programs(runner: readonly string[], policy: TemplateSettings['policy']): Pick<SandboxTemplate, 'command' | 'policy'> {
+function listPrograms(runner: readonly string[], policy: TemplateSettings['policy']): Pick<SandboxTemplate, 'command' | 'policy'> {
   if (policy !== 'apart') return { command: runner };
   return { command: [...runner, '--policy-line', LINE], policy: { command: [...runner, '--serve-policy', LINE] } };
 }
 
 /** Inside, the runner is in what every sandbox of the template is forked from. */
-function zygoteOf(python: string, imports: readonly string[], isRequired: boolean): Zygote {
+function describeZygote(python: string, imports: readonly string[], isRequired: boolean): Zygote {
   return { python, program: `${RUNNER_INSIDE}/zygote.py`, imports: [...imports, ...RUNNER_IMPORTS], isRequired };
 }
 
-function unforkable(name: string): InputError {
+function createUnforkableError(name: string): InputError {
   const remedy = 'leave start at auto, or leave command away';
   return new InputError(
     'template.unforkable',
@@ -86,13 +86,13 @@ export async function findUsablePython(
   const path = own?.path ?? python;
   const refused = (code: string, message: string): MusterError =>
     own === undefined ? new InputError(code, message) : new InfrastructureError(code, message);
-  const hindrance = await hindranceAt(path, own);
+  const hindrance = await findHindrance(path, own);
   if (hindrance !== undefined) throw refused('python.missing', hindrance);
   const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
   const [major, minor] = environment.version;
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     const found = `Python at ${path} is ${environment.version.join('.')}, expected ${OLDEST.join('.')} or newer`;
-    throw refused('python.too-old', `${found}; ${remedyFor(own)}`);
+    throw refused('python.too-old', `${found}; ${describeRemedy(own)}`);
   }
   const failed = Object.entries(environment.modules).flatMap(([module, result]) =>
     result.state === 'failed' ? [{ module, ...result }] : [],
@@ -101,7 +101,7 @@ export async function findUsablePython(
   if (first === undefined) return withRecentPackages(environment, path, refused);
   const ours: readonly string[] = RUNNER_MODULES;
   const remedyOfOwn = failed.every(({ module }) => ours.includes(module)) ? own?.remedy : undefined;
-  const remedy = remedyOfOwn ?? `install it: ${path} -m pip install ${packagesOf(failed).join(' ')}`;
+  const remedy = remedyOfOwn ?? `install it: ${path} -m pip install ${getPackages(failed).join(' ')}`;
   // A module in a package that is not there says nothing more.
   const told = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
   const message = told.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
@@ -109,7 +109,7 @@ export async function findUsablePython(
 }
 
 /** The packages to install for missing modules, as pip names them. */
-function packagesOf(failed: readonly { readonly module: string }[]): readonly string[] {
+function getPackages(failed: readonly { readonly module: string }[]): readonly string[] {
   const names = new Set(failed.map(({ module }) => module.split('.')[0] ?? module));
   const ours = new Map<string, readonly number[]>(Object.entries(OLDEST_PACKAGES));
   return Array.from(names, (name) => {
@@ -133,42 +133,42 @@ function withRecentPackages(environment: PythonEnvironment, path: string, refuse
   throw refused('python.package-too-old', `Python at ${path} has ${found}; install it: ${path} -m pip install ${packages}`);
 }
 
-function remedyFor(own: OwnPython | undefined): string {
+function describeRemedy(own: OwnPython | undefined): string {
   return own?.remedy ?? 'set python in the template to the path of Python 3.11 or newer, or to auto';
 }
 
 /** Why the interpreter cannot be run; undefined when it can. */
-async function hindranceAt(path: string, own: OwnPython | undefined): Promise<string | undefined> {
+async function findHindrance(path: string, own: OwnPython | undefined): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);
     return undefined;
   } catch (error) {
     if (hasErrno(error, 'EACCES'))
-      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${pythonAccessRemedy(own)}`;
-    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${remedyFor(own)}`;
+      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${describePythonAccessRemedy(own)}`;
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${describeRemedy(own)}`;
     throw error;
   }
 }
 
-function pythonAccessRemedy(own: OwnPython | undefined): string {
-  if (own === undefined) return remedyFor(own);
+function describePythonAccessRemedy(own: OwnPython | undefined): string {
+  if (own === undefined) return describeRemedy(own);
   return `remove ${dirname(dirname(own.path))}, and make it of a Python that every user may run, such as /usr/bin/python3`;
 }
 
 /** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
-async function installationOf({ executable, prefix, basePrefix }: PythonEnvironment): Promise<readonly Mount[]> {
+async function listInstallationMounts({ executable, prefix, basePrefix }: PythonEnvironment): Promise<readonly Mount[]> {
   const directories = [prefix, basePrefix, await realpath(prefix), await realpath(basePrefix)];
   const mounts: Mount[] = [];
-  for (const path of [...directories, ...(await linksFrom(executable))]) {
+  for (const path of [...directories, ...(await listLinks(executable))]) {
     if (!isVisible(path, mounts)) mounts.push({ source: path, target: path });
   }
   return mounts;
 }
 
 /** The path itself, what it links to, what that links to, and so on. */
-async function linksFrom(path: string): Promise<readonly string[]> {
+async function listLinks(path: string): Promise<readonly string[]> {
   try {
-    return [path, ...(await linksFrom(resolve(dirname(path), await readlink(path))))];
+    return [path, ...(await listLinks(resolve(dirname(path), await readlink(path))))];
   } catch (error) {
     if (hasErrno(error, 'EINVAL')) return [path];
     throw error;

@@ -27,7 +27,7 @@ export async function createWorkspaceTemplate(
     name,
     command: [...startOf(interpreter), `${RUNNER_INSIDE}/workspace.py`, ...places.flatMap((each) => ['--writable', each])],
     environment: {},
-    mounts: [...mountsOf(interpreter), { source: runner, target: RUNNER_INSIDE }, ...mounts],
+    mounts: [...getMounts(interpreter), { source: runner, target: RUNNER_INSIDE }, ...mounts],
     network: 'none',
     limits,
     demands,
@@ -37,27 +37,27 @@ export async function createWorkspaceTemplate(
 
 function startOf({ loader, executable }: CarriedInterpreter): readonly string[] {
   const isolated = ['-I', '-S', '-B'];
-  return [inside(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${nameOf(executable)}`, ...isolated];
+  return [getInsidePath(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${nameOf(executable)}`, ...isolated];
 }
 
 /** The interpreter finds its library beside the directory that it is in. */
-function mountsOf({ loader, libraries, executable, standardLibrary }: CarriedInterpreter): readonly Mount[] {
+function getMounts({ loader, libraries, executable, standardLibrary }: CarriedInterpreter): readonly Mount[] {
   return [
     { source: executable, target: `${PYTHON_INSIDE}/bin/${nameOf(executable)}` },
     { source: standardLibrary, target: `${LIBRARIES_INSIDE}/${nameOf(standardLibrary)}` },
-    { source: loader, target: inside(loader) },
-    ...libraries.flatMap((source) => soughtNames(source).map((name) => ({ source, target: `${LIBRARIES_INSIDE}/${name}` }))),
+    { source: loader, target: getInsidePath(loader) },
+    ...libraries.flatMap((source) => listSoughtNames(source).map((name) => ({ source, target: `${LIBRARIES_INSIDE}/${name}` }))),
   ];
 }
 
 /** A library is linked with by a name that leaves out some of its version's parts: libffi.so.8.1.2 by libffi.so.8. */
-function soughtNames(library: string): readonly string[] {
+function listSoughtNames(library: string): readonly string[] {
   const [stem = '', version = ''] = nameOf(library).split('.so', 2);
   const parts = version.split('.').slice(1);
   return [0, ...parts.keys().map((i) => i + 1)].map((count) => [`${stem}.so`, ...parts.slice(0, count)].join('.'));
 }
 
-function inside(library: string): string {
+function getInsidePath(library: string): string {
   return `${LIBRARIES_INSIDE}/${nameOf(library)}`;
 }
 

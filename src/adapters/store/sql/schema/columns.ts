@@ -6,13 +6,13 @@ import type { Row } from './database.ts';
 export function readText(row: Row, column: string): string {
   const value = row[column];
   if (typeof value === 'string') return value;
-  throw unreadable(column, 'text', value);
+  throw createUnreadableError(column, 'text', value);
 }
 
 export function readNumber(row: Row, column: string): number {
   const value = row[column];
   if (typeof value === 'number') return value;
-  throw unreadable(column, 'a number', value);
+  throw createUnreadableError(column, 'a number', value);
 }
 
 export function readDate(row: Row, column: string): Date {
@@ -33,7 +33,7 @@ export function readOptional<Value>(row: Row, column: string, read: (row: Row, c
   return row[column] === null || row[column] === undefined ? undefined : read(row, column);
 }
 
-function unreadable(column: string, expected: string, value: unknown): InfrastructureError {
+function createUnreadableError(column: string, expected: string, value: unknown): InfrastructureError {
   return new InfrastructureError(
     'store.unreadable',
     `the column ${column} should hold ${expected}, and holds a ${value === null ? 'NULL' : typeof value}; was the database changed by another program?`,

@@ -3,7 +3,7 @@ import { InputError } from '../../../../kernel/errors.ts';
 import { readNumber } from './columns.ts';
 import { toStep, type Database } from './database.ts';
 import { MIGRATIONS, type Migration } from './migrations.ts';
-import { plain, sql } from './statement.ts';
+import { toPlainSql, sql } from './statement.ts';
 
 /**
  * Brings the structure of a database up to this Muster's. No other process may do so at the same time: the caller holds the database's lock.
@@ -18,7 +18,7 @@ export async function migrate(
   clock: Clock,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<void> {
-  const migrated = plain(
+  const migrated = toPlainSql(
     'CREATE TABLE IF NOT EXISTS muster_migrations (version bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)',
   );
   await database.transact([toStep(migrated)]);
@@ -33,6 +33,6 @@ export async function migrate(
   for (const [i, migration] of migrations.entries()) {
     if (i < version) continue;
     const applied = sql`INSERT INTO muster_migrations (version, name, applied_at) VALUES (${i + 1}, ${migration.name}, ${clock.date().getTime()})`;
-    await database.transact([...migration.statements(database.dialect).map((text) => toStep(plain(text))), toStep(applied)]);
+    await database.transact([...migration.statements(database.dialect).map((text) => toStep(toPlainSql(text))), toStep(applied)]);
   }
 }

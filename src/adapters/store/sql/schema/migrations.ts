@@ -95,7 +95,7 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX checkpoint_grants_by_principal ON checkpoint_grants (principal, digest)',
       // Only files are charged.
       `INSERT INTO brought_checkpoints (principal, digest, kind, name, at) SELECT principal, digest, 'file', NULL, 0 FROM charged_checkpoints`,
-      ...earlierEvaluations(json),
+      ...listEarlierEvaluations(json),
       // Episodes from a sandbox that another principal's code had changed may be among them.
       'DELETE FROM cache_donors',
       'DELETE FROM answers',
@@ -138,7 +138,7 @@ export const MIGRATIONS: readonly Migration[] = [
  * Statements that derive from an evaluation that its principal brought its checkpoints: when it named them by their URI, or had sent all of their
  * files. Knowing the digest of another principal's checkpoint gives no right to it.
  */
-function earlierEvaluations(json: JsonReading): readonly string[] {
+function listEarlierEvaluations(json: JsonReading): readonly string[] {
   const contents = [
     `SELECT v.principal, ${json.document('v.request', 'checkpoint')} AS content FROM evaluations v`,
     `SELECT v.principal, ${json.document('v.request', 'baseline')} AS content FROM evaluations v`,

@@ -29,12 +29,12 @@ export function sql(texts: TemplateStringsArray, ...inserted: readonly Inserted[
 }
 
 /** Text of the program's own, never anything from outside. */
-export function plain(text: string): Sql {
+export function toPlainSql(text: string): Sql {
   return { texts: [text], values: [] };
 }
 
 export function joinSql(parts: readonly Sql[], separator: string): Sql {
-  return parts.reduce((all, part, i) => (i === 0 ? part : sql`${all}${plain(separator)}${part}`), plain(''));
+  return parts.reduce((all, part, i) => (i === 0 ? part : sql`${all}${toPlainSql(separator)}${part}`), toPlainSql(''));
 }
 
 /** @param placeholder of the value at a position, from 1 on. */

@@ -38,13 +38,13 @@ function draw(element: Element, curve: Curve): void {
   if (!(element instanceof HTMLElement)) return;
   const before = drawn.get(element);
   if (before?.curve === curve) return;
-  const data = dataOf(curve);
+  const data = toAlignedData(curve);
   if (before) {
     before.plot.setData(data);
     drawn.set(element, { ...before, curve });
     return;
   }
-  const plot = new uPlot(optionsOf(curve, element.clientWidth || 600), data, element);
+  const plot = new uPlot(getOptions(curve, element.clientWidth || 600), data, element);
   const resize = new ResizeObserver(() => {
     if (element.isConnected) return plot.setSize({ width: element.clientWidth, height: HEIGHT });
     resize.disconnect();
@@ -54,13 +54,17 @@ function draw(element: Element, curve: Curve): void {
   drawn.set(element, { plot, resize, curve });
 }
 
-function dataOf({ x, mean, band }: Curve): uPlot.AlignedData {
+function toAlignedData({ x, mean, band }: Curve): uPlot.AlignedData {
   return band ? [[...x], [...mean], [...band.low], [...band.high]] : [[...x], [...mean]];
 }
 
-function optionsOf({ xLabel, label = 'mean', band }: Curve, width: number): uPlot.Options {
-  const axis = { stroke: () => colour('--muted'), grid: { stroke: () => colour('--grid') }, ticks: { stroke: () => colour('--line') } };
-  const edge = { stroke: () => colour('--area'), points: { show: false } };
+function getOptions({ xLabel, label = 'mean', band }: Curve, width: number): uPlot.Options {
+  const axis = {
+    stroke: () => readColour('--muted'),
+    grid: { stroke: () => readColour('--grid') },
+    ticks: { stroke: () => readColour('--line') },
+  };
+  const edge = { stroke: () => readColour('--area'), points: { show: false } };
   return {
     width,
     height: HEIGHT,
@@ -73,7 +77,7 @@ function optionsOf({ xLabel, label = 'mean', band }: Curve, width: number): uPlo
     ],
     series: [
       { label: xLabel },
-      { label, stroke: () => colour('--estimate'), width: 2, points: { show: false } },
+      { label, stroke: () => readColour('--estimate'), width: 2, points: { show: false } },
       ...(band
         ? [
             { label: 'low', ...edge },
@@ -81,11 +85,11 @@ function optionsOf({ xLabel, label = 'mean', band }: Curve, width: number): uPlo
           ]
         : []),
     ],
-    bands: band ? [{ series: [3, 2], fill: () => colour('--band') }] : [],
+    bands: band ? [{ series: [3, 2], fill: () => readColour('--band') }] : [],
   };
 }
 
 /** Of the colour scheme in force. */
-function colour(name: string): string {
+function readColour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }

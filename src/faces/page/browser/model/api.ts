@@ -74,7 +74,7 @@ export async function listEpisodes(
 ): Promise<readonly EpisodeLine[]> {
   const query = `arm=${arm}&from=${from}&limit=${limit}${ranking === '' ? '' : `&ranking=${ranking}`}`;
   const answer = await fetch(`/v1/evaluations/${encodeURIComponent(id)}/episodes?${query}`, { signal });
-  if (!answer.ok) throw await refusalOf(answer);
+  if (!answer.ok) throw await readRefusal(answer);
   const lines = (await answer.text()).split('\n').filter((line) => line !== '');
   return lines.map((line): EpisodeLine => JSON.parse(line));
 }
@@ -97,12 +97,12 @@ async function ask<Answer>(method: string, url: string, body?: object, headers: 
   } catch {
     throw new Refusal(0, 'page.unreachable', 'the server does not answer; it may be restarting');
   }
-  if (!answer.ok) throw await refusalOf(answer);
+  if (!answer.ok) throw await readRefusal(answer);
   const text = await answer.text();
   return JSON.parse(text === '' ? 'null' : text);
 }
 
-async function refusalOf(answer: Response): Promise<Refusal> {
+async function readRefusal(answer: Response): Promise<Refusal> {
   const text = await answer.text();
   try {
     const { code = '', detail = answer.statusText }: { code?: string; detail?: string } = JSON.parse(text);

@@ -25,7 +25,7 @@ export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
 export function parseRoute(address: URL): Route {
   const [, room = '', name = '', ...rest] = address.pathname.split('/');
   const { searchParams: query } = address;
-  const arm = wholeNumber(query.get('arm'));
+  const arm = parseWholeNumber(query.get('arm'));
   const [inner, index = '', ...more] = rest;
   if (room === 'evaluations' && inner === 'episodes' && /^\d{1,15}$/.test(index) && more.length === 0)
     return { view: 'episode', id: decodeURIComponent(name), index: Number(index), arm };
@@ -40,7 +40,7 @@ export function parseRoute(address: URL): Route {
       return {
         view: 'evaluation',
         id: decodeURIComponent(name),
-        from: wholeNumber(query.get('from')),
+        from: parseWholeNumber(query.get('from')),
         arm,
         ranking: EPISODE_RANKINGS.find((ranking) => ranking === query.get('ranking')) ?? '',
       };
@@ -75,6 +75,6 @@ function queryOf(parameters: Readonly<Record<string, string | number>>): string 
   return text === '' ? '' : `?${text}`;
 }
 
-function wholeNumber(text: string | null): number {
+function parseWholeNumber(text: string | null): number {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : 0;
 }

@@ -122,11 +122,11 @@ export function getCourse({ evaluation, course }: Detail): readonly CoursePoint[
 }
 
 function hasCourse(summary: unknown): summary is { readonly official: { readonly course: readonly CoursePoint[] } } {
-  const official = memberOf(summary, 'official');
-  return Array.isArray(memberOf(official, 'course'));
+  const official = getMember(summary, 'official');
+  return Array.isArray(getMember(official, 'course'));
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function getMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 

@@ -11,13 +11,13 @@ const NONE = '–';
 /** `483.1 ± 9.2`; a dash while there is none. */
 export function estimateText(item: EvaluationItem): string {
   const figures = item.running;
-  if (figures?.kind === 'comparison') return comparisonText(figures.candidates);
+  if (figures?.kind === 'comparison') return formatComparison(figures.candidates);
   if (!figures || figures.mean === null) return NONE;
   const { mean, halfWidth } = figures;
   return halfWidth === null ? formatFigure(mean, 0) : `${formatFigure(mean, halfWidth)} ± ${formatFigure(halfWidth, halfWidth)}`;
 }
 
-function comparisonText(candidates: readonly { readonly verdict: string | null; readonly difference: number | null }[]): string {
+function formatComparison(candidates: readonly { readonly verdict: string | null; readonly difference: number | null }[]): string {
   const decided = candidates.filter(({ verdict }) => verdict !== null);
   const [only] = candidates;
   if (candidates.length !== 1 || !only) return `${decided.length} of ${candidates.length} decided`;

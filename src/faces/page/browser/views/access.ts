@@ -13,21 +13,21 @@ export function renderAccess({ access, session, now }: PageState): TemplateResul
   return html`<section aria-labelledby="access">
     <div class="head"><h1 id="access">Access</h1></div>
     <h2>Tokens</h2>
-    ${table(
+    ${renderTable(
       'Tokens',
       ['Principal', 'Role', 'Token', 'Made', 'Good until'],
-      access.tokens.map((token) => tokenRow(token, now)),
+      access.tokens.map((token) => renderTokenRow(token, now)),
     )}
     <h2>Audit</h2>
-    ${table(
+    ${renderTable(
       'Audit',
       ['Principal', 'When', 'Action', 'Target'],
-      access.audit.map((entry) => auditRow(entry, now)),
+      access.audit.map((entry) => renderAuditRow(entry, now)),
     )}
   </section>`;
 }
 
-function table(name: string, columns: readonly string[], rows: readonly TemplateResult[]): TemplateResult {
+function renderTable(name: string, columns: readonly string[], rows: readonly TemplateResult[]): TemplateResult {
   return html`<div class="card scroll" tabindex="0" role="region" aria-label=${name}>
     <table>
       <thead>
@@ -42,7 +42,7 @@ function table(name: string, columns: readonly string[], rows: readonly Template
   </div>`;
 }
 
-function tokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }: Access['tokens'][number], now: number): TemplateResult {
+function renderTokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }: Access['tokens'][number], now: number): TemplateResult {
   return html`<tr>
     <th scope="row" class="name"><bdi>${principal}</bdi></th>
     <td>${role}</td>
@@ -52,7 +52,7 @@ function tokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }: Acce
   </tr>`;
 }
 
-function auditRow({ at, principal, action, target }: Access['audit'][number], now: number): TemplateResult {
+function renderAuditRow({ at, principal, action, target }: Access['audit'][number], now: number): TemplateResult {
   return html`<tr>
     <th scope="row" class="name"><bdi>${principal}</bdi></th>
     <td>${renderAge(at, now)}</td>

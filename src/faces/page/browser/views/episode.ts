@@ -27,7 +27,7 @@ export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Ac
       <h1 id="episode"><bdi>${suite}</bdi>, episode ${formatCount(route.index)}</h1>
       <p class="muted">of ${back}</p>
     </div>
-    ${facts(episode.line)} ${output(episode.line)} ${replayCard(state, episode, route, actions)}
+    ${facts(episode.line)} ${output(episode.line)} ${renderReplayCard(state, episode, route, actions)}
   </section>`;
 }
 
@@ -63,7 +63,7 @@ function output({ log, withheld }: EpisodeLine): TemplateResult | typeof nothing
       </div>`;
 }
 
-function replayCard(state: PageState, detail: EpisodeDetail, { id, index, arm }: EpisodeRoute, actions: Actions): TemplateResult {
+function renderReplayCard(state: PageState, detail: EpisodeDetail, { id, index, arm }: EpisodeRoute, actions: Actions): TemplateResult {
   const { replay } = detail;
   const command = `muster replay ${id} ${index}${arm === 0 ? '' : ` --arm ${arm}`} --html episode.html --server ${location.origin}`;
   return html`<div class="card">

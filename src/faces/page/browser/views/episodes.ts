@@ -36,14 +36,14 @@ export function renderEpisodeTable(
   return html`<section aria-labelledby="episodes">
     <div class="head">
       <h2 id="episodes">Episodes</h2>
-      ${evaluation.kind === 'comparison' ? arms(evaluation, place, actions) : nothing} ${rankings(evaluation.id, place, actions)}
-      ${pages(episodes, evaluation.id, place, actions)}
+      ${evaluation.kind === 'comparison' ? renderArms(evaluation, place, actions) : nothing} ${rankings(evaluation.id, place, actions)}
+      ${renderPages(episodes, evaluation.id, place, actions)}
     </div>
-    ${episodes.length === 0 ? html`<p class="muted">${emptyText(place)}</p>` : rows(episodes, evaluation.id, place.arm, actions)}
+    ${episodes.length === 0 ? html`<p class="muted">${formatEmpty(place)}</p>` : renderRows(episodes, evaluation.id, place.arm, actions)}
   </section>`;
 }
 
-function emptyText({ from, ranking }: EpisodePage): string {
+function formatEmpty({ from, ranking }: EpisodePage): string {
   if (from > 0) return 'There are no episodes from here on.';
   return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
 }
@@ -62,7 +62,7 @@ function rankings(id: string, { arm, ranking }: EpisodePage, actions: Actions): 
   </label>`;
 }
 
-function arms({ id, checkpoints }: EvaluationResource, { arm }: EpisodePage, actions: Actions): TemplateResult {
+function renderArms({ id, checkpoints }: EvaluationResource, { arm }: EpisodePage, actions: Actions): TemplateResult {
   return html`<nav class="pages" aria-label="Checkpoints">
     ${checkpoints.map(({ part }, position) =>
       link(
@@ -75,7 +75,7 @@ function arms({ id, checkpoints }: EvaluationResource, { arm }: EpisodePage, act
   </nav>`;
 }
 
-function pages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
+function renderPages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
   const last = ranking === '' ? episodes.at(-1)?.index : from + episodes.length - 1;
   const earlier = Math.max(0, from - EPISODES_A_PAGE);
   return html`<nav class="pages" aria-label="Pages of episodes">
@@ -88,7 +88,7 @@ function pages(episodes: readonly EpisodeLine[], id: string, { from, arm, rankin
   </nav>`;
 }
 
-function rows(episodes: readonly EpisodeLine[], id: string, arm: number, actions: Actions): TemplateResult {
+function renderRows(episodes: readonly EpisodeLine[], id: string, arm: number, actions: Actions): TemplateResult {
   return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of episodes">
     <table>
       <thead>
@@ -104,13 +104,16 @@ function rows(episodes: readonly EpisodeLine[], id: string, arm: number, actions
         </tr>
       </thead>
       <tbody>
-        ${episodes.map((episode) => row(episode, link(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
+        ${episodes.map((episode) => renderRow(episode, link(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
       </tbody>
     </table>
   </div>`;
 }
 
-function row({ task, outcome, seconds, environmentSeed, policySeed, log, withheld }: EpisodeLine, index: TemplateResult): TemplateResult {
+function renderRow(
+  { task, outcome, seconds, environmentSeed, policySeed, log, withheld }: EpisodeLine,
+  index: TemplateResult,
+): TemplateResult {
   const completed = outcome.kind === 'completed' ? outcome : undefined;
   const said = [outcome.kind === 'completed' ? '' : outcome.detail, log ?? ''].filter((text) => text !== '').join('\n');
   return html`<tr class=${outcome.kind}>

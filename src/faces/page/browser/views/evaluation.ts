@@ -16,10 +16,10 @@ export function renderEvaluation(state: PageState, id: string, actions: Actions)
       <h1>There is no evaluation <code>${id}</code></h1>
       <p>It may have been deleted: the server keeps evaluations for <code>server.retentionDays</code> after their end.</p>
     </div>`;
-  return found(detail, detail.evaluation, state, actions);
+  return renderFound(detail, detail.evaluation, state, actions);
 }
 
-function found(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
+function renderFound(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
   const course = getCourse(detail);
   return html`<section aria-labelledby="evaluation">
     <div class="head">
@@ -34,18 +34,18 @@ function found(detail: Detail, evaluation: EvaluationResource, state: PageState,
     ${evaluation.failure ? html`<p class="warning"><b>${evaluation.failure.code}</b> ${evaluation.failure.message}</p>` : nothing}
     <div class="card answer">
       <p class="headline">${estimateText(evaluation)}</p>
-      ${targetLine(evaluation)}
+      ${renderTargetLine(evaluation)}
       <dl class="figures">
-        ${figure('episodes', formatEpisodes(evaluation))} ${figure('in flight', inFlight(evaluation))}
-        ${figure('time', formatEvaluationDuration(evaluation))} ${figure('labels', labelsText(evaluation))}
+        ${renderFigure('episodes', formatEpisodes(evaluation))} ${renderFigure('in flight', formatInFlight(evaluation))}
+        ${renderFigure('time', formatEvaluationDuration(evaluation))} ${renderFigure('labels', formatLabels(evaluation))}
       </dl>
     </div>
-    ${course.length < 2 ? nothing : html`<div class="card">${courseChart(course)}</div>`}
+    ${course.length < 2 ? nothing : html`<div class="card">${renderCourseChart(course)}</div>`}
     ${renderEpisodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0, ranking: '' }, actions)}
   </section>`;
 }
 
-function figure(name: string, text: string): TemplateResult {
+function renderFigure(name: string, text: string): TemplateResult {
   return html`<div>
     <dt>${name}</dt>
     <dd>${text}</dd>
@@ -58,7 +58,7 @@ function mayCancel({ principal, state }: EvaluationResource, { session }: PageSt
 }
 
 /** How near the interval is to its target. The number of episodes that it takes falls with the square of the half-width. */
-function targetLine(evaluation: EvaluationResource): TemplateResult | typeof nothing {
+function renderTargetLine(evaluation: EvaluationResource): TemplateResult | typeof nothing {
   const { running } = evaluation;
   if (running?.kind !== 'evaluation' || running.target === null || running.halfWidth === null) return nothing;
   const share = Math.min(1, (running.target / running.halfWidth) ** 2);
@@ -69,16 +69,16 @@ function targetLine(evaluation: EvaluationResource): TemplateResult | typeof not
   </p>`;
 }
 
-function inFlight(evaluation: EvaluationResource): string {
+function formatInFlight(evaluation: EvaluationResource): string {
   return isOpen(evaluation) && evaluation.running ? formatCount(evaluation.running.inFlight) : '–';
 }
 
-function labelsText({ labels }: EvaluationResource): string {
+function formatLabels({ labels }: EvaluationResource): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? '–' : pairs.join(', ');
 }
 
-function courseChart(course: readonly CoursePoint[]): TemplateResult {
+function renderCourseChart(course: readonly CoursePoint[]): TemplateResult {
   const last = course.at(-1);
   return renderCurve({
     title: 'The interval, episode by episode',

@@ -36,7 +36,7 @@ export function renderPage(state: PageState, actions: Actions): TemplateResult {
               ${state.problem} <button type="button" @click=${actions.dismissProblem}>Dismiss</button>
             </p>`
       }
-      ${content(state, state.route, actions)}
+      ${renderContent(state, state.route, actions)}
     </main>
     <footer>
       <p>Muster ${state.session.version} · <a href="/docs/">the API</a></p>
@@ -50,7 +50,7 @@ const CONNECTION: Readonly<Record<PageState['connection'], string>> = {
   lost: 'connection lost; trying again',
 };
 
-function content(state: PageState, route: Route, actions: Actions): TemplateResult {
+function renderContent(state: PageState, route: Route, actions: Actions): TemplateResult {
   switch (route.view) {
     case 'overview':
       return renderOverview(state, route.filter, actions);

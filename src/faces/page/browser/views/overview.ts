@@ -26,36 +26,36 @@ export function renderOverview(state: PageState, filter: Filter, actions: Action
     <section aria-labelledby="evaluations">
       <div class="head">
         <h1 id="evaluations">Evaluations</h1>
-        <p class="muted">${countsText(items)}</p>
+        <p class="muted">${formatCounts(items)}</p>
         ${renderPoolSummary(state.pools)}
       </div>
-      ${filters(state, filter, actions)} ${filter.run === '' ? nothing : runCurve(items, filter.run)}
-      ${items.length === 0 ? emptyList(state) : table(items, state, actions)}
+      ${renderFilters(state, filter, actions)} ${filter.run === '' ? nothing : runCurve(items, filter.run)}
+      ${items.length === 0 ? renderEmptyList(state) : renderTable(items, state, actions)}
       ${state.next ? html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>` : nothing}
     </section>
   `;
 }
 
-function countsText(items: readonly EvaluationItem[]): string {
+function formatCounts(items: readonly EvaluationItem[]): string {
   const count = (state: EvaluationItem['state']): number => items.filter((item) => item.state === state).length;
   return `${count('running')} running · ${count('waiting')} waiting · ${items.length} shown`;
 }
 
-function filters(state: PageState, filter: Filter, actions: Actions): TemplateResult {
+function renderFilters(state: PageState, filter: Filter, actions: Actions): TemplateResult {
   const all = [...state.evaluations.values()];
   const choose = (change: Partial<Filter>): void => actions.go({ view: 'overview', filter: { ...filter, ...change } });
   const isFiltered = Object.values(filter).some((value) => value !== '');
   return html`<form class="filters" @submit=${(event: Event) => event.preventDefault()}>
-    ${choice('Run', filter.run, distinct(all.map(({ run }) => run ?? '')), (run) => choose({ run }))}
-    ${choice('Suite', filter.suite, distinct(all.map(({ suite }) => suite)), (suite) => choose({ suite }))}
-    ${choice('State', filter.state, ['waiting', 'running', 'finished', 'cancelled', 'failed'], (value) => choose({ state: value }))}
+    ${renderChoice('Run', filter.run, listDistinct(all.map(({ run }) => run ?? '')), (run) => choose({ run }))}
+    ${renderChoice('Suite', filter.suite, listDistinct(all.map(({ suite }) => suite)), (suite) => choose({ suite }))}
+    ${renderChoice('State', filter.state, ['waiting', 'running', 'finished', 'cancelled', 'failed'], (value) => choose({ state: value }))}
     ${isFiltered ? html`<button type="button" @click=${() => choose(NO_FILTER)}>Show all</button>` : nothing}
   </form>`;
 }
 
 /** @param values without the chosen one, perhaps: an address can name what is not in the list. */
-function choice(label: string, chosen: string, values: readonly string[], onChoose: (value: string) => void): TemplateResult {
-  const all = distinct([...values, chosen]);
+function renderChoice(label: string, chosen: string, values: readonly string[], onChoose: (value: string) => void): TemplateResult {
+  const all = listDistinct([...values, chosen]);
   const onChange = ({ target }: Event): void => {
     if (target instanceof HTMLSelectElement) onChoose(target.value);
   };
@@ -68,7 +68,7 @@ function choice(label: string, chosen: string, values: readonly string[], onChoo
   >`;
 }
 
-function distinct(values: readonly string[]): readonly string[] {
+function listDistinct(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value) => value !== ''))].sort();
 }
 
@@ -91,8 +91,8 @@ function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult
   return html`<div class="card">${renderCurve(curve)}</div>`;
 }
 
-function table(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
-  const domains = domainsBySuite(items);
+function renderTable(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
+  const domains = computeDomainsBySuite(items);
   return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of evaluations">
     <table class="evaluations">
       <thead>
@@ -113,20 +113,20 @@ function table(items: readonly EvaluationItem[], state: PageState, actions: Acti
         ${repeat(
           items,
           ({ id }) => id,
-          (item) => row(item, domains.get(item.suite), state.now, actions),
+          (item) => renderRow(item, domains.get(item.suite), state.now, actions),
         )}
       </tbody>
     </table>
   </div>`;
 }
 
-function domainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<string, Domain> {
+function computeDomainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<string, Domain> {
   const bySuite = Map.groupBy(items, ({ suite }) => suite);
   const domains = Array.from(bySuite, ([suite, group]) => [suite, computeDomain(group.flatMap((item) => toBar(item) ?? []))] as const);
   return new Map(domains.flatMap(([suite, domain]) => (domain ? [[suite, domain] as const] : [])));
 }
 
-function row(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
+function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
   const bar = toBar(item);
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
     <td>${stateMark(item)}</td>
@@ -146,7 +146,7 @@ function row(item: EvaluationItem, domain: Domain | undefined, now: number, acti
   </tr>`;
 }
 
-function emptyList(state: PageState): TemplateResult {
+function renderEmptyList(state: PageState): TemplateResult {
   if (state.next === undefined) return html`<p class="muted">Reading …</p>`;
   return html`<div class="card empty">
     <h2>No evaluation here yet</h2>

@@ -41,9 +41,9 @@ function poolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateRes
       <h2><bdi>${name}</bdi></h2>
       <span class="state ${draining ? 'waiting' : phase}">${draining ? 'draining' : phase}</span>
       <p class="muted">at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} places wait</p>
-      ${mayChange ? poolControls(pool, actions) : nothing}
+      ${mayChange ? renderPoolControls(pool, actions) : nothing}
     </div>
-    ${cells(pool)}
+    ${renderCells(pool)}
     ${obstacles.map(
       ({ kind, sandboxes, detail }) =>
         html`<p class="warning"><b>${kind}</b> keeps ${sandboxes} sandboxes from getting ready: ${detail}</p>`,
@@ -61,7 +61,7 @@ function poolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateRes
   </article>`;
 }
 
-function poolControls({ name, draining, max }: Pool, actions: Actions): TemplateResult {
+function renderPoolControls({ name, draining, max }: Pool, actions: Actions): TemplateResult {
   const onScale = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!(event.target instanceof HTMLFormElement)) return;
@@ -76,7 +76,7 @@ function poolControls({ name, draining, max }: Pool, actions: Actions): Template
 }
 
 /** One cell a sandbox, in the order of `STATES`, then free places up to the bound. */
-function cells({ sandboxes, max }: Pool): TemplateResult {
+function renderCells({ sandboxes, max }: Pool): TemplateResult {
   const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
   const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);
   const drawn = STATES.flatMap((state) => Array<string>(Math.ceil(sandboxes[state] / perCell)).fill(state));
