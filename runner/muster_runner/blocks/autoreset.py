@@ -23,3 +23,9 @@ def autoreset_of(environment: VectorEnvironment) -> Autoreset:
     """@raises ValueError when the environment does not say."""
     said = environment.metadata.get("autoreset_mode", UNSAID)
     return Autoreset(said.value if isinstance(said, Enum) else said)
+
+
+def declare(mode: Autoreset) -> Enum:
+    """The mode as this Gymnasium's vector environments and their wrappers write it."""
+    declared: Enum = getattr(gymnasium.vector, "AutoresetMode", Autoreset)[mode.name]
+    return declared

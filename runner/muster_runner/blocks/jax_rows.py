@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from muster_runner.blocks.autoreset import Autoreset, declare
 from muster_runner.failure import installation
 from muster_runner.refusal import EnvironmentRefusal
 
@@ -53,7 +54,7 @@ class JaxRows(VectorEnv[Any, Any, Any]):
         self._reset = jax.jit(lambda keys: _with_lasting_types(environment.reset(keys)))
         self._step = jax.jit(lambda state, actions: _with_lasting_types(environment.step(state, actions)))
         self.num_envs = width
-        self.metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.metadata: dict[str, Any] = {"autoreset_mode": declare(Autoreset.SAME_STEP)}
         self.single_observation_space = environment.observation_space
         self.single_action_space = environment.action_space
         self.observation_space = batch_space(environment.observation_space, width)
