@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 const EVALUATION = ['muster-eval', 'eval', 'cartpole.yaml', '-c', 'late.safetensors', '--episodes', '8', '-n', '2', '--json'];
 const PROGRAM = `
 import { evaluate, InputError, Muster, readConfiguration, type Summary } from 'muster-eval';
-import { clientFor } from 'muster-eval/client';
+import { connect } from 'muster-eval/client';
 
 const request = { suite: 'cartpole.yaml', checkpoint: 'late.safetensors', stop: { rule: 'fixed', episodes: 8 } as const };
 const { official }: Summary = await evaluate(request, { sandboxes: 2 });
@@ -18,7 +18,7 @@ const mean: number | null = official.mean;
 await using muster = await Muster.open(readConfiguration(undefined, 1));
 const refused = await muster.evaluate({ ...request, checkpoint: 'absent.safetensors' }).catch((error: unknown) => error);
 const code = refused instanceof InputError ? refused.code : undefined;
-console.log(JSON.stringify({ mean, code, client: typeof clientFor }));
+console.log(JSON.stringify({ mean, code, client: typeof connect }));
 `;
 const STRICT = {
   target: 'esnext',
