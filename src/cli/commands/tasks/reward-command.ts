@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { shapeReward } from '../../../agents/arena/reward.ts';
 import { weightsSchema, type RewardTerms } from '../../../agents/tasks/arena-rules.ts';
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
+import { addNeededOption } from '../../flags/needed-option.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
@@ -19,9 +20,10 @@ export function createRewardCommand(connect: Connect): Command {
     .summary('compute rewards of episodes again under other weights')
     .description('Computes the rewards of closed episodes again, from what is stored with them. Nothing on the server changes.')
     .argument('[episodes...]', 'ids; all that the flags choose when they are left out')
-    .requiredOption('--weights <json>', `JSON: '{"shaping": "none"}'; what is left out has its usual value`, parseWeights)
     .option('--task <id>')
     .option('--agent <name>');
+  const description = `JSON: '{"shaping": "none"}'; what is left out has its usual value`;
+  addNeededOption(command, new Option('-w, --weights <json>', description).argParser(parseWeights));
   return addServerFlags(command).action(async (ids: readonly string[], { weights, task, agent, ...flags }: RewardFlags) => {
     using interrupt = watchInterruption(process);
     const { arena } = connect(flags);
