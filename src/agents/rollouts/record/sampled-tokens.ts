@@ -39,7 +39,7 @@ export const UNKNOWN_VERSION = -1;
 
 /**
  * Joins turns to segments as they come. A turn whose prompt does not begin with the exact tokens of the turn before, prompt and completion, begins a
- * new segment: a template has dropped or rewritten something, and nobody has sampled the joined sequence.
+ * new segment: a template has dropped or rewritten something, and no model has sampled the joined sequence.
  */
 export class TokenRecord {
   readonly #segments: GrowingSegment[] = [];
