@@ -86,7 +86,7 @@ def _innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Enviro
     if package == "pettingzoo":
         from muster_runner.games import make_pettingzoo
 
-        return make_pettingzoo(name, with_pictures(point.kwargs) if renders else point.kwargs)
+        return make_pettingzoo(name, point.kwargs)
     make = find(point.entry, code)
     kwargs = with_pictures(point.kwargs) if renders and _takes_render_mode(make) else point.kwargs
     environment: Environment = make(**kwargs)

@@ -15,7 +15,7 @@ const LEAST_WORDS = 3;
 /**
  * What an agent is asked for. It names no test and holds no line of the fix.
  *
- * @param fixLines of `significantLines`. @throws Refused (`scrub`) when nothing is left that an agent could work by.
+ * @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing is left that an agent could work by.
  */
 export function writeInstruction(candidate: Candidate, testNames: readonly string[], fixLines: readonly string[]): Instruction {
   if (candidate.kind === 'mutation') return writeMutationInstruction(candidate.mutation);
@@ -33,7 +33,7 @@ export function writeInstruction(candidate: Candidate, testNames: readonly strin
 }
 
 function leaks(line: string, testNames: readonly string[], fixLines: readonly string[]): boolean {
-  const plain = formatNormaliseLine(line);
+  const plain = normaliseLine(line);
   return (
     testNames.some((name) => name.length > 5 && line.includes(name)) ||
     fixLines.some((each) => plain.includes(each)) ||
@@ -56,6 +56,6 @@ function writeMutationInstruction({
 }
 
 /** A line of code without what formatters change. */
-export function formatNormaliseLine(line: string): string {
+export function normaliseLine(line: string): string {
   return line.trim().replaceAll(/\s+/g, ' ');
 }

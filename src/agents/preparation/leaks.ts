@@ -1,4 +1,4 @@
-import { formatNormaliseLine } from './instruction.ts';
+import { normaliseLine } from './instruction.ts';
 import { isCode } from './source/path-kinds.ts';
 import { compareFiles, type SourceFiles, readText } from './source/source-files.ts';
 
@@ -23,8 +23,8 @@ export function traceFix(before: SourceFiles, after: SourceFiles): FixTrace {
   const windows: string[][] = [];
   for (const path of compareFiles(before, after).keys()) {
     if (!isCode(path)) continue;
-    const old = new Set((readText(before, path) ?? '').split('\n').map(formatNormaliseLine));
-    const lines = (readText(after, path) ?? '').split('\n').map(formatNormaliseLine);
+    const old = new Set((readText(before, path) ?? '').split('\n').map(normaliseLine));
+    const lines = (readText(after, path) ?? '').split('\n').map(normaliseLine);
     for (const [at, line] of lines.entries()) {
       if (old.has(line) || line === '') continue;
       if (line.length >= LEAST_LINE) added.push(line);
@@ -38,7 +38,7 @@ export function traceFix(before: SourceFiles, after: SourceFiles): FixTrace {
 export function holdsFix({ added, windows }: FixTrace, text: string): boolean {
   const lines = text
     .split('\n')
-    .map(formatNormaliseLine)
+    .map(normaliseLine)
     .filter((line) => line !== '');
   const there = new Set(lines);
   const isTelling = added.some((line) => line.length >= LEAST_DISTINCT) || added.length > 2;

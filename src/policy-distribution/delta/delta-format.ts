@@ -38,7 +38,7 @@ export const indexSchema = z.strictObject({
   segments: z.array(
     z.strictObject({
       name: z.string(),
-      /** Bytes; cut into blocks of `blockBytes`, the last one shorter. */
+      /** Bytes; cut into blocks of `BLOCK_BYTES`, the last one shorter. */
       size: z.int().min(1),
       wordBytes: z.literal([1, 2, 4]),
       /** Where in the base its like begins; null when there is none. */

@@ -52,7 +52,7 @@ export function parseRoute(address: URL): Route {
   }
 }
 
-/** The address that `routeOf` reads as this route. */
+/** The address that `parseRoute` reads as this route. */
 export function formatRoute(route: Route): string {
   switch (route.view) {
     case 'overview':
