@@ -162,9 +162,10 @@ describe('the live page', () => {
     await page.getByLabel('Order').selectOption('worst return first');
     await page.waitForURL(/ranking=worst/);
     const returns = page.locator('tbody tr td:nth-child(4)');
-    await page.waitForFunction(
-      `(() => { const shown = [...document.querySelectorAll('tbody tr td:nth-child(4)')].map((cell) => Number(cell.textContent)); return shown.length === 8 && shown.every((value, at) => at === 0 || value >= shown[at - 1]); })()`,
-    );
+    await waitFor(async () => {
+      const shown = (await returns.allTextContents()).map(Number);
+      return shown.length === 8 && shown.every((value, at) => at === 0 || value >= (shown[at - 1] ?? value));
+    });
     const worst = (await returns.first().textContent())?.trim();
     await page.locator('tbody tr th a').first().click();
     await page.waitForURL(/episodes\/\d$/);
