@@ -34,6 +34,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { createPrepareCommand } from './commands/prepare/prepare-command.ts';
 import { openEvaluator } from './commands/suite-evaluator.ts';
+import { createTopCommand } from './commands/top-command.ts';
 import { createTuneCommand } from './commands/tune-command.ts';
 import { createRolloutsCommand } from './commands/rollouts/rollouts-command.ts';
 import { createEpisodeCommand } from './commands/tasks/episode-command.ts';
@@ -82,6 +83,7 @@ function createCommands(): readonly Command[] {
     ),
     listCommand(createClient),
     cancelCommand(createClient),
+    createTopCommand(createClient),
     createPoolCommand(createClient),
     createSetupCommand(setUpPython),
     createDoctorCommand((file) => createDoctorChecks(readConfiguration(file))),

@@ -22,10 +22,17 @@ export function isAnsweredElsewhere({ state, kind, running }: EvaluationItem): b
 
 function getCells(item: Listed, now: Date): readonly string[] {
   const { id, suite, state, createdAt } = item;
-  return [id, getCheckpoint(item), escapeUnprintableLine(suite), state, getAnswer(item), formatAge(now.getTime() - Date.parse(createdAt))];
+  return [
+    id,
+    formatCheckpoints(item),
+    escapeUnprintableLine(suite),
+    state,
+    getAnswer(item),
+    formatAge(now.getTime() - Date.parse(createdAt)),
+  ];
 }
 
-function getCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
+export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem): string {
   const named = checkpoints.filter(({ part }) => part !== 'baseline').map(({ uri }) => getLast(uri));
   const baseline = checkpoints.find(({ part }) => part === 'baseline');
   const label = run === null ? '' : ` (${run}${version === null ? '' : `@${version}`})`;

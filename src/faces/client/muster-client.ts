@@ -15,6 +15,7 @@ import {
   type EvaluationResource,
 } from '../http/schemas/evaluation-schemas.ts';
 import { grantListSchema, grantSchema, type Grant } from '../http/schemas/grant-schemas.ts';
+import type { LiveMessage } from '../http/schemas/live-schemas.ts';
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../http/schemas/pool-schemas.ts';
 import { suiteResourceSchema } from '../http/routes/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../http/schemas/token-schemas.ts';
@@ -42,7 +43,7 @@ import {
   type CheckpointReference,
   type NewEvaluation,
 } from './request-bodies.ts';
-import { streamEpisodes, buildEvaluationPath, streamEvents, type FollowedEvent } from './streams.ts';
+import { streamEpisodes, buildEvaluationPath, streamEvents, streamLive, type FollowedEvent } from './streams.ts';
 import { Uploader } from './uploads.ts';
 
 export interface ClientOptions extends CallsOptions {
@@ -82,6 +83,11 @@ export class MusterClient {
     this.arena = new ArenaClient(this.#calls);
     this.#uploader = new Uploader(this.#calls, options.source);
     this.#readSuite = options.readSuite;
+  }
+
+  /** Of the server, without a slash at the end. */
+  get url(): string {
+    return this.#calls.options.url;
   }
 
   /**
@@ -193,6 +199,11 @@ export class MusterClient {
     { first = 0, arm = 0, signal = NEVER }: Watched & { readonly first?: number; readonly arm?: number } = {},
   ): AsyncGenerator<EpisodeLine> {
     return streamEpisodes(this.#calls, id, first, arm, signal);
+  }
+
+  /** Changes of all evaluations and pools. @param onLost called when the connection has broken; the next one is tried by itself. */
+  live({ signal = NEVER, onLost = () => undefined }: Watched & { readonly onLost?: () => void } = {}): AsyncGenerator<LiveMessage> {
+    return streamLive(this.#calls, onLost, signal);
   }
 
   /** Calls it off. What was found by then is kept, labelled partial. What is over stays as it is. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Deadline, withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-schemas.ts';
+import { type LiveMessage, liveMessageSchema } from '../http/schemas/live-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
 import { Patience } from './patience.ts';
@@ -67,6 +68,33 @@ export async function* streamEpisodes(
       }
       return;
     } catch (error) {
+      await calls.pause(patience, error, signal);
+    }
+  }
+}
+
+/**
+ * Changes of all evaluations and pools, twice a second at most, until the signal is aborted. The first message behind a connection that broke says
+ * that changes were left out.
+ *
+ * @param onLost called when a connection has broken, before the next one is tried.
+ */
+export async function* streamLive(calls: Calls, onLost: () => void, signal: AbortSignal): AsyncGenerator<LiveMessage> {
+  const patience = new Patience(calls.options);
+  const call = { method: 'GET', path: '/v1/live', headers: { accept: 'text/event-stream' } } as const;
+  let wasLost = false;
+  for (;;) {
+    try {
+      const answer = await openStream(calls, call, signal);
+      for await (const data of readData(readAnswerLines(calls, answer, signal), () => patience.onSuccess())) {
+        const message = calls.read(liveMessageSchema, { text: data }, call);
+        yield wasLost ? { ...message, isIncomplete: true } : message;
+        wasLost = false;
+      }
+      throw new UnavailableError('server.stream', 'the live stream ended');
+    } catch (error) {
+      wasLost = true;
+      onLost();
       await calls.pause(patience, error, signal);
     }
   }

@@ -179,6 +179,26 @@ describe('a client of a server', () => {
     expect(episodes.map(({ index }) => index)).toEqual([3, 4, 5]);
   });
 
+  it('follows all changes through connections that end, and says that some were left out', async () => {
+    const clock = new ManualClock();
+    const client = clientOf(callsOptions('http://muster.test', clock));
+    const frame = (message: object): string => `: still here\n\nevent: changes\ndata: ${JSON.stringify(message)}\n\n`;
+    nock('http://muster.test')
+      .get('/v1/live')
+      .reply(200, frame({ pools: [] }) + frame({ running: [] }))
+      .get('/v1/live')
+      .reply(503, 'not now')
+      .get('/v1/live')
+      .reply(200, frame({ pools: [] }) + frame({ unexpected: 1, pools: 'none' }));
+    const told: unknown[] = [];
+    const follow = async (): Promise<void> => {
+      for await (const message of client.live({ onLost: () => told.push('lost') })) told.push(message);
+    };
+    await expect(clock.advanceFor(follow(), 60_000, 100)).rejects.toMatchObject({ code: 'server.answer' });
+    expect(told).toEqual([{ pools: [] }, { running: [] }, 'lost', 'lost', { pools: [], isIncomplete: true }, 'lost']);
+    expect(clock.pending).toBe(0);
+  });
+
   it('says where nobody listens', async () => {
     const clock = new ManualClock();
     const pools = clientOf(callsOptions('http://127.0.0.1:1', clock)).pools();

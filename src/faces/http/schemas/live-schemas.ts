@@ -1,20 +1,21 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { RunningFigures } from '../../../service/orders/running-figures.ts';
-import type { EvaluationItem } from './evaluation-schemas.ts';
-import type { Pool } from './pool-schemas.ts';
+import { runningFiguresSchema } from '../../../service/orders/running-figures.ts';
+import { evaluationItemSchema } from './evaluation-schemas.ts';
+import { poolSchema } from './pool-schemas.ts';
 
 /** The data of one event of the live stream. What is left out has not changed. */
-export interface LiveMessage {
-  /** New ones, and ones that began or ended. */
-  readonly evaluations?: readonly EvaluationItem[];
-  /** Of open evaluations of which nothing else has changed. */
-  readonly running?: readonly { readonly id: string; readonly running: RunningFigures }[];
-  /** All of them. */
-  readonly pools?: readonly Pool[];
-  /** Changes were left out: read the list again. */
-  readonly isIncomplete?: true;
-}
+export const liveMessageSchema = z.object({
+  evaluations: z.array(evaluationItemSchema).readonly().exactOptional().describe('new ones, and ones that began or ended'),
+  running: z
+    .array(z.object({ id: z.string(), running: runningFiguresSchema }))
+    .readonly()
+    .exactOptional()
+    .describe('of open evaluations of which nothing else has changed'),
+  pools: z.array(poolSchema).readonly().exactOptional().describe('all of them'),
+  isIncomplete: z.literal(true).exactOptional().describe('changes were left out: read the list again'),
+});
+export type LiveMessage = z.infer<typeof liveMessageSchema>;
 
 /** It is not checked while it flows. */
 export const liveStreamSchema = z.custom<Readable>().meta({

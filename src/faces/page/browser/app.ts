@@ -1,4 +1,5 @@
 import { render } from 'lit-html';
+import { isOpen } from '../../client/live-board.ts';
 import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
 import type { Actions } from './model/actions.ts';
 import * as api from './model/api.ts';
@@ -8,7 +9,6 @@ import {
   applyMessage,
   toCoursePoint,
   createInitialState,
-  isOpen,
   type CoursePoint,
   UNREAD_EPISODE,
   type Detail,

@@ -1,4 +1,5 @@
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
+import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-board.ts';
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
@@ -76,15 +77,9 @@ export function createInitialState(route: Route, now: number): PageState {
   };
 }
 
-/** What has changed since, in the order in which it was sent. */
-export function applyMessage(state: PageState, { evaluations = [], running = [], pools }: LiveMessage): PageState {
-  const shown = new Map(state.evaluations);
-  for (const item of evaluations) shown.set(item.id, item);
-  for (const { id, running: figures } of running) {
-    const item = shown.get(id);
-    if (item && isOpen(item)) shown.set(id, { ...item, running: figures });
-  }
-  return { ...state, evaluations: shown, pools: pools ?? state.pools, detail: withRunning(state.detail, shown) };
+export function applyMessage(state: PageState, message: LiveMessage): PageState {
+  const board = applyChanges(state, message);
+  return { ...state, ...board, detail: withRunning(state.detail, board.evaluations) };
 }
 
 /** @param replaces whether the list is read anew, or goes on. */
@@ -94,17 +89,13 @@ export function applyList(state: PageState, items: readonly EvaluationItem[], ne
   return { ...state, evaluations, next };
 }
 
-export function isOpen({ state }: Pick<EvaluationItem, 'state'>): boolean {
-  return state === 'waiting' || state === 'running';
-}
-
-/** Latest first, as the server lists them: ids of later ones sort after those of earlier ones. */
+/** Those that the address asks for, latest first. */
 export function filterEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
   if (route.view !== 'overview') return [];
   const { run, suite, state } = route.filter;
   return [...evaluations.values()]
     .filter((item) => (run === '' || item.run === run) && (suite === '' || item.suite === suite) && (state === '' || item.state === state))
-    .sort((a, b) => (a.createdAt === b.createdAt ? (a.id < b.id ? 1 : -1) : a.createdAt < b.createdAt ? 1 : -1));
+    .sort(compareLatestFirst);
 }
 
 /** A point of the course for figures of an evaluation; a comparison has none. */

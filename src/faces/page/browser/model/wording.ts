@@ -1,8 +1,9 @@
 import { html, type TemplateResult } from 'lit-html';
 import { formatAge, formatCount, formatDuration, formatFigure } from '../../../../kernel/text/figures.ts';
+import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Bar } from '../charts/interval-bar.ts';
-import { isOpen, type PageState } from './state.ts';
+import { type PageState } from './state.ts';
 
 /** Numbers and times of evaluations as the page writes them. */
 

@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
+import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { renderCurve } from '../charts/curve.ts';
-import { getCourse, isOpen, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
+import { getCourse, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
 import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
 import { renderEpisodeTable } from './episodes.ts';
 

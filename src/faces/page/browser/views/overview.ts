@@ -1,11 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
+import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { renderCurve, type Curve } from '../charts/curve.ts';
 import { computeDomain, renderIntervalBar, type Domain } from '../charts/interval-bar.ts';
 import { NO_FILTER, type Filter } from '../model/route.ts';
-import { toCoursePoint, isOpen, filterEvaluations, type PageState } from '../model/state.ts';
+import { toCoursePoint, filterEvaluations, type PageState } from '../model/state.ts';
 import {
   renderAge,
   toBar,

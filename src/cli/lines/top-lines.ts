@@ -1,0 +1,112 @@
+import { styleText } from 'node:util';
+import { compareLatestFirst, isOpen, type LiveBoard } from '../../faces/client/live-board.ts';
+import type { EvaluationItem } from '../../faces/http/schemas/evaluation-schemas.ts';
+import type { Pool } from '../../faces/http/schemas/pool-schemas.ts';
+import { formatCount, formatDuration, formatRate } from '../../kernel/text/figures.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatAnswer } from '../progress/remote-progress.ts';
+import { alignColumns } from './columns.ts';
+import { formatCheckpoints } from './evaluation-list.ts';
+
+export interface TopView {
+  readonly url: string;
+  readonly board: LiveBoard;
+  readonly connection: 'live' | 'lost' | 'once';
+  /** Lines that there is room for. */
+  readonly rows: number;
+}
+
+const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
+/** Of evaluations that have ended; the others have what is left of the room. */
+const MOST_ENDED = 5;
+const BAR_CELLS = 32;
+/** In the order in which a bar shows them. */
+const POOL_STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
+type PoolState = (typeof POOL_STATES)[number];
+const WORDS: Readonly<Record<PoolState, string>> = {
+  leased: 'busy',
+  idle: 'idle',
+  warming: 'warming',
+  creating: 'creating',
+  destroying: 'ending',
+};
+/** Told apart without colours, too. */
+const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
+
+/** The pools of a server and what it plays, as many evaluations as there is room for. */
+export function formatTop({ url, board, connection, rows }: TopView): readonly string[] {
+  const all = [...board.evaluations.values()].sort(compareLatestFirst);
+  const open = all.filter(isOpen).sort(compareByState);
+  const count = (state: EvaluationItem['state']): number => open.filter((item) => item.state === state).length;
+  const head = `${styleText('bold', 'Muster')} ${url} · ${CONNECTIONS[connection]} · ${count('running')} running, ${count('waiting')} waiting`;
+  const above = [head, '', ...board.pools.flatMap(formatPool), ''];
+  if (all.length === 0) return [...above, 'there are no evaluations'];
+  // Beneath the pools: headings, and a line for those without room.
+  const room = Math.max(1, rows - above.length - 2);
+  const shown = [...open, ...all.filter((item) => !isOpen(item)).slice(0, MOST_ENDED)].slice(0, room);
+  const left = open.length - shown.filter(isOpen).length;
+  const table = alignColumns([HEADINGS.map((heading) => styleText('dim', heading)), ...shown.map(getCells)]);
+  return [...above, ...table, ...(left > 0 ? [styleText('dim', `and ${formatCount(left)} more`)] : [])];
+}
+
+const CONNECTIONS: Readonly<Record<TopView['connection'], string>> = {
+  live: `${styleText('green', 'live')} (q quits)`,
+  lost: `${styleText('yellow', 'connection lost')}; trying again`,
+  once: 'now',
+};
+
+/** What runs comes before what waits. */
+function compareByState(a: EvaluationItem, b: EvaluationItem): number {
+  return a.state === b.state ? 0 : a.state === 'running' ? -1 : 1;
+}
+
+function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lastErrors }: Pool): readonly string[] {
+  const known = POOL_STATES.filter((state) => sandboxes[state] > 0).map((state) => `${formatCount(sandboxes[state])} ${WORDS[state]}`);
+  const counts = known.length === 0 ? 'none' : known.join(', ');
+  const waits = waiting > 0 ? ` · ${formatCount(waiting)} places wait` : '';
+  const line = `pool ${escapeUnprintableLine(name)}  ${draining ? 'draining' : phase}  ${drawPool(sandboxes, max)} ${counts} of ${formatCount(max)}${waits}`;
+  const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
+  const troubles = [
+    ...obstacles.map(({ kind, sandboxes: kept, detail }) => `${kind} keeps ${formatCount(kept)} from getting ready: ${detail}`),
+    ...errors.map(([what, text]) => `last failed ${what}: ${text}`),
+  ];
+  return [line, ...troubles.map((text) => styleText('yellow', `  ${escapeUnprintableLine(text)}`))];
+}
+
+/** Each state has its share of the cells, and what exists one cell at least. */
+function drawPool(sandboxes: Pool['sandboxes'], max: number): string {
+  const most = Math.max(
+    max,
+    POOL_STATES.reduce((sum, state) => sum + sandboxes[state], 0),
+  );
+  const cells = Math.min(BAR_CELLS, most);
+  const drawn = POOL_STATES.map((state) => CELLS[state].repeat(Math.ceil((sandboxes[state] / most) * cells))).join('');
+  return `[${drawn.slice(0, cells).padEnd(cells, '·')}]`;
+}
+
+function getCells(item: EvaluationItem): readonly string[] {
+  const { state, suite, running, principal } = item;
+  return [
+    state,
+    formatCheckpoints(item),
+    escapeUnprintableLine(suite),
+    running === null ? '' : formatAnswer(running),
+    running === null ? '' : formatCount(running.episodes),
+    state === 'running' && running !== null ? `${formatRate(running.episodesPerSecond)}/s` : '',
+    formatTime(item),
+    escapeUnprintableLine(principal),
+  ];
+}
+
+function formatTime({ state, running, startedAt, endedAt }: EvaluationItem): string {
+  switch (state) {
+    case 'waiting':
+      return '';
+    case 'running':
+      return running === null || running.secondsLeft === null ? '' : `${formatDuration(running.secondsLeft)} left`;
+    case 'finished':
+    case 'cancelled':
+    case 'failed':
+      return startedAt === null || endedAt === null ? '' : formatDuration((Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
+  }
+}

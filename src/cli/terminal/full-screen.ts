@@ -1,0 +1,63 @@
+/** Of a terminal: what is needed here. */
+export interface ScreenStreams {
+  readonly stdin: {
+    readonly isTTY: boolean;
+    setRawMode(isRaw: boolean): unknown;
+    resume(): unknown;
+    pause(): unknown;
+    on(event: 'data', listener: (data: Buffer) => void): unknown;
+    off(event: 'data', listener: (data: Buffer) => void): unknown;
+  };
+  readonly stdout: {
+    readonly rows: number;
+    write(text: string): unknown;
+    on(event: 'resize', listener: () => void): unknown;
+    off(event: 'resize', listener: () => void): unknown;
+  };
+}
+
+export interface FullScreen extends Disposable {
+  /** Replaces all that is shown. */
+  show(lines: readonly string[]): void;
+}
+
+export interface ScreenListeners {
+  readonly onResize: () => void;
+  /** `q`, Escape, Ctrl-C or Ctrl-D. */
+  readonly onQuit: () => void;
+}
+
+/** The terminal's other screen, without a cursor and without wrapping: what stood on the terminal before is there again at the end. */
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+const [HOME, ERASE_TO_LINE_END, ERASE_BELOW] = ['\x1b[H', '\x1b[K', '\x1b[J'];
+const QUIT_KEYS: ReadonlySet<string> = new Set(['q', 'Q', '\x1b', '\x03', '\x04']);
+
+/** Takes the whole terminal until it is disposed of. Keys are read where stdin is a terminal, too. */
+export function openFullScreen({ stdin, stdout }: ScreenStreams, { onResize, onQuit }: ScreenListeners): FullScreen {
+  const onData = (data: Buffer): void => {
+    if (QUIT_KEYS.has(data.toString('latin1'))) onQuit();
+  };
+  stdout.write(ENTER);
+  stdout.on('resize', onResize);
+  if (stdin.isTTY) {
+    stdin.setRawMode(true);
+    stdin.on('data', onData);
+    stdin.resume();
+  }
+  return {
+    show(lines) {
+      const shown = lines.slice(0, Math.max(1, stdout.rows));
+      stdout.write(`${HOME}${shown.map((line) => `${line}${ERASE_TO_LINE_END}`).join('\r\n')}${ERASE_BELOW}`);
+    },
+    [Symbol.dispose]() {
+      stdout.off('resize', onResize);
+      if (stdin.isTTY) {
+        stdin.off('data', onData);
+        stdin.setRawMode(false);
+        stdin.pause();
+      }
+      stdout.write(LEAVE);
+    },
+  };
+}
