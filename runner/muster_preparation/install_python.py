@@ -4,6 +4,7 @@ Reads JSON from stdin: `target`, the directory to install to, and `environment`,
 Prints JSON: `pinned` and `problem`.
 """
 
+import ast
 import json
 import os
 import re
@@ -42,9 +43,9 @@ def main() -> None:
     """Install, and say what."""
     asked = json.load(sys.stdin)
     os.makedirs(asked["target"], exist_ok=True)
-    _describe_own(asked["target"])
     wanted = [each for each in _requirements() if _name(each) not in TOOLS]
     if not wanted:
+        _describe_own(asked["target"])
         json.dump({"pinned": [], "problem": None}, sys.stdout)
         return
     threading.Thread(target=_forward, daemon=True).start()
@@ -63,6 +64,7 @@ def main() -> None:
     _remove_own(asked["target"])
     listing = [*pip, "freeze", "--all", "--path", asked["target"]]
     frozen = subprocess.run(listing, env=environment, capture_output=True, text=True, check=True)
+    _describe_own(asked["target"])
     json.dump({"pinned": sorted(frozen.stdout.split("\n")[:-1]), "problem": None}, sys.stdout)
 
 
@@ -79,6 +81,12 @@ def _requirements() -> list[str]:
     found += _lines(config.get("options", "install_requires", fallback=""))
     for group in TESTING:
         found += _lines(config.get("options.extras_require", group, fallback=""))
+    setup = _setup()
+    for each in ("install_requires", "tests_require"):
+        found += _listed(setup.get(each))
+    extras = setup.get("extras_require")
+    for group in TESTING:
+        found += _listed(extras.get(group)) if isinstance(extras, dict) else []
     for path in FILES:
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
@@ -90,18 +98,42 @@ def _own() -> str:
     """The repository's own package; empty where nothing names it."""
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
-    return _name(_toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback=""))
+    declared = _toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
+    return _name(declared or _setup().get("name", "") or _released("Name: "))
+
+
+def _setup() -> dict:  # type: ignore[type-arg]
+    """What setup.py says in literals. It is read, not run."""
+    try:
+        with open("setup.py", encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    found = {}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if getattr(call.func, "id", getattr(call.func, "attr", "")) != "setup":
+            continue
+        for keyword in call.keywords:
+            try:
+                found[keyword.arg] = ast.literal_eval(keyword.value)
+            except (ValueError, TypeError):
+                continue
+    return found
+
+
+def _released(field: str) -> str:
+    """A field of the metadata that a source distribution brings along; empty where there is none."""
+    if not os.path.isfile("PKG-INFO"):
+        return ""
+    with open("PKG-INFO", encoding="utf-8", errors="replace") as file:
+        return next((line[len(field) :].strip() for line in file if line.startswith(field)), "")
 
 
 def _describe_own(target: str) -> None:
     """Write the metadata of the repository's package, whose code is not installed: some packages look their own version up."""
     if not _own():
         return
-    release = ""
-    if os.path.isfile("PKG-INFO"):
-        with open("PKG-INFO", encoding="utf-8", errors="replace") as file:
-            release = next((line[9:].strip() for line in file if line.startswith("Version: ")), "")
-    version = _toml("pyproject.toml").get("project", {}).get("version", "") or release or "0.0.0"
+    version = _toml("pyproject.toml").get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
     place = os.path.join(target, f"{_own().replace('-', '_')}-{version}.dist-info")
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(place, "METADATA"), "w", encoding="utf-8") as file:
@@ -111,11 +143,19 @@ def _describe_own(target: str) -> None:
 def _remove_own(target: str) -> None:
     """Take a release of the repository's own package away, which a dependency has brought: it may hold the fix."""
     for distribution in metadata.distributions(path=[target]):
-        if _name(distribution.metadata["Name"]) == _own():
-            for file in distribution.files or []:
-                place = Path(str(file.locate()))
-                if place.is_relative_to(target) and ".dist-info/" not in str(file):
-                    place.unlink(missing_ok=True)
+        if not _own() or _name(distribution.metadata["Name"]) != _own():
+            continue
+        for file in distribution.files or []:
+            place = Path(os.path.normpath(str(file.locate())))
+            if place.is_relative_to(target):
+                place.unlink(missing_ok=True)
+
+
+def _listed(value: object) -> list[str]:
+    """Requirements as setup.py has them: a list, or lines."""
+    if isinstance(value, str):
+        return _lines(value)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, (list, tuple)) else []
 
 
 def _lines(text: str) -> list[str]:

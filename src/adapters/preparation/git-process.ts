@@ -32,7 +32,12 @@ export interface GitBounds {
   readonly seconds: number;
   /** Of what it prints. */
   readonly bytes: number;
+  /** Of the largest file that it writes, in bytes: a clone has its objects in one. Any, when this is left out. */
+  readonly fileBytes?: number;
 }
+
+/** What git says when a process of its own was ended by the limit of a file's size. */
+const SAYS_TOO_LARGE = /died of signal 25|invalid index-pack output|File too large/i;
 
 /**
  * Runs git with a fixed environment: no hooks, no filters of a user, no submodules, no questions.
@@ -43,7 +48,9 @@ export function runGit(args: readonly string[], bounds: GitBounds, signal: Abort
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const what = `git ${args.find((word) => !word.startsWith('-') && !word.includes('/')) ?? ''}`;
   const timed = AbortSignal.any([signal, AbortSignal.timeout(bounds.seconds * 1000)]);
-  const child = spawn('git', [...args], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal: timed, killSignal: 'SIGKILL' });
+  const limited = bounds.fileBytes === undefined ? [] : ['prlimit', `--fsize=${bounds.fileBytes}`, '--'];
+  const [program = 'git', ...words] = [...limited, 'git', ...args];
+  const child = spawn(program, words, { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal: timed, killSignal: 'SIGKILL' });
   const pieces: Buffer[] = [];
   let bytes = 0;
   let errors = '';
@@ -60,10 +67,17 @@ export function runGit(args: readonly string[], bounds: GitBounds, signal: Abort
   child.on('error', (error) => {
     if (signal.aborted) reject(signal.reason);
     else if (timed.aborted) reject(new InputError('repository.slow', `${what}: it took more than ${bounds.seconds} s`));
-    else reject(new InfrastructureError('git.missing', `git cannot be run: ${getMessage(error)}; install git`, { cause: error }));
+    else
+      reject(
+        new InfrastructureError('git.missing', `${program} cannot be run: ${getMessage(error)}; install git and util-linux`, {
+          cause: error,
+        }),
+      );
   });
   child.on('close', (code) => {
     if (code === 0) resolve(Buffer.concat(pieces));
+    else if (bounds.fileBytes !== undefined && SAYS_TOO_LARGE.test(errors))
+      reject(new InputError('repository.too-large', `${what}: its objects have more than ${bounds.fileBytes} bytes; prepare a part of it`));
     else reject(new InputError('repository.git', `${what}: ${escapeUnprintableLine(errors.trim().slice(-500)) || `status ${code}`}`));
   });
   return promise;

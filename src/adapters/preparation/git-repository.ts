@@ -8,6 +8,8 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { runGit } from './git-process.ts';
 
 const QUICK = { seconds: 120, bytes: 256 * 2 ** 20 };
+/** Of a clone: its objects are one file. */
+const MOST_CLONED = 2 * 2 ** 30;
 const CLONE = { seconds: 900, bytes: 2 ** 20 };
 /** A blob that is larger is fetched only when it is read, where the other side can do that. */
 const MOST_KEPT = 192 * 2 ** 20;
@@ -32,16 +34,20 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /**
-   * @param source path, bundle, or URL. @param scratch directory in which the copy is made.
+   * @param source path, bundle, or URL. @param scratch directory in which the copy is made. @param fileBytes of its objects, at most.
    * @throws InputError when it cannot be cloned.
    */
-  static async clone(source: string, scratch: string, signal: AbortSignal): Promise<GitRepository> {
+  static async clone(source: string, scratch: string, signal: AbortSignal, fileBytes = MOST_CLONED): Promise<GitRepository> {
     if (source.startsWith('-')) throw new InputError('repository.missing', `${source}: expected a path or a URL`);
     await mkdir(scratch, { recursive: true });
     const directory = await mkdtemp(join(scratch, 'clone-'));
     const from = /^[\w+.-]+:\/\/|^[\w.-]+@[\w.-]+:/.test(source) ? source : resolve(source);
     try {
-      await runGit(['clone', '--quiet', '--mirror', '--no-local', '--no-recurse-submodules', from, directory], CLONE, signal);
+      await runGit(
+        ['clone', '-c', 'fetch.unpackLimit=1', '--quiet', '--mirror', '--no-local', '--no-recurse-submodules', from, directory],
+        { ...CLONE, fileBytes },
+        signal,
+      );
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
       throw error;

@@ -36,6 +36,7 @@ const candidateSchema = z.strictObject({
   kind: z.enum(['fix', 'mutation']),
   title: z.string(),
   refusal: z.strictObject({ step: z.enum(PREPARATION_STEPS), reason: z.string() }).nullable(),
+  void: z.string().nullable().describe('why nothing is known of it: the infrastructure failed each time. The same command tries it again'),
   task: z.strictObject({ directory: z.string(), id: z.string(), digest: z.string() }).nullable(),
   evidence: evidenceSchema,
 });

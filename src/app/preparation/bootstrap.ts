@@ -17,7 +17,7 @@ const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
 const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
 /** What says which dependencies there are; nothing else of a repository changes what is installed. */
-const DECLARATION = /^(pyproject\.toml|setup\.cfg|PKG-INFO|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
+const DECLARATION = /^(pyproject\.toml|setup\.cfg|setup\.py|PKG-INFO|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
 const SECONDS = 1000;
 const CERTIFICATES = '/etc/ssl/certs';
 const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALLOWED_LICENCES } from '../../../src/agents/preparation/licence.ts';
 import type { Preparation } from '../../../src/agents/preparation/preparation-report.ts';
-import { prepare, type PrepareTerms } from '../../../src/app/preparation/prepare.ts';
+import { prepare } from '../../../src/app/preparation/prepare.ts';
+import type { PrepareTerms } from '../../../src/app/preparation/prepare-terms.ts';
 import { isFullForm } from '../../support/full-form.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 

@@ -116,10 +116,11 @@ class Progress {
     this.#total = candidates;
   };
 
-  readonly onCandidate = ({ id, title, refusal, task }: PreparedCandidate): void => {
+  readonly onCandidate = ({ id, title, refusal, void: reason, task }: PreparedCandidate): void => {
     this.#done += 1;
     if (this.#isQuiet && !process.stderr.isTTY) return;
-    const end = task === null ? `refused by ${refusal?.step ?? 'gate'}: ${refusal?.reason ?? ''}` : 'is a task';
+    const refused = refusal === null ? `is void: ${reason ?? ''}` : `refused by ${refusal.step}: ${refusal.reason}`;
+    const end = task === null ? refused : 'is a task';
     void print(process.stderr, `[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}\n`);
   };
 }
@@ -127,10 +128,11 @@ class Progress {
 function summarise({ candidates, refusedBy, notices, seconds }: Preparation, out: string): readonly string[] {
   const tasks = candidates.flatMap(({ task }) => (task === null ? [] : [join(out, task.directory)]));
   const refusals = Object.entries(refusedBy).map(([step, count]) => `${count} by ${step}`);
+  const voids = candidates.filter((each) => each.void !== null).length;
   const hourly = Math.round((3600 * candidates.length) / Math.max(seconds, 1));
   return [
     ...tasks,
-    `${candidates.length} candidates, ${tasks.length} tasks${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
+    `${candidates.length} candidates, ${tasks.length} tasks${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
     ...notices,
     `${join(out, 'report.html')} shows why.`,
   ];

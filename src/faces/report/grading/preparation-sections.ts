@@ -31,13 +31,18 @@ function renderStepRows({ candidates, refusedBy }: Preparation): readonly Markup
   });
 }
 
-function renderCandidateRow({ id, title, refusal, evidence }: PreparedCandidate, at: number): Markup {
+function renderCandidateRow(candidate: PreparedCandidate, at: number): Markup {
+  const { id, title, evidence } = candidate;
   const { failToPass, passToPass, tripwires, repeatedRuns, testSeconds } = evidence;
   const source = `candidates.${at}.evidence`;
-  const end = refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
   const figure = (value: number | undefined, key: string): Content => (value === undefined ? NONE : count(value, `${source}.${key}`));
-  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${end}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : renderDuration(testSeconds)}</td></tr>
+  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${renderEnd(candidate)}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : renderDuration(testSeconds)}</td></tr>
 `;
+}
+
+function renderEnd({ refusal, void: reason }: PreparedCandidate): Content {
+  if (reason !== null) return markup`void: <bdi>${reason}</bdi>`;
+  return refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
 }
 
 /** Only of candidates that there is more to be said of. */

@@ -1,0 +1,14 @@
+/** What `muster prepare` is asked for. */
+export interface PrepareTerms {
+  readonly repository: string;
+  readonly out: string;
+  /** Commits of the history that are looked at, and mutations that are tried. */
+  readonly commits: number;
+  readonly mutations: number;
+  readonly licences: readonly string[];
+  /** Seconds since 1970. */
+  readonly since: number;
+  readonly testSeconds: number;
+  /** Hosts that the installation of dependencies reaches. */
+  readonly registries: readonly string[];
+}
