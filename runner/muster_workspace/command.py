@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from muster_workspace import fields
 from muster_workspace.channel import Channel, ProtocolError
@@ -80,11 +80,22 @@ class Pipes:
     """Input, output, error output, report and problem."""
 
 
+class Beside(Protocol):
+    """What runs on while a command runs."""
+
+    def drain(self) -> None:
+        """Take what it has printed."""
+
+    def end_others(self, accounts: Accounts) -> bool:
+        """End everything else. False when nothing runs on."""
+
+
 class RunningCommand:
     """A command from its start to its end."""
 
-    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters) -> None:
+    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters, beside: Beside) -> None:
         self._command = command
+        self._beside = beside
         self._interpreters = interpreters
         self._peak_bytes = 0
         pipes = _open_pipes()
@@ -110,7 +121,8 @@ class RunningCommand:
         """Wait for the end. Returns what to say of it, and what it printed."""
         end = {"kind": "unstartable", "detail": self._problem[:8192]} if self._problem else self._watch()
         seconds = time.monotonic() - self._start
-        self._interpreters.end_others(self._accounts)
+        if not self._beside.end_others(self._accounts):
+            self._interpreters.end_others(self._accounts)
         self._drain()
         for stream in self._streams.values():
             stream.finish()
@@ -156,12 +168,13 @@ class RunningCommand:
                     key.data.attend(key.fd, events, self._selector)
                 else:
                     self._attend(key.fd, key.data)
+            self._beside.drain()
             if self._line is not None and self._line.seconds is not None:
                 deadline, self._line.seconds = min(deadline, now + self._line.seconds), None
             self._accounts.reap()
             status = self._accounts.statuses.get(self._pid)
             if status is not None:
-                return _end_of(status)
+                return end_of(status)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if time.monotonic() >= deadline:
@@ -216,17 +229,35 @@ def _open_pipes() -> Pipes:
 def _begin(command: Command, pipes: Pipes, watch: Watch | None) -> tuple[int, str]:
     """Start a process of its own. Returns its id, and what has failed already."""
     if watch is None and not command.alone:
-        return _spawn(command, pipes)
+        return _spawn(command, pipes.theirs[:4] if command.reports or command.line else pipes.theirs[:3])
     return _start(command, pipes, watch), ""
 
 
-def _spawn(command: Command, pipes: Pipes) -> tuple[int, str]:
+def begin_detached(command: Command) -> tuple[int, dict[str, int], str]:
+    """Start a command that runs on. Returns its id, its streams, from which reading does not block, and what has failed."""
+    given = os.memfd_create("input")
+    left = memoryview(command.input)
+    while left:
+        left = left[os.write(given, left) :]
+    os.lseek(given, 0, os.SEEK_SET)
+    stdout, their_stdout = os.pipe()
+    stderr, their_stderr = os.pipe()
+    for own in (stdout, stderr):
+        os.set_blocking(own, False)
+    try:
+        pid, problem = _spawn(command, (given, their_stdout, their_stderr))
+    finally:
+        for theirs in (given, their_stdout, their_stderr):
+            os.close(theirs)
+    return pid, {"stdout": stdout, "stderr": stderr}, problem
+
+
+def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     """Start a command of which nothing has to be done in its own process. Returns its id, and what has failed.
 
     This process's memory is not copied for it, which takes longer than all the rest.
     """
-    given = enumerate(pipes.theirs[:4] if command.reports or command.line else pipes.theirs[:3])
-    actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in given]
+    actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate(streams)]
     before = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir(command.directory)
@@ -295,7 +326,8 @@ def _read_all(descriptor: int) -> str:
         return pipe.read().decode("utf-8", "replace")
 
 
-def _end_of(status: int) -> dict[str, Any]:
+def end_of(status: int) -> dict[str, Any]:
+    """How a process ended, as Muster is told."""
     if os.WIFSIGNALED(status):
         return {"kind": "signalled", "signal": os.WTERMSIG(status)}
     return {"kind": "exited", "code": os.WEXITSTATUS(status)}

@@ -37,5 +37,9 @@ class BoundedOutput:
         """Keep no more than was asked for."""
         self._cut()
 
+    def renewed(self) -> "BoundedOutput":
+        """The same without what was read so far."""
+        return BoundedOutput(self.descriptor, self._head_bytes, self._tail_bytes)
+
     def _cut(self) -> None:
         del self.tail[: max(0, len(self.tail) - self._tail_bytes)]

@@ -7,18 +7,22 @@ from muster_workspace.command import Command, RunningCommand
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.looking import Looking
+from muster_workspace.output import BoundedOutput
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining
 from muster_workspace.snapshots import Snapshots, arrange
+from muster_workspace.started import StartedCommands
 
 PROTOCOL = 1
+# Between two looks at whether a command that runs on has ended.
+_LOOK_SECONDS = 1.0
 
 
 def serve(channel: Channel, writable: tuple[str, ...]) -> None:
     """Serve requests until Muster ends its side."""
     session = _Session(channel, writable)
     channel.send({"type": "ready", "protocol": PROTOCOL})
-    while (frame := channel.receive()) is not None:
+    while (frame := session.receive()) is not None:
         session.answer(frame)
 
 
@@ -30,7 +34,17 @@ class _Session:
         self._looking = Looking(channel, writable)
         self._snapshots = Snapshots(channel, writable)
         self._interpreters = Interpreters(writable)
+        self._started = StartedCommands()
         self._input = bytearray()
+
+    def receive(self) -> fields.Frame | None:
+        """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side."""
+        while self._started.runs:
+            if (frame := self._channel.pending()) is not None:
+                return frame
+            if self._started.wait(_LOOK_SECONDS, self._channel.source) and not self._channel.fill():
+                return None
+        return self._channel.receive()
 
     def answer(self, frame: fields.Frame) -> None:
         request = fields.whole(frame, "request")
@@ -69,6 +83,8 @@ class _Session:
         match kind:
             case "read" | "list" | "search":
                 self._look(frame, request, kind)
+            case "start" | "poll" | "stop":
+                self._run_on(frame, request, kind)
             case "change":
                 self._change(frame, request)
             case "snapshot":
@@ -83,12 +99,30 @@ class _Session:
     def _exec(self, frame: fields.Frame, request: int) -> None:
         command = Command.read(frame, bytes(self._input))
         self._input.clear()
-        end, streams = RunningCommand(command, self._channel, request, self._interpreters).run()
+        end, streams = RunningCommand(command, self._channel, request, self._interpreters, self._started).run()
+        self._channel.send({"type": "ended", "request": request, "bytes": self._give(streams, request), **end})
+
+    def _give(self, streams: dict[str, BoundedOutput], request: int) -> dict[str, int]:
+        """Send what was printed. Returns how much of each stream that was."""
         for name, stream in streams.items():
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
             self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
-        totals = {name: stream.total for name, stream in streams.items()}
-        self._channel.send({"type": "ended", "request": request, "bytes": totals, **end})
+        return {"stdout": 0, "stderr": 0, **{name: stream.total for name, stream in streams.items()}}
+
+    def _run_on(self, frame: fields.Frame, request: int, kind: str) -> None:
+        """Commands that run on while others are run."""
+        name = fields.text(frame, "name")
+        streams: dict[str, BoundedOutput] = {}
+        match kind:
+            case "start":
+                command = Command.read(frame, bytes(self._input))
+                self._input.clear()
+                end = self._started.start(name, command)
+            case "poll":
+                end, streams = self._started.poll(name, fields.number(frame, "seconds"))
+            case _:
+                end, streams = self._started.stop(name)
+        self._channel.send({"type": "polled", "request": request, "bytes": self._give(streams, request), "end": end})
 
     def _put(self, frame: fields.Frame, request: int) -> None:
         is_last = fields.truth(frame, "last")
@@ -98,7 +132,9 @@ class _Session:
             self._done(request)
 
     def _collect(self, frame: fields.Frame, request: int) -> None:
-        self._interpreters.end_others(Accounts())
+        accounts = Accounts()
+        self._interpreters.end_others(accounts)
+        self._started.settle(accounts)
         outgoing = Outgoing(self._channel, {"request": request}, Bounds(fields.whole(frame, "files"), fields.whole(frame, "bytes")))
         for path in fields.texts(frame, "paths"):
             outgoing.give(path)

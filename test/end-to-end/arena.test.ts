@@ -3,59 +3,14 @@ import { join } from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { rewardSchema, stepAnswerSchema, type StepAnswer } from '../../src/agents/arena/episode-answers.ts';
+import { rewardSchema } from '../../src/agents/arena/episode-answers.ts';
 import { startedGymEpisodeSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
 import { connect } from '../../src/app/client/server-client.ts';
+import { Agent, episodeSchema, TASK, TASKS, type Answered } from './arena/http-agent.ts';
 import { MusterServer } from './muster-server.ts';
-import { REPOSITORY, Stage } from './stage.ts';
+import { Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
-
-const TASKS = join(REPOSITORY, 'examples/code');
-const TASK = 'fix-bug-in-sort-function';
-const episodeSchema = z.looseObject({ episode: z.string() });
-
-interface Answered {
-  readonly status: number;
-  readonly text: string;
-  readonly json: unknown;
-}
-
-/** One caller of a server. */
-class Agent {
-  readonly #url: string;
-  readonly #token: string | undefined;
-
-  constructor(url: string, token?: string) {
-    this.#url = url;
-    this.#token = token;
-  }
-
-  async send(method: string, path: string, body?: unknown): Promise<Answered> {
-    const answer = await fetch(`${this.#url}${path}`, {
-      method,
-      headers: {
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    return { status: answer.status, text, json: text.startsWith('{') ? JSON.parse(text) : undefined };
-  }
-
-  async start(): Promise<string> {
-    const { status, json } = await this.send('POST', '/v1/episodes', { task: TASK, agent: 'test' });
-    expect(status).toBe(201);
-    return episodeSchema.parse(json).episode;
-  }
-
-  async step(episode: string, body: object): Promise<StepAnswer> {
-    const { status, json } = await this.send('POST', `/v1/episodes/${episode}/steps`, body);
-    expect([status, json]).toEqual([200, expect.anything()]);
-    return stepAnswerSchema.parse(json);
-  }
-}
 
 function configOf(stage: Stage, changes: object = {}): Promise<string> {
   return stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [TASKS] }, ...changes });
@@ -151,18 +106,23 @@ describe('the arena', () => {
     const answered = await before.step(id, { step: 2, action: 'write_file', file: 'sorting.py', content: await solution() });
     await before.step(submitted, { action: 'write_file', file: 'sorting.py', content: await solution() });
     await before.step(submitted, { action: 'submit' });
+    await before.step(id, { step: 3, action: 'start', name: 'server', command: 'echo made >by-server; echo up; exec sleep 1000' });
+    const polled = await before.step(id, { step: 4, action: 'poll', name: 'server', wait: 30 });
+    expect(polled.observation.text).toBe('server runs\nstdout:\nup');
     killed.command.signalGroup('SIGKILL');
     await killed.command.ended;
     const agent = new Agent((await MusterServer.start(stage, config)).url);
     expect(await agent.step(id, { step: 2, action: 'write_file', file: 'sorting.py', content: await solution() })).toEqual(answered);
-    const seen = await agent.step(id, { step: 3, action: 'run', command: 'cat link; ls; test -x deep/er/file && echo executable' });
+    const seen = await agent.step(id, { step: 5, action: 'run', command: 'cat link; ls; test -x deep/er/file && echo executable' });
     expect(seen).toMatchObject({
       notice: expect.stringContaining('made again'),
       observation: {
-        data: { stdout: { text: expect.stringMatching(/^kept\ndeep\nempty\nlink\nsorting.py\n(__pycache__\n)?executable\n$/) } },
+        data: { stdout: { text: expect.stringMatching(/^kept\nby-server\ndeep\nempty\nlink\nsorting.py\n(__pycache__\n)?executable\n$/) } },
       },
     });
-    expect(await agent.step(id, { action: 'submit' })).toMatchObject({ step: 4, done: true, notice: null });
+    const gone = await agent.step(id, { step: 6, action: 'poll', name: 'server', wait: 30 });
+    expect(gone.observation.data).toMatchObject({ kind: 'refused', reason: 'missing' });
+    expect(await agent.step(id, { action: 'submit' })).toMatchObject({ step: 7, done: true, notice: null });
     for (const each of [id, submitted])
       expect((await agent.send('GET', `/v1/episodes/${each}/reward?wait=100`)).json).toMatchObject({ reward: 1, endedBy: 'submit' });
   });

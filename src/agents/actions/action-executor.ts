@@ -1,36 +1,34 @@
 import { isUtf8 } from 'node:buffer';
-import type { FileRefusal, OutputBounds } from '../workspace/command.ts';
+import type { OutputBounds } from '../workspace/command.ts';
 import type { FileResult } from '../workspace/file-answers.ts';
 import { type FileChange, WorkspaceFiles } from '../workspace/workspace-files.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 import { FILE_BYTES, type Action, type Misfit } from './action.ts';
-import { escapeText, formatExcerpt, shortenText } from './escaped-text.ts';
-import { MOST_ENTRIES, MOST_MATCHES, type Observation, type ObservationData, type RefusalReason } from './observation.ts';
+import { refuse, refuseFile } from './refusals.ts';
+import { CommandActions, type ActionTerms } from './command-actions.ts';
+import { escapeText, shortenText } from './escaped-text.ts';
+import { MOST_ENTRIES, MOST_MATCHES, type Observation, type ObservationData } from './observation.ts';
+import type { ToolCall } from './own-tool.ts';
 import { toObservation } from './observation-text.ts';
 import { patchText, readPatch } from './patched-files.ts';
 
-/** Where and how an agent acts. */
-export interface ActionTerms {
-  /** Absolute: where relative paths and commands begin. */
-  readonly workdir: string;
-  readonly environment: Readonly<Record<string, string>>;
-  /** Of what a command prints, each stream. */
-  readonly output: OutputBounds;
-}
-
 export const SHOWN_TO_AGENTS: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
-/** The first one that there is: tasks are written for bash, and some images have none. */
-const SHELLS = ['/bin/bash', '/bin/sh'] as const;
+/** What an action has done to files. */
+export interface Effect {
+  /** What it has changed itself. */
+  readonly delta: WorkspaceDelta;
+  /** Whether programs have run, which may have changed anything. */
+  readonly isOpen: boolean;
+}
 
-/** What an action has done to files: what it has changed itself, or anything, where programs have run. */
-export type Effect = { readonly kind: 'none' } | { readonly kind: 'changed'; readonly delta: WorkspaceDelta } | { readonly kind: 'any' };
+const NOTHING_CHANGED: WorkspaceDelta = { entries: [], removed: [] };
 
 interface Done {
   readonly data: ObservationData;
   readonly bytesWritten?: number;
-  readonly effect?: Effect;
+  readonly delta?: WorkspaceDelta;
 }
 
 export interface Performed {
@@ -42,14 +40,15 @@ export interface Performed {
 
 /** Carries the actions of an agent out in its workspace, one after the other. What the agent got wrong is an observation. */
 export class ActionExecutor {
-  readonly #session: WorkspaceSession;
   readonly #files: WorkspaceFiles;
   readonly #terms: ActionTerms;
-  #shell: (typeof SHELLS)[number] = SHELLS[0];
+  readonly #commands: CommandActions;
+  /** Whether commands were started that may change files at any time. */
+  #runsOn = false;
 
   constructor(session: WorkspaceSession, terms: ActionTerms) {
-    this.#session = session;
     this.#files = new WorkspaceFiles(session);
+    this.#commands = new CommandActions(session, terms);
     this.#terms = terms;
   }
 
@@ -58,8 +57,17 @@ export class ActionExecutor {
    * @throws InfrastructureError when the workspace is lost; the signal's reason.
    */
   async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
-    const { data, bytesWritten = 0, effect = { kind: 'none' } } = await this.#done(action, seconds, signal);
-    return { observation: toObservation(data), bytesWritten, effect };
+    return this.#toPerformed(await this.#done(action, seconds, signal));
+  }
+
+  /** Runs a tool of the task. @throws as `perform` does. */
+  async callTool(call: ToolCall, seconds: number, signal: AbortSignal): Promise<Performed> {
+    return this.#toPerformed({ data: await this.#commands.callTool(call, seconds, signal) });
+  }
+
+  #toPerformed({ data, bytesWritten = 0, delta = NOTHING_CHANGED }: Done): Performed {
+    if (data.kind === 'started') this.#runsOn = true;
+    return { observation: toObservation(data), bytesWritten, effect: { delta, isOpen: data.kind === 'ran' || this.#runsOn } };
   }
 
   async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
@@ -77,7 +85,10 @@ export class ActionExecutor {
       case 'search':
         return { data: await this.#search(action, signal) };
       case 'run':
-        return { data: await this.#run(action, Math.min(action.timeout, seconds), signal), effect: { kind: 'any' } };
+      case 'start':
+      case 'poll':
+      case 'stop':
+        return { data: await this.#commands.perform(action, seconds, signal) };
       case 'submit':
         return { data: { kind: 'submitted' } };
     }
@@ -95,7 +106,7 @@ export class ActionExecutor {
   async #write(file: string, content: Buffer, signal: AbortSignal): Promise<Done> {
     const changed = await this.#files.change({ written: [{ path: this.#path(file), content }], removed: [] }, signal);
     if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
-    return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length, effect: toEffect(changed.result) };
+    return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length, delta: changed.result };
   }
 
   async #edit({ file, old, new: replacement }: Extract<Action, { action: 'edit_file' }>, signal: AbortSignal): Promise<Done> {
@@ -135,7 +146,7 @@ export class ActionExecutor {
     const { change, bytes } = this.#changeOf(texts);
     const changed = await this.#files.change(change, signal);
     if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
-    return { data: { kind: 'patched', files }, bytesWritten: bytes, effect: toEffect(changed.result) };
+    return { data: { kind: 'patched', files }, bytesWritten: bytes, delta: changed.result };
   }
 
   /** A file as the parts of the patch before have left it. */
@@ -183,16 +194,6 @@ export class ActionExecutor {
     return { kind: 'found', matches, total, isComplete };
   }
 
-  async #run({ command, stdin }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<ObservationData> {
-    const { workdir, environment, output } = this.#terms;
-    const rest = { directory: workdir, environment, seconds: Math.max(0.001, seconds), output, input: Buffer.from(stdin) };
-    const ran = await this.#session.run({ argv: [this.#shell, '-c', command], ...rest }, signal);
-    const isMissing = ran.end.kind === 'unstartable' && this.#shell === SHELLS[0];
-    if (isMissing) [, this.#shell] = SHELLS;
-    const { end, stdout, stderr } = isMissing ? await this.#session.run({ argv: [this.#shell, '-c', command], ...rest }, signal) : ran;
-    return { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
-  }
-
   async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
     const read: FileResult<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
     if (read.kind === 'refused') return { refused: refuseFile(read.refusal) };
@@ -207,33 +208,9 @@ export class ActionExecutor {
   }
 }
 
-function toEffect(delta: WorkspaceDelta): Effect {
-  return { kind: 'changed', delta };
-}
-
 type TextOfFile = { readonly text: string } | { readonly refused: ObservationData };
 
 /** What is no action has an observation, too. */
 export function describeMisfit({ reason, detail }: Misfit): Observation {
   return toObservation(refuse(reason, detail));
-}
-
-function refuse(reason: RefusalReason, detail: string): ObservationData {
-  return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
-}
-
-const REASONS: Readonly<Record<string, RefusalReason>> = {
-  path: 'outside',
-  missing: 'missing',
-  directory: 'directory',
-  special: 'special-file',
-  link: 'link',
-  name: 'name',
-  'too-large': 'too-large',
-  'too-many': 'too-many',
-  full: 'full',
-};
-
-function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
-  return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
 }

@@ -8,8 +8,8 @@ const PATH_LENGTH = 4096;
 const COMMAND_LENGTH = 64 * 1024;
 const TEXT_LENGTH = FILE_BYTES;
 
-const isWellFormed = (text: string): boolean => text.isWellFormed();
-const text = (length: number): z.ZodString => z.string().max(length).refine(isWellFormed, 'expected Unicode without lone surrogates');
+export const isText = (text: string): boolean => text.isWellFormed();
+const text = (length: number): z.ZodString => z.string().max(length).refine(isText, 'expected Unicode without lone surrogates');
 const createTextWithoutNul = (length: number): z.ZodString =>
   text(length)
     .min(1)
@@ -56,10 +56,43 @@ const run = z
   .strictObject({ action: z.literal('run'), ...commandFields, timeout: z.number().positive().max(86_400).default(60).describe('seconds') })
   .describe('runs a command until it ends, and ends what it has left running');
 
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" and "-"')
+  .describe('of a command that was started');
+
+const start = z
+  .strictObject({ action: z.literal('start'), name: name.describe('by which poll and stop know it'), ...commandFields })
+  .describe('starts a command that runs on while you do other things, a server for example');
+
+const poll = z
+  .strictObject({
+    action: z.literal('poll'),
+    name,
+    wait: z.number().min(0).max(30).default(0).describe('seconds to wait until it prints something or ends'),
+  })
+  .describe('what a started command has printed since it was polled last, and whether it has ended');
+
+const stop = z
+  .strictObject({ action: z.literal('stop'), name })
+  .describe('ends a started command and all that it has started: with SIGTERM, and two seconds later for good');
+
 const submit = z.strictObject({ action: z.literal('submit') }).describe('ends the episode: what is in the workspace is graded');
 
 /** What an agent does in its workspace. */
-export const actionSchema = z.discriminatedUnion('action', [readFile, writeFile, editFile, applyPatch, listFiles, search, run, submit]);
+export const actionSchema = z.discriminatedUnion('action', [
+  readFile,
+  writeFile,
+  editFile,
+  applyPatch,
+  listFiles,
+  search,
+  run,
+  start,
+  poll,
+  stop,
+  submit,
+]);
 
 export type Action = z.infer<typeof actionSchema>;
 export type ActionName = Action['action'];
@@ -79,17 +112,17 @@ export type ReadAction = { readonly kind: 'action'; readonly action: Action } | 
 /**
  * Reads an action. `edit_file` with `code` and without `old` and `new` is `write_file`.
  *
- * @param allowed names that the task allows.
+ * @param allowed names that the task allows. @param tools names of the task's own tools, which are no actions of Muster.
  */
-export function readAction(given: unknown, allowed: readonly ActionName[] = ACTION_NAMES): ReadAction {
+export function readAction(given: unknown, allowed: readonly ActionName[] = ACTION_NAMES, tools: readonly string[] = []): ReadAction {
+  const expected = [...allowed, ...tools].join(', ');
   const name = getField(given, 'action');
   if (typeof name !== 'string')
-    return toMisfit('malformed', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name) ?? 'nothing'}`);
+    return toMisfit('malformed', `action: expected one of ${expected}, got ${JSON.stringify(name) ?? 'nothing'}`);
   const known = ACTION_NAMES.find((each) => each === name);
   if (known === undefined)
-    return toMisfit('unknown-action', `action: expected one of ${allowed.join(', ')}, got ${JSON.stringify(name.slice(0, 100))}`);
-  if (!allowed.includes(known))
-    return toMisfit('not-allowed', `action ${known} is not allowed in this task; it allows ${allowed.join(', ')}`);
+    return toMisfit('unknown-action', `action: expected one of ${expected}, got ${JSON.stringify(name.slice(0, 100))}`);
+  if (!allowed.includes(known)) return toMisfit('not-allowed', `action ${known} is not allowed in this task; it allows ${expected}`);
   const parsed = actionSchema.safeParse(toWholeWrite(given));
   if (parsed.success) return { kind: 'action', action: parsed.data };
   return toMisfit(

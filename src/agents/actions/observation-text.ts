@@ -25,7 +25,11 @@ function getText(data: ObservationData): string {
     case 'found':
       return formatFound(data);
     case 'ran':
-      return [endText(data.end), ...formatPrinted('stdout', data.stdout), ...formatPrinted('stderr', data.stderr)].join('\n');
+      return formatOutput(endText(data.end), data);
+    case 'started':
+      return `Started ${data.name}. It runs on.`;
+    case 'polled':
+      return formatOutput(data.end === null ? `${data.name} runs` : `${data.name}: ${endText(data.end)}`, data);
     case 'submitted':
       return 'Submitted. What is in the workspace is graded.';
     case 'refused':
@@ -82,6 +86,10 @@ export function endText(end: CommandEnd): string {
 
 function nameSignal(signal: number): string {
   return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
+}
+
+function formatOutput(first: string, { stdout, stderr }: { readonly stdout: Excerpt; readonly stderr: Excerpt }): string {
+  return [first, ...formatPrinted('stdout', stdout), ...formatPrinted('stderr', stderr)].join('\n');
 }
 
 function formatPrinted(name: string, { text }: Excerpt): readonly string[] {

@@ -35,6 +35,7 @@ export const REFUSAL_REASONS = [
   'not-allowed',
   'outside',
   'missing',
+  'running',
   'directory',
   'special-file',
   'link',
@@ -82,6 +83,14 @@ export const dataSchema = z.discriminatedUnion('kind', [
     isComplete: z.boolean().describe('false where some lines are not shown, or not every file was searched'),
   }),
   z.strictObject({ kind: z.literal('ran'), end: endSchema, stdout: excerptSchema, stderr: excerptSchema }),
+  z.strictObject({ kind: z.literal('started'), name: z.string() }),
+  z.strictObject({
+    kind: z.literal('polled'),
+    name: z.string(),
+    end: endSchema.nullable().describe('null while it runs'),
+    stdout: excerptSchema,
+    stderr: excerptSchema,
+  }),
   z.strictObject({ kind: z.literal('submitted') }),
   z.strictObject({ kind: z.literal('refused'), reason: z.enum(REFUSAL_REASONS), detail: z.string() }),
 ]);

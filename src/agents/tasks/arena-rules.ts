@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ACTION_NAMES } from '../actions/action.ts';
+import { ownToolSchema } from '../actions/own-tool.ts';
 
 const share = z.number().min(0).max(1);
 
@@ -39,6 +40,12 @@ export const arenaRulesSchema = z
       .min(1)
       .optional()
       .describe('what an agent may do; everything when it is left out. An agent may always submit'),
+    tools: z
+      .array(ownToolSchema)
+      .max(32)
+      .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected a different name for each tool')
+      .default([])
+      .describe('programs of the image that an agent may call beside the actions'),
     abandoned: z
       .enum(['ungraded', 'graded'])
       .default('ungraded')

@@ -33,6 +33,12 @@ const frameSchema = z.discriminatedUnion('type', [
     peakBytes: measure,
     called: z.array(z.int().min(0)).max(1024),
   }),
+  z.object({
+    type: z.literal('polled'),
+    request,
+    end: endSchema.nullable(),
+    bytes: z.object({ stdout: z.int().min(0), stderr: z.int().min(0) }),
+  }),
   z.discriminatedUnion('kind', [
     z.object({ type: z.literal('entry'), request, kind: z.literal('directory'), path: z.string() }),
     z.object({ type: z.literal('entry'), request, kind: z.literal('file'), path: z.string(), executable: z.boolean() }),

@@ -35,6 +35,15 @@ export async function readChanges(
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS }, signal);
 }
 
+/** What two changes, one after the other, come to. */
+export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): WorkspaceDelta {
+  const later = new Set([...second.removed, ...second.entries.map(({ path }) => path)]);
+  return {
+    entries: [...first.entries.filter(({ path }) => !later.has(path)), ...second.entries],
+    removed: [...first.removed.filter((path) => !later.has(path)), ...second.removed],
+  };
+}
+
 /** Brings a workspace that holds nothing into a state that was kept. @throws InfrastructureError when it cannot be. */
 export async function restoreWorkspace(
   session: WorkspaceSession,

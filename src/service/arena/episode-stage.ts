@@ -1,5 +1,6 @@
 import { describeMisfit } from '../../agents/actions/action-executor.ts';
-import { readAction } from '../../agents/actions/action.ts';
+import { readAction, type ReadAction } from '../../agents/actions/action.ts';
+import { readToolCall, type ReadToolCall } from '../../agents/actions/own-tool.ts';
 import { toObservation } from '../../agents/actions/observation-text.ts';
 import type { StepDelta } from '../../agents/arena/step-files.ts';
 import { countSharedSteps, getTree } from '../../agents/arena/shared-steps.ts';
@@ -49,16 +50,17 @@ export class EpisodeStage implements AsyncDisposable {
 
   /** Carries an action out. @throws UnrestorableError; InfrastructureError. */
   async act(asked: Restorable, seconds: number, body: unknown): Promise<Acted> {
-    const read = readAction(body, asked.episode.actions);
+    const read = await this.#read(asked.episode, body);
     if (read.kind === 'misfit') return toActed(describeMisfit(read.misfit), NOTHING_CHANGED, null, 0, 0);
-    if (read.action.action === 'submit') return toActed(toObservation({ kind: 'submitted' }), NOTHING_CHANGED, null, 0, 0, true);
+    if (read.kind === 'action' && read.action.action === 'submit')
+      return toActed(toObservation({ kind: 'submitted' }), NOTHING_CHANGED, null, 0, 0, true);
     const { clock, closing } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       const workspace = await this.opened(asked);
       const notice = this.#isReplaced ? PROCESSES_GONE : null;
       const began = clock.now();
       try {
-        const { observation, bytesWritten, delta } = await workspace.perform(read.action, seconds, closing);
+        const { observation, bytesWritten, delta } = await workspace.perform(read, seconds, closing);
         const elapsed = Math.ceil(clock.now() - began) / 1000;
         this.#isReplaced = false;
         return toActed(observation, delta, notice, elapsed, bytesWritten);
@@ -67,6 +69,21 @@ export class EpisodeStage implements AsyncDisposable {
         if (closing.aborted || attempt === ATTEMPTS || !(error instanceof InfrastructureError)) throw error;
       }
     }
+  }
+
+  /** The task is looked at only where no action of Muster is named. */
+  async #read(episode: StoredAgentEpisode, body: unknown): Promise<ReadAction | ReadToolCall> {
+    const read = readAction(body, episode.actions);
+    if (read.kind === 'action' || read.misfit.reason === 'malformed') return read;
+    const tools = (await this.task(episode))?.task.arena.tools ?? [];
+    return (
+      readToolCall(body, tools) ??
+      readAction(
+        body,
+        episode.actions,
+        tools.map(({ name }) => name),
+      )
+    );
   }
 
   /** The workspace that there is, or one as the steps have left it. @throws UnrestorableError; InfrastructureError. */

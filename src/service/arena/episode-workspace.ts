@@ -1,5 +1,6 @@
 import { ActionExecutor, SHOWN_TO_AGENTS, type Effect } from '../../agents/actions/action-executor.ts';
 import type { Action } from '../../agents/actions/action.ts';
+import type { ToolCall } from '../../agents/actions/own-tool.ts';
 import type { Observation } from '../../agents/actions/observation.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { keepDelta, restoreEntries, type FileContents, type StepDelta } from '../../agents/arena/step-files.ts';
@@ -11,6 +12,7 @@ import type { Submission } from '../../agents/grading/submission.ts';
 import type { TaskStep } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import {
+  joinDeltas,
   readChanges,
   markWorkspace,
   restoreWorkspace,
@@ -100,9 +102,16 @@ export class EpisodeWorkspace implements AsyncDisposable {
     return this.#sandbox.signal.aborted || this.#sandbox.session.exit !== undefined;
   }
 
-  async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
+  async perform(
+    asked: { readonly kind: 'action'; readonly action: Action } | { readonly kind: 'tool'; readonly call: ToolCall },
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<Performed> {
     const either = AbortSignal.any([signal, this.#sandbox.signal]);
-    const { observation, bytesWritten, effect } = await this.#executor.perform(action, seconds, either);
+    const { observation, bytesWritten, effect } =
+      asked.kind === 'action'
+        ? await this.#executor.perform(asked.action, seconds, either)
+        : await this.#executor.callTool(asked.call, seconds, either);
     const changes = this.isLost ? NOTHING : await this.#changes(effect, either);
     const delta = changes && (await keepDelta(changes, this.#contents, this.#tree));
     return { observation, bytesWritten, delta };
@@ -118,17 +127,11 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 
   /** The workspace is looked through only where programs have run in it. */
-  async #changes(effect: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
-    switch (effect.kind) {
-      case 'none':
-        return NOTHING;
-      case 'changed':
-        return this.#keptOf(effect.delta);
-      case 'any': {
-        const changes = await readChanges(this.#sandbox.session, this.#kept, signal);
-        return changes.kind === 'refused' ? undefined : changes.result;
-      }
-    }
+  async #changes({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
+    const own = this.#keptOf(delta);
+    if (!isOpen) return own;
+    const changes = await readChanges(this.#sandbox.session, this.#kept, signal);
+    return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
   }
 
   #keptOf({ entries, removed }: WorkspaceDelta): WorkspaceDelta {

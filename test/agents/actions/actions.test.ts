@@ -89,6 +89,42 @@ describe('an agent in its workspace', () => {
     });
   });
 
+  it('starts commands that run on beside others, hears what they print, and stops them with all that they have started', async () => {
+    const { session, act, data } = await agent({}, { head: 64, tail: 64, most: 1_000_000 });
+    const server = 'trap "echo bye; exit 3" TERM; echo up; sleep 1000 & (while read -r line; do echo "got $line"; done <pipe) & wait';
+    await data({ action: 'run', command: 'mkfifo pipe' });
+    expect(await data({ action: 'start', name: 'server', command: server })).toEqual({ kind: 'started', name: 'server' });
+    expect(await act({ action: 'poll', name: 'server', wait: 20 })).toMatchObject({ text: 'server runs\nstdout:\nup' });
+    expect(await data({ action: 'start', name: 'server', command: 'true' })).toMatchObject({ kind: 'refused', reason: 'running' });
+    // A command that ends takes what it has left running with it, and nothing of what was started.
+    await data({ action: 'run', command: '(setsid sleep 1001 &) ; sleep 1002 & echo hello >pipe' });
+    expect((await act({ action: 'poll', name: 'server', wait: 20 })).text).toBe('server runs\nstdout:\ngot hello');
+    const sleeping = 'for f in /proc/[0-9]*; do [ "$(cat $f/comm 2>/dev/null)" = sleep ] && tr "\\0" " " <$f/cmdline; done; true';
+    const sleepers = async (): Promise<string> => (await act({ action: 'run', command: sleeping })).text;
+    expect(await sleepers()).toBe('exit code 0\nstdout:\nsleep 1000 ');
+    expect(await data({ action: 'stop', name: 'server' })).toMatchObject({ end: { kind: 'exited', code: 3 }, stdout: { text: 'bye\n' } });
+    expect(await sleepers()).toBe('exit code 0');
+    expect(await data({ action: 'stop', name: 'server' })).toMatchObject({ end: { code: 3 }, stdout: { text: '' } });
+    // One that does not stop by itself, one that prints without end, and one that cannot be had.
+    await data({ action: 'start', name: 'deaf', command: 'trap "" TERM; cat; while :; do sleep 1; done', stdin: 'given' });
+    expect(await data({ action: 'poll', name: 'deaf', wait: 20 })).toMatchObject({ end: null, stdout: { text: 'given' } });
+    expect(await data({ action: 'stop', name: 'deaf' })).toMatchObject({ end: { kind: 'signalled', signal: 9 } });
+    await data({ action: 'start', name: 'loud', command: 'yes' });
+    await data({ action: 'start', name: 'brief', command: 'sleep 0.05; exit 7' });
+    expect(await data({ action: 'poll', name: 'brief', wait: 20 })).toMatchObject({ end: { kind: 'exited', code: 7 } });
+    let loud = await data({ action: 'poll', name: 'loud' });
+    for (let polls = 0; polls < 1000 && loud.kind === 'polled' && loud.end === null; polls += 1)
+      loud = await data({ action: 'poll', name: 'loud', wait: 20 });
+    expect(loud).toMatchObject({ end: { kind: 'output-limit' } });
+    expect(await data({ action: 'poll', name: 'nothing' })).toMatchObject({ kind: 'refused', reason: 'missing' });
+    expect(await data({ action: 'start', name: 'no name', command: 'true' })).toMatchObject({ reason: 'malformed' });
+    // Sixteen may run on, and collecting files ends them.
+    for (let i = 0; i < 16; i += 1) await data({ action: 'start', name: `n${i}`, command: 'sleep 1003' });
+    expect(await data({ action: 'start', name: 'more', command: 'true' })).toMatchObject({ kind: 'refused', reason: 'too-many' });
+    await session.collect(['/app'], { files: 100, bytes: 1000 }, AbortSignal.timeout(60_000));
+    expect(await data({ action: 'poll', name: 'n0', wait: 20 })).toMatchObject({ end: { kind: 'signalled', signal: 9 } });
+  });
+
   it('applies a patch to all of its files or to none', async () => {
     const { data } = await agent();
     await data({ action: 'write_file', file: 'a.txt', content: 'one\ntwo\nthree\n' });

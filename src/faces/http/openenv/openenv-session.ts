@@ -9,7 +9,7 @@ import { toProblem } from '../problems/problem.ts';
 import { readMessage } from './openenv-message.ts';
 import { createErrorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
 import { toActionResult } from './openenv-observation.ts';
-import { answerRpc, readToolCall, toToolResult, TOOLS, type ToolCall } from './openenv-tools.ts';
+import { answerRpc, listEnvironmentTools, readToolCall, toToolResult, type ToolCall } from './openenv-tools.ts';
 
 export interface SessionParts {
   readonly arena: EpisodeCalls;
@@ -78,8 +78,19 @@ export class OpenEnvSession {
       case 'close':
         return { frame: undefined, closes: true };
       case 'mcp':
-        return keepOpen({ type: 'mcp', data: await answerRpc(message.data, (call) => this.#call(call)) });
+        return keepOpen({
+          type: 'mcp',
+          data: await answerRpc(
+            message.data,
+            () => this.#tools(),
+            (call) => this.#call(call),
+          ),
+        });
     }
+  }
+
+  #tools(): Promise<readonly object[]> {
+    return listEnvironmentTools(this.#parts.arena, this.#parts.task);
   }
 
   async #reset({ seed, episode_id: alias, agent }: Extract<Message, { type: 'reset' }>['data']): Promise<Result> {
@@ -94,7 +105,10 @@ export class OpenEnvSession {
   async #step(data: Record<string, unknown>): Promise<SessionAnswer> {
     const tool = readToolCall(data);
     if (tool?.kind === 'misfit') return keepOpen(createErrorFrame('VALIDATION_ERROR', tool.detail));
-    if (tool?.kind === 'list') return keepOpen({ type: 'observation', data: { observation: { tools: TOOLS }, reward: null, done: false } });
+    if (tool?.kind === 'list') {
+      const observation = { tools: await this.#tools() };
+      return keepOpen({ type: 'observation', data: { observation, reward: null, done: false } });
+    }
     const result = await this.#acted(tool === undefined ? data : tool.action);
     if (result === undefined)
       return keepOpen(createErrorFrame('EXECUTION_ERROR', 'the episode is graded and takes longer; send the step again'));

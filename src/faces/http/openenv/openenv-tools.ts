@@ -1,15 +1,18 @@
 import { z } from 'zod';
-import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
+import { ACTION_TOOLS, type Tool } from '../../../agents/actions/action-tools.ts';
+import { describeOwnTool } from '../../../agents/actions/own-tool.ts';
+import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
 import { toProblem } from '../problems/problem.ts';
 import { toolActionSchema, type ActionResult, type Result } from './openenv-frames.ts';
 
 /** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
 
-export const TOOLS: readonly object[] = ACTION_TOOLS.map(({ name, description, parameters }) => ({
-  name,
-  description,
-  input_schema: parameters,
-}));
+/** Of an environment: the actions, and the tools of its task. */
+export async function listEnvironmentTools(arena: Pick<EpisodeCalls, 'task'>, name: string): Promise<readonly object[]> {
+  const { task } = await arena.task(name);
+  const tools: readonly Tool[] = [...ACTION_TOOLS, ...task.arena.tools.map(describeOwnTool)];
+  return tools.map(({ name: tool, description, parameters }) => ({ name: tool, description, input_schema: parameters }));
+}
 
 export interface ToolCall {
   readonly name: string;
@@ -59,11 +62,15 @@ const INVALID_PARAMS = -32_602;
 const SERVER_ERROR = -32_000;
 
 /** Answers one JSON-RPC request. Never rejects. */
-export async function answerRpc(data: unknown, act: (call: ToolCall) => Promise<ActionResult>): Promise<object> {
+export async function answerRpc(
+  data: unknown,
+  tools: () => Promise<readonly object[]>,
+  act: (call: ToolCall) => Promise<ActionResult>,
+): Promise<object> {
   const request = rpcSchema.safeParse(data);
   if (!request.success) return createFailure(null, INVALID_REQUEST, z.prettifyError(request.error));
   const { id = null, method, params } = request.data;
-  if (method === 'tools/list') return { jsonrpc: '2.0', id, result: { tools: TOOLS } };
+  if (method === 'tools/list') return { jsonrpc: '2.0', id, result: { tools: await tools() } };
   if (method !== 'tools/call') return createFailure(id, METHOD_NOT_FOUND, `expected tools/list or tools/call, got ${method.slice(0, 100)}`);
   const call = callSchema.safeParse(params);
   if (!call.success) return createFailure(id, INVALID_PARAMS, z.prettifyError(call.error));

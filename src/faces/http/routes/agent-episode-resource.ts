@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
+import { describeOwnTool } from '../../../agents/actions/own-tool.ts';
 import { stepAnswerSchema, type StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import { computeRemaining } from '../../../agents/arena/episode-state.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../../agents/arena/trajectories.ts';
@@ -41,7 +42,7 @@ export function toStartedEpisodeResource({ episode, task: { task } }: StartedEpi
     episode: episode.id,
     observation: toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir }),
     limits: { ...episode.limits },
-    actions: ACTION_TOOLS.filter(({ name }) => episode.actions.includes(name)),
+    actions: [...ACTION_TOOLS.filter(({ name }) => episode.actions.includes(name)), ...task.arena.tools.map(describeOwnTool)],
     links: { self, steps: `${self}/steps`, reward: `${self}/reward`, events: `${self}/events` },
   };
 }

@@ -1,0 +1,216 @@
+"""Commands that run on while others are run: each has a name, and its output is kept, bounded, until it is asked for."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_workspace.command import Command, begin_detached, end_of
+from muster_workspace.fields import Frame
+from muster_workspace.output import BoundedOutput
+from muster_workspace.places import Refusal
+from muster_workspace.processes import Accounts, Remaining, others
+
+_MOST = 16
+_PROC = Path("/proc")
+# A server writes its state in this time, or is killed.
+_GENTLE_SECONDS = 2.0
+_LOOK_SECONDS = 0.005
+# Killed processes are gone in microseconds, but for one that waits for a disk.
+_GONE_SECONDS = 10.0
+# Of looking for what is to end: what starts others faster than it is found is ended with the sandbox.
+_PASSES = 50
+# More than a pipe holds.
+_LAST_READS = 4
+
+
+@dataclass
+class _Started:
+    pid: int
+    """Also of its session."""
+    streams: dict[str, BoundedOutput]
+    open: set[str]
+    printed: int
+    most: int
+    end: Frame | None = None
+
+    def drain(self) -> None:
+        for name in list(self.open):
+            stream = self.streams[name]
+            before = stream.total
+            if not stream.read():
+                self.open.discard(name)
+                os.close(stream.descriptor)
+            self.printed += stream.total - before
+
+
+class StartedCommands:
+    """Those of one workspace, with the last output of those that have ended."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, _Started] = {}
+
+    def start(self, name: str, command: Command) -> Frame | None:
+        """Start a command. Returns how it ended when it could not be started. Raises Refusal."""
+        self.look()
+        known = self._all.get(name)
+        if known is not None and known.end is None:
+            raise Refusal("running", name, "runs already; stop it first, or take another name")
+        if known is None and len(self._all) >= _MOST:
+            self._forget_one()
+        pid, descriptors, problem = begin_detached(command)
+        if problem:
+            for each in descriptors.values():
+                os.close(each)
+            return {"kind": "unstartable", "detail": problem[:8192]}
+        streams = {stream: BoundedOutput(each, command.head, command.tail) for stream, each in descriptors.items()}
+        self._all[name] = _Started(pid, streams, set(streams), 0, command.most)
+        return None
+
+    def _forget_one(self) -> None:
+        ended = next((name for name, each in self._all.items() if each.end is not None), None)
+        if ended is None:
+            raise Refusal("too-many", "", f"{_MOST} commands run on already; stop one first")
+        del self._all[ended]
+
+    def poll(self, name: str, seconds: float) -> tuple[Frame | None, dict[str, BoundedOutput]]:
+        """How it ended, if it has, and what it has printed since it was asked for last. Waits for either, so long. Raises Refusal."""
+        started = self._known(name)
+        deadline = time.monotonic() + seconds
+        self.look()
+        while started.end is None and not any(stream.total for stream in started.streams.values()):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            self.wait(min(left, 0.1))
+        return started.end, self._taken(started)
+
+    def stop(self, name: str) -> tuple[Frame | None, dict[str, BoundedOutput]]:
+        """End a command and all that it has started; first with SIGTERM. Raises Refusal and Remaining."""
+        started = self._known(name)
+        self.look()
+        deadline = time.monotonic() + _GENTLE_SECONDS
+        if started.end is None:
+            _signal(self._tree(started), signal.SIGTERM)
+        while started.end is None and time.monotonic() < deadline:
+            self.wait(_LOOK_SECONDS)
+        if started.end is None:
+            _signal(self._tree(started), signal.SIGKILL)
+        deadline = time.monotonic() + _GONE_SECONDS
+        while started.end is None:
+            if time.monotonic() >= deadline:
+                raise Remaining(f"process {started.pid} does not end")
+            self.wait(_LOOK_SECONDS)
+        return started.end, self._taken(started)
+
+    def end_others(self, accounts: Accounts) -> bool:
+        """End all processes but those that were started to run on, and what these have started. False when none of those runs."""
+        self.drain()
+        running = [each for each in self._all.values() if each.end is None]
+        if not running:
+            return False
+        for _ in range(_PASSES):
+            kept = set().union(*(self._tree(each) for each in running))
+            strays = [pid for pid in others() if pid not in kept]
+            _signal(strays, signal.SIGKILL)
+            accounts.reap()
+            if not strays:
+                break
+            time.sleep(0.0005)
+        self.settle(accounts)
+        return True
+
+    def wait(self, seconds: float, *sources: int) -> bool:
+        """Wait until a command prints, a source has something, or the time is over. Returns whether a source has something."""
+        descriptors = [each.streams[name].descriptor for each in self._all.values() for name in each.open]
+        ready, _, _ = select.select([*descriptors, *sources], [], [], seconds)
+        self.look()
+        return any(each in ready for each in sources)
+
+    @property
+    def runs(self) -> bool:
+        """Whether one of them runs."""
+        return any(each.end is None for each in self._all.values())
+
+    def drain(self) -> None:
+        """Take what they have printed."""
+        for each in self._all.values():
+            each.drain()
+
+    def look(self) -> None:
+        """Take what they have printed, and see which have ended. To be called while nothing else waits for processes."""
+        self.drain()
+        if self.runs:
+            accounts = Accounts()
+            accounts.reap()
+            self.settle(accounts)
+
+    def settle(self, accounts: Accounts) -> None:
+        """Close what has ended, or has printed too much."""
+        for each in self._all.values():
+            if each.end is not None:
+                continue
+            status = accounts.statuses.get(each.pid)
+            if status is None and each.printed <= each.most:
+                continue
+            _signal(self._tree(each), signal.SIGKILL)
+            each.end = {"kind": "output-limit"} if status is None else end_of(status)
+            self._close(each)
+
+    def _close(self, started: _Started) -> None:
+        """Take the rest. A process that has left the tree may hold the other end."""
+        for name in list(started.open):
+            stream = started.streams[name]
+            for _ in range(_LAST_READS):
+                if not stream.read():
+                    break
+            os.close(stream.descriptor)
+        started.open.clear()
+
+    def _known(self, name: str) -> _Started:
+        started = self._all.get(name)
+        if started is None:
+            names = ", ".join(sorted(self._all)) or "none"
+            raise Refusal("missing", name, f"no command of this name was started in this workspace, or it is long gone; there are: {names}")
+        return started
+
+    @staticmethod
+    def _taken(started: _Started) -> dict[str, BoundedOutput]:
+        taken = started.streams
+        for stream in taken.values():
+            stream.finish()
+        started.streams = {name: stream.renewed() for name, stream in taken.items()}
+        return taken
+
+    @staticmethod
+    def _tree(started: _Started) -> set[int]:
+        """The processes of its session, and those below it that have left it."""
+        tree = {started.pid}
+        rows = list(_family())
+        grown = True
+        while grown:
+            more = {pid for pid, parent, session in rows if pid not in tree and (parent in tree or session == started.pid)}
+            tree |= more
+            grown = bool(more)
+        return tree
+
+
+def _family() -> Iterator[tuple[int, int, int]]:
+    """Each process with its parent and its session."""
+    for pid in others():
+        try:
+            fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        yield pid, int(fields[1]), int(fields[3])
+
+
+def _signal(pids: "set[int] | list[int]", number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue

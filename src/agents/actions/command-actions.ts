@@ -1,0 +1,106 @@
+import type { Command, CommandResult, OutputBounds } from '../workspace/command.ts';
+import type { FileResult } from '../workspace/file-answers.ts';
+import { StartedCommands, type Polled } from '../workspace/started-commands.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import type { Action } from './action.ts';
+import { formatExcerpt } from './escaped-text.ts';
+import type { ObservationData } from './observation.ts';
+import type { ToolCall } from './own-tool.ts';
+import { refuseFile } from './refusals.ts';
+
+/** Where and how an agent acts. */
+export interface ActionTerms {
+  /** Absolute: where relative paths and commands begin. */
+  readonly workdir: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Of what a command prints, each stream. */
+  readonly output: OutputBounds;
+}
+
+/** The first one that there is: tasks are written for bash, and some images have none. */
+const SHELLS = ['/bin/bash', '/bin/sh'] as const;
+
+type CommandAction = Extract<Action, { action: 'run' | 'start' | 'poll' | 'stop' }>;
+
+/** The actions that run programs in a workspace. */
+export class CommandActions {
+  readonly #session: WorkspaceSession;
+  readonly #started: StartedCommands;
+  readonly #terms: ActionTerms;
+  #shell: (typeof SHELLS)[number] = SHELLS[0];
+
+  constructor(session: WorkspaceSession, terms: ActionTerms) {
+    this.#session = session;
+    this.#started = new StartedCommands(session);
+    this.#terms = terms;
+  }
+
+  /** @param seconds that it may take at most. @throws InfrastructureError when the workspace is lost; the signal's reason. */
+  async perform(action: CommandAction, seconds: number, signal: AbortSignal): Promise<ObservationData> {
+    switch (action.action) {
+      case 'run':
+        return await this.#run(action, seconds, signal);
+      case 'start':
+        return await this.#start(action, signal);
+      case 'poll':
+        return toPolled(action.name, await this.#started.poll(action.name, Math.min(action.wait, seconds), signal));
+      case 'stop':
+        return toPolled(action.name, await this.#started.stop(action.name, signal));
+    }
+  }
+
+  /** Runs a tool of the task with its arguments as one line of JSON. */
+  async callTool({ tool, values }: ToolCall, seconds: number, signal: AbortSignal): Promise<ObservationData> {
+    const rest = { ...this.#command(`${JSON.stringify(values)}\n`), seconds: boundSeconds(tool.timeout, seconds) };
+    return toRan(await this.#session.run({ argv: tool.command, ...rest }, signal));
+  }
+
+  async #run(
+    { command, stdin, timeout }: Extract<Action, { action: 'run' }>,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<ObservationData> {
+    const rest = { ...this.#command(stdin), seconds: boundSeconds(timeout, seconds) };
+    const ran = await this.#inShell(
+      (shell) => this.#session.run({ argv: [shell, '-c', command], ...rest }, signal),
+      ({ end }) => end.kind === 'unstartable',
+    );
+    return toRan(ran);
+  }
+
+  async #start({ name, command, stdin }: Extract<Action, { action: 'start' }>, signal: AbortSignal): Promise<ObservationData> {
+    const rest = this.#command(stdin);
+    const started = await this.#inShell(
+      (shell) => this.#started.start(name, { argv: [shell, '-c', command], ...rest }, signal),
+      (result) => result.kind === 'given' && result.result.end?.kind === 'unstartable',
+    );
+    return started.kind === 'given' && started.result.end === null ? { kind: 'started', name } : toPolled(name, started);
+  }
+
+  #command(stdin: string): Omit<Command, 'argv' | 'seconds'> {
+    const { workdir, environment, output } = this.#terms;
+    return { directory: workdir, environment, output, input: Buffer.from(stdin) };
+  }
+
+  /** With the next shell where there is none of the first. */
+  async #inShell<Result>(begin: (shell: string) => Promise<Result>, isMissing: (result: Result) => boolean): Promise<Result> {
+    const result = await begin(this.#shell);
+    if (this.#shell !== SHELLS[0] || !isMissing(result)) return result;
+    [, this.#shell] = SHELLS;
+    return await begin(this.#shell);
+  }
+}
+
+function boundSeconds(asked: number, most: number): number {
+  return Math.max(0.001, Math.min(asked, most));
+}
+
+function toRan({ end, stdout, stderr }: CommandResult): ObservationData {
+  return { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
+}
+
+function toPolled(name: string, polled: FileResult<Polled>): ObservationData {
+  if (polled.kind === 'refused') return refuseFile(polled.refusal);
+  const { end, stdout, stderr } = polled.result;
+  return { kind: 'polled', name, end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
+}

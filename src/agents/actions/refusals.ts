@@ -1,0 +1,26 @@
+import type { FileRefusal } from '../workspace/command.ts';
+import { escapeText } from './escaped-text.ts';
+import type { ObservationData, RefusalReason } from './observation.ts';
+
+/** For the agent to mend. */
+export function refuse(reason: RefusalReason, detail: string): ObservationData {
+  return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
+}
+
+const REASONS: Readonly<Record<string, RefusalReason>> = {
+  path: 'outside',
+  missing: 'missing',
+  running: 'running',
+  directory: 'directory',
+  special: 'special-file',
+  link: 'link',
+  name: 'name',
+  'too-large': 'too-large',
+  'too-many': 'too-many',
+  full: 'full',
+};
+
+/** What a workspace has refused, for the agent. */
+export function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
+  return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
+}

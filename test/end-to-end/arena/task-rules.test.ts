@@ -1,0 +1,75 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { rewardSchema } from '../../../src/agents/arena/episode-answers.ts';
+import { startedEpisodeSchema } from '../../../src/faces/http/schemas/agent-episode-schemas.ts';
+import { MusterServer } from '../muster-server.ts';
+import { Stage } from '../stage.ts';
+import { Agent, TASK, TASKS } from './http-agent.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+/** Prints what it was given, and writes it into the workspace. */
+const TOOL = `import json, sys
+given = json.load(sys.stdin)
+open("given", "w").write(given["text"])
+print(sorted(given.items()))`;
+
+const RULES = `
+[arena]
+actions = ["read_file", "write_file"]
+abandoned = "graded"
+reward = { base = 2, errors = 0.02 }
+
+[[arena.tools]]
+name = "keep_text"
+description = "keeps a text"
+command = ["/usr/bin/python3", "-I", "-c", '''${TOOL}''']
+arguments = { text = { description = "what to keep" }, count = { type = "number", optional = true } }
+`;
+
+/** Tasks with the same program, one of which says how it is played. */
+async function writeTasks(stage: Stage): Promise<string> {
+  const directory = stage.path('tasks');
+  await cp(join(TASKS, TASK), join(directory, TASK), { recursive: true });
+  const file = join(directory, TASK, 'muster.toml');
+  await writeFile(file, `${await readFile(file, 'utf8')}${RULES}`);
+  return directory;
+}
+
+describe('a task that says how it is played', () => {
+  it('narrows the actions, brings a tool, weighs the reward, and has abandoned episodes graded as they lie', async () => {
+    await using stage = await Stage.open();
+    const arena = { tasks: [await writeTasks(stage)] };
+    const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena });
+    const { url } = await MusterServer.start(stage, config);
+    const agent = new Agent(url);
+    const begun = startedEpisodeSchema.parse((await agent.send('POST', '/v1/episodes', { task: TASK, agent: 'test' })).json);
+    expect(begun.actions.map(({ name }) => name)).toEqual(['read_file', 'write_file', 'submit', 'keep_text']);
+    expect(begun.actions.at(-1)).toMatchObject({ parameters: { required: ['text'], properties: { count: { type: 'number' } } } });
+    const id = begun.episode;
+    expect((await agent.step(id, { action: 'run', command: 'true' })).observation).toMatchObject({
+      data: { reason: 'not-allowed', detail: 'action run is not allowed in this task; it allows read_file, write_file, submit, keep_text' },
+    });
+    expect((await agent.step(id, { action: 'keep' })).observation.text).toContain('read_file, write_file, submit, keep_text');
+    expect((await agent.step(id, { action: 'keep_text', count: 'x' })).observation.data).toMatchObject({ reason: 'malformed' });
+    const kept = await agent.step(id, { step: 4, action: 'keep_text', text: `it's "kept"`, count: 3 });
+    expect(kept.observation.text).toBe(`exit code 0\nstdout:\n[('count', 3), ('text', 'it\\'s "kept"')]`);
+    expect((await agent.step(id, { action: 'read_file', file: 'given' })).observation.data).toMatchObject({ content: `it's "kept"` });
+    expect((await agent.send('GET', `/v1/episodes/${id}/files/content?path=/app/given`)).text).toBe(`it's "kept"`);
+    const solution = await readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
+    await agent.step(id, { action: 'write_file', file: 'sorting.py', content: solution });
+    expect((await agent.send('DELETE', `/v1/episodes/${id}`)).json).toMatchObject({ state: 'grading', endedBy: 'abandoned' });
+    const reward = rewardSchema.parse((await agent.send('GET', `/v1/episodes/${id}/reward?wait=100`)).json);
+    // Three kinds of actions that were none; a seventh of the smallest step is less than the weight.
+    expect(reward).toMatchObject({ outcome: 'rewarded', endedBy: 'abandoned', weights: { base: 2, errors: 0.02, style: 0.05 } });
+    expect(reward.components).toMatchObject({ core: 1, gate: 1, errors: 1 });
+    expect(reward.reward).toBeCloseTo(2 - 2 / (7 * 12 ** 2), 12);
+    const again = await stage.run(['reward', '--server', url, '--weights', '{"shaping": "none"}']);
+    expect(again.stdout).toBe(`${id}  ${reward.reward}  1\n`);
+    const other = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0}']);
+    expect(other.stdout).toBe(`${id}  ${reward.reward}  3\n`);
+    expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).json).toEqual(reward);
+  });
+});
