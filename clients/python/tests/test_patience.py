@@ -10,7 +10,8 @@ from muster_client import QuotaExceeded, Retry, ServerUnavailable, Timeout
 from muster_client.calls import Deadline, call
 from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
 from muster_client.operations import events, submit
-from muster_client.settings import Settings
+from muster_client.server_version import HEADER
+from muster_client.settings import VERSION, Settings
 from muster_client.wire import answer_timeout
 
 
@@ -74,6 +75,17 @@ def test_the_first_failure_is_told_while_more_is_tried(caplog: pytest.LogCapture
     fixture = Fixture()
     fixture.play(call(fixture.settings, GET), [broken(), broken(), OK])
     assert caplog.messages == ["connection refused; trying again for 60 s"]
+
+
+def test_a_server_of_another_version_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    fixture = Fixture()
+    settings = fixture.settings
+    same = ".".join([*VERSION.split(".")[:2], "99"])
+    for version in (same, "7.2.0", "7.2.0", VERSION):
+        fixture.play(call(settings, GET), [Response(200, {HEADER: version})])
+    (warning,) = caplog.messages
+    assert f"is Muster 7.2.0, and this client is {VERSION}; " in warning
+    assert warning.endswith("pip install muster-eval==7.2.0")
 
 
 def test_a_pause_longer_than_patience_is_not_begun() -> None:

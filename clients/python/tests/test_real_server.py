@@ -1,6 +1,7 @@
 """Against `muster serve` itself: whether the samples that the other tests are made of are what it says."""
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,8 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from muster_client import BadRequest, Checkpoint, Client, ComparisonSummary, Completed, NotFound, Retry, Running, Timeout, uploads
+from muster_client import (
+    BadRequest,
+    Checkpoint,
+    Client,
+    ComparisonSummary,
+    Completed,
+    NotFound,
+    Retry,
+    Running,
+    Timeout,
+    server_version,
+    uploads,
+)
 from muster_client.effects import Request
+from muster_client.settings import VERSION
 from tests.real_server import GAME, REPOSITORY, RealServer
 from tests.test_deltas import safetensors
 from tests.test_training_loop import LOOPS, Loop, run
@@ -49,6 +63,19 @@ def test_a_checkpoint_is_evaluated_and_every_form_of_the_answer_can_be_read(clie
     assert [pool.name for pool in client.pools()] == ["local"]
     known = client.suite("cartpole")
     assert (known.name, known.digest[:7], known.template) == ("cartpole", "sha256:", "local")
+
+
+def test_a_server_of_another_version_answers_after_a_warning(
+    server: RealServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    declared = json.loads((REPOSITORY / "package.json").read_text())["version"]
+    for version, warned in ((declared, 0), ("0.0.7", 1)):
+        monkeypatch.setattr(server_version, "VERSION", version)
+        with Client(server.url) as client:
+            assert [pool.name for pool in client.pools()] == ["local"]
+            client.pools()
+        assert [f"is Muster {declared}, and this client is {version}; " in message for message in caplog.messages] == [True] * warned
+    assert declared == VERSION
 
 
 def test_a_checkpoint_that_was_sent_is_granted_to_others(client: Client) -> None:

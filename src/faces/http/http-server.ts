@@ -81,6 +81,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   handleErrors(app, log);
   limitBodyTime(app, clock, isUpload);
   const count = await guard(app, { identify, requestsPerMinute });
+  sayVersion(app, options.version);
   refuseUnknown(app, methods);
   limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
   logAnswers(app, log);
@@ -110,6 +111,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   for (const routes of options.more ?? []) routes(app, room);
   await app.ready();
   return app;
+}
+
+/** By this header a client warns of a server of another version. The guard has answered callers that may not know it. */
+function sayVersion(app: FastifyInstance, version: string): void {
+  app.addHook('onRequest', async (_, reply) => {
+    reply.header('muster-version', version);
+  });
 }
 
 function logAnswers(app: FastifyInstance, log: Log): void {

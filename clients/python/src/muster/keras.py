@@ -13,7 +13,20 @@ import keras
 import numpy as np
 
 from muster.exporting.errors import ExportError
-from muster.exporting.network import Activation, ActivationKind, Array, Flatten, Layer, LayerNorm, Linear, Network, Part
+from muster.exporting.network import (
+    Activation,
+    ActivationKind,
+    Array,
+    Convolution,
+    Flatten,
+    Layer,
+    LayerNorm,
+    Linear,
+    Network,
+    Pad,
+    Part,
+    Permute,
+)
 from muster.exporting.onnx_graph import PREPROCESSED
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
@@ -31,8 +44,8 @@ KINDS: dict[str, ActivationKind] = {name: name for name in ("tanh", "relu", "sig
 def snapshot(model: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, squash: Squash = "clip") -> Snapshot:
     """A copy of a model's weights, and what it does with some observations; the training may go on.
 
-    @param model: layers one after the other (Dense, activations, LayerNormalization, Flatten, Dropout), from observations [n, …] to logits
-        of a Discrete or MultiDiscrete action space, or to the means of a Box, [n, out].
+    @param model: layers one after the other (Dense, Conv2D with the channels last, activations, LayerNormalization, Flatten, Dropout), from
+        observations [n, …] to logits of a Discrete or MultiDiscrete action space, or to the means of a Box, [n, out].
     @param observations: single ones, as the environment gives them, on which the exported policy is compared: 1,000 are enough.
     @param squash: how the mean of a Box comes into its bounds.
     Raises ExportError naming the layer that is not known, or the space that cannot be exported.
@@ -105,6 +118,8 @@ def _layers_of(layer: Any) -> tuple[Layer, ...]:
             kernel = _array(layer.kernel).T.copy()
             bias = _array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
             return (Linear(layer.name, kernel, bias), *_activation(layer))
+        case "Conv2D":
+            return (*_convolution(layer), *_activation(layer))
         case "Activation" | "ReLU" | "ELU" | "LeakyReLU":
             return _activation(layer) if kind == "Activation" else (_activation_layer(layer, kind),)
         case "LayerNormalization":
@@ -117,6 +132,31 @@ def _layers_of(layer: Any) -> tuple[Layer, ...]:
             return ()
         case _:
             raise ExportError(f"the layer {layer.name} is a {kind}, which is not known. {HOW}")
+
+
+def _convolution(layer: Any) -> tuple[Layer, ...]:
+    """Keras has channels last, the exported convolution has them first."""
+    if layer.data_format != "channels_last":
+        raise ExportError(f"the layer {layer.name} has {layer.data_format}; expected channels_last. {HOW}")
+    name, kernel = layer.name, _array(layer.kernel).transpose(3, 2, 0, 1).copy()
+    bias = _array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
+    (down, across), (tall, wide) = layer.strides, layer.dilation_rate
+    convolution = Convolution(f"{name}.convolution", kernel, bias, (down, across), (0, 0), (tall, wide), int(layer.groups))
+    return (Permute(f"{name}.first", (2, 0, 1)), *_padding(layer), convolution, Permute(name, (1, 2, 0)))
+
+
+def _padding(layer: Any) -> tuple[Layer, ...]:
+    """`same` puts the odd zero at the bottom and on the right."""
+    if layer.padding == "valid":
+        return ()
+    sizes = layer.input.shape[1:3]
+    if None in sizes:
+        raise ExportError(f"the layer {layer.name} takes images of any size; give the model an Input with the size of observations. {HOW}")
+    height, width = (
+        max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+        for size, kernel, stride, dilation in zip(sizes, layer.kernel_size, layer.strides, layer.dilation_rate, strict=True)
+    )
+    return (Pad(f"{layer.name}.padded", height // 2, width // 2, height - height // 2, width - width // 2),)
 
 
 def _activation(layer: Any) -> tuple[Layer, ...]:

@@ -17,8 +17,8 @@ from muster.exporting.errors import ExportError
 from muster.exporting.network import Array, Normalise
 from muster.exporting.played_observations import played_observations
 from muster.exporting.snapshot import Snapshot
-from muster.exporting.torch_layers import HOW
-from muster.exporting.torch_policy import torch_snapshot
+from muster.exporting.torch_layers import HOW, permute_module
+from muster.exporting.torch_policy import preprocess, torch_snapshot
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
 from muster.training.standing import Score
@@ -58,15 +58,12 @@ def snapshot(
 ) -> Snapshot:
     """A copy of a module's weights, and the best actions that its own inference and RLlib's connectors make of observations.
 
-    @param module: of PPO, APPO, IMPALA, SAC or DQN, with an encoder of linear layers.
+    @param module: of PPO, APPO, IMPALA, SAC or DQN, whose encoder is a perceptron or a convolutional network.
     @param observations: single ones, as the environment gives them.
     Raises ExportError naming what is not known.
     """
     taken = torch_snapshot(_network(module, action_space), observation_space, action_space, observations, normalise=normalise)
-    rows = np.stack([np.asarray(observation, np.float32) for observation in observations])
-    if normalise is not None:
-        scaled = (rows - normalise.mean) / np.sqrt(normalise.variance + normalise.epsilon)
-        rows = scaled.clip(-normalise.clip, normalise.clip).astype(np.float32)
+    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), normalise, None)
     return replace(taken, reference=replace(taken.reference, actions=_actions(module, rows, action_space)))
 
 
@@ -170,18 +167,23 @@ def _network(module: Any, action_space: Any) -> Any:
     head = getattr(module, "pi", None) or getattr(module, "af", None)
     if encoder is None or head is None:
         raise ExportError(f"{type(module).__name__} has no encoder with a head pi or af, as those of PPO, SAC and DQN have. {HOW}")
-    layers = [*_linear_layers(encoder), *_linear_layers(head)]
+    layers = [*_layers(encoder), *_layers(head)]
     if isinstance(action_space, spaces.Box):
         layers[-1] = _scaled_mean(layers[-1], action_space)
     return nn.Sequential(*layers)
 
 
-def _linear_layers(part: Any) -> list[Any]:
+def _layers(part: Any) -> list[Any]:
+    """In the order in which the part computes them; its convolutions take and give images with their channels last."""
+    from torch import nn
+
     net = getattr(part, "net", None)
-    layers = getattr(net, "mlp", None)
-    if layers is None:
-        raise ExportError(f"{type(part).__name__} is no perceptron, which is all that is known of RLlib's networks. {HOW}")
-    return list(layers)
+    if (perceptron := getattr(net, "mlp", None)) is not None:
+        return list(perceptron)
+    if not isinstance(net, nn.Sequential) or (convolutions := getattr(net[0], "cnn", None)) is None:
+        raise ExportError(f"{type(part).__name__} is neither a perceptron nor a convolutional network. {HOW}")
+    permute = permute_module()
+    return [permute((2, 0, 1)), *convolutions, permute((1, 2, 0)), *net[1:]]
 
 
 def _scaled_mean(last: Any, space: Any) -> Any:

@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 
 from muster.exporting.errors import ExportError
-from muster.exporting.network import Array
+from muster.exporting.network import Array, Normalise
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_layers import HOW
-from muster.exporting.torch_policy import Squash, torch_snapshot
+from muster.exporting.torch_policy import Squash, preprocess, torch_snapshot
 
 
 def snapshot(
-    actor: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, observation_key: str = "observation"
+    actor: Any,
+    observation_space: Any,
+    action_space: Any,
+    observations: Sequence[Any],
+    *,
+    observation_key: str = "observation",
+    normalise: Normalise | None = None,
 ) -> Snapshot:
     """A copy of an actor's weights, and the actions that it takes itself in deterministic exploration.
 
@@ -27,13 +33,16 @@ def snapshot(
         TensorDictModule of linear layers; NormalParamExtractor may follow.
     @param observation_space: gymnasium's, as the suite's environment has it; likewise the action space.
     @param observations: single ones, as the environment gives them.
+    @param normalise: what a transform such as ObservationNorm did to observations in the training; an actor does not contain it.
     Raises ExportError naming what is not known.
     """
     layers, takes_half = _network(actor)
     if takes_half and not _is_continuous(action_space):
         raise ExportError(f"the actor gives the spread of a distribution, and the actions are of {action_space}; expected a Box")
-    taken = torch_snapshot(layers, observation_space, action_space, observations, squash=_squash(actor, action_space))
-    actions = _actions(actor, np.stack([np.asarray(observation) for observation in observations]), action_space, observation_key)
+    squash = _squash(actor, action_space)
+    taken = torch_snapshot(layers, observation_space, action_space, observations, squash=squash, normalise=normalise)
+    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), normalise, None)
+    actions = _actions(actor, rows, action_space, observation_key)
     return replace(taken, reference=replace(taken.reference, actions=actions))
 
 

@@ -7,6 +7,7 @@ from muster_client.effects import Exchange, Pause, Request, Response, Steps, per
 from muster_client.errors import MusterError, ServerUnavailable
 from muster_client.patience import Patience
 from muster_client.problems import problem_in
+from muster_client.server_version import warn_of_other_version
 from muster_client.settings import Settings
 
 STREAM_IDLE_SECONDS = 45.0
@@ -27,6 +28,7 @@ def call(
         error: MusterError | None
         try:
             response = yield from perform(Exchange(request, answer_seconds))
+            warn_of_other_version(settings, response)
             error = None if response.status in also else problem_in(response)
             if error is None:
                 return response

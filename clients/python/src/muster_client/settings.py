@@ -12,7 +12,8 @@ from muster_client.errors import InvalidArgument
 from muster_client.sent_before import SentBefore
 
 DEFAULT_TIMEOUT_SECONDS = 30.0
-USER_AGENT = "muster-client"
+VERSION = "0.1.0"
+USER_AGENT = f"muster-client/{VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Settings:
     draw: Callable[[], float]
     """At random, from 0 to below 1."""
     sent: SentBefore = field(default_factory=SentBefore, repr=False, compare=False)
+    versions: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Other versions of servers that the client has warned of."""
 
 
 def server_url(url: str | None) -> str:

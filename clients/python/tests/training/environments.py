@@ -33,21 +33,38 @@ class Pictures(gymnasium.Env[Any, Any]):
         return self.np_random.integers(0, 256, shape, dtype=np.uint8)
 
 
-class Mixed(Pictures):
-    """A picture, numbers, a choice and two choices."""
+class SteeredPictures(Pictures):
+    """Pictures that are answered with numbers."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.action_space = spaces.Box(-1, 2, (2,), np.float32)
+
+
+class Mixed(Pictures):
+    """A picture, numbers, a choice and two choices."""
+
+    def __init__(self, has_picture: bool = True) -> None:
+        super().__init__()
         self._picture = self.observation_space
         numbers = spaces.Box(-100, 100, (2, 3), np.float32)
-        parts = {"numbers": numbers, "choice": spaces.Discrete(3), "picture": self._picture, "two": spaces.MultiDiscrete([2, 4])}
-        self.observation_space: Any = spaces.Dict(parts)
+        parts = {"numbers": numbers, "choice": spaces.Discrete(3), "two": spaces.MultiDiscrete([2, 4])}
+        self.observation_space: Any = spaces.Dict({**parts, "picture": self._picture} if has_picture else parts)
         self.action_space = spaces.Box(np.array([-2, 0], np.float32), np.array([2, 1], np.float32))
 
     def _seen(self) -> Any:
-        return {
+        seen = {
             "numbers": self.np_random.normal(20, 30, (2, 3)).astype(np.float32),
             "choice": int(self.np_random.integers(3)),
             "picture": self.np_random.integers(0, 256, self._picture.shape, dtype=np.uint8),
             "two": self.np_random.integers([2, 4]),
         }
+        return {name: seen[name] for name in self.observation_space.spaces}
+
+
+class MixedChoices(Mixed):
+    """Answered with one choice of four."""
+
+    def __init__(self, has_picture: bool = True) -> None:
+        super().__init__(has_picture)
+        self.action_space = spaces.Discrete(4)

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import torch
 from torch import nn
 
 from muster.exporting.errors import ExportError, ParityError
+from muster.exporting.network import Permute
 from muster.exporting.played_observations import played_observations
 from muster.exporting.torch_policy import torch_snapshot
 from muster.training.record import Record
 from muster_client import InvalidArgument
 from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.training.environments import SIDE, Pictures
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 import keras
@@ -133,6 +136,28 @@ def test_a_model_of_keras_is_exported_as_it_acts_itself(activation: str, tmp_pat
     branched = keras.Model(inputs, keras.layers.Add()([keras.layers.Dense(2)(inputs), keras.layers.Dense(2)(inputs)]))
     with pytest.raises(ExportError, match=r"takes something else than what dense.* gives"):
         muster.keras.snapshot(branched, *spaces, seen)
+
+
+def model_of_images() -> Any:
+    keras.utils.set_random_seed(1)
+    layers = [
+        keras.layers.Conv2D(8, 4, strides=2, padding="same", activation="relu", name="wide"),
+        keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu", name="narrow"),
+        keras.layers.Conv2D(16, 3, dilation_rate=2, name="last_image"),
+        keras.layers.Flatten(),
+        keras.layers.Dense(4),
+    ]
+    return keras.Sequential([keras.Input((SIDE, SIDE, 3)), *layers])
+
+
+def test_a_model_of_keras_on_images_is_exported_as_it_acts_itself(tmp_path: Path) -> None:
+    environment = Pictures()
+    seen = played_observations(environment)
+    taken = muster.keras.snapshot(model_of_images(), environment.observation_space, environment.action_space, seen)
+    taken.write(tmp_path / "policy.onnx")
+    turned = tuple(replace(one, order=(2, 1, 0)) if isinstance(one, Permute) else one for one in taken.network.layers)
+    with pytest.raises(ParityError, match=r"the first layer that differs is wide"):
+        type(taken)(replace(taken.network, layers=turned), taken.reference).write(tmp_path / "mutant.onnx")
 
 
 def train_loop(config: dict[str, Any]) -> None:

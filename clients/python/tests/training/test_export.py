@@ -1,8 +1,10 @@
 """Policies of the real Stable-Baselines3 as portable files, and what is caught before anything is played."""
 
+import copy
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from muster.exporting.network import Activation, Arrange, Network, Normalise, Pa
 from muster.exporting.parity import OBSERVATIONS
 from muster.sb3 import export
 from muster.sb3.policies import network_of
-from tests.training.environments import Mixed, Pictures
+from tests.training.environments import Mixed, MixedChoices, Pictures, SteeredPictures
 
 torch.set_num_threads(1)
 SMALL = {"features_extractor_kwargs": {"features_dim": 16}}
@@ -28,7 +30,8 @@ OFF_POLICY = {"buffer_size": 200, "learning_starts": 60}
 
 def trained(algorithm: Any, policy: str, environment: Any, **options: Any) -> Any:
     sizes = {"n_steps": 32, "batch_size": 32} if algorithm is PPO else {"n_steps": 32} if algorithm is A2C else OFF_POLICY
-    return algorithm(policy, environment, device="cpu", seed=1, **sizes, **options).learn(64)
+    # SAC writes into the options of its policy.
+    return algorithm(policy, environment, device="cpu", seed=1, **sizes, **copy.deepcopy(options)).learn(64)
 
 
 def normalised(name: str) -> VecNormalize:
@@ -62,9 +65,13 @@ def test_other_activations_are_exported_to_onnx(activation: Any, tmp_path: Path)
     assert export(model, tmp_path / "policy").suffix == ".onnx"
 
 
+PICTURED: list[tuple[Any, Any]] = [
+    *((algorithm, Pictures) for algorithm in (PPO, A2C, DQN)),
+    *((algorithm, SteeredPictures) for algorithm in (SAC, TD3)),
+]
+MIXED = [(PPO, Mixed), (A2C, Mixed), (DQN, MixedChoices), (SAC, Mixed), (TD3, Mixed)]
 IMAGES: list[tuple[Any, Callable[[], Any], Callable[[], Any]]] = [
-    (PPO, Pictures, Pictures),
-    (DQN, Pictures, Pictures),
+    *((algorithm, make, make) for algorithm, make in PICTURED),
     (PPO, lambda: VecFrameStack(DummyVecEnv([lambda: Pictures(2)]), 4), lambda: FrameStackObservation(Pictures(2), 4, padding_type="zero")),
 ]
 
@@ -75,13 +82,15 @@ def test_images_are_transposed_stacked_and_divided_as_in_training(algorithm: Any
     assert export(model, tmp_path / "policy", environment=plays_in).suffix == ".onnx"
 
 
-@pytest.mark.parametrize("algorithm", [PPO, SAC, TD3])
-def test_dictionaries_of_observations_are_taken_apart_in_their_order(algorithm: Any, tmp_path: Path) -> None:
-    vectors = DummyVecEnv([Mixed])
+@pytest.mark.parametrize(("algorithm", "make"), MIXED)
+@pytest.mark.parametrize("is_normalised", [False, True])
+def test_dictionaries_are_taken_apart_in_their_order(algorithm: Any, make: Any, is_normalised: bool, tmp_path: Path) -> None:
     # Stable-Baselines3 itself cannot keep transposed images of a normalised dictionary in a replay buffer.
-    environment = VecNormalize(vectors, norm_obs_keys=["numbers"]) if algorithm is PPO else vectors
+    plays_in = partial(make, not is_normalised or algorithm in (PPO, A2C))
+    vectors = DummyVecEnv([plays_in])
+    environment = VecNormalize(vectors, norm_obs_keys=["numbers"]) if is_normalised else vectors
     model = trained(algorithm, "MultiInputPolicy", environment, policy_kwargs={"features_extractor_kwargs": {"cnn_output_dim": 8}})
-    assert export(model, tmp_path / "policy", environment=Mixed).suffix == ".onnx"
+    assert export(model, tmp_path / "policy", environment=plays_in).suffix == ".onnx"
 
 
 def without_statistics(network: Network) -> Network:

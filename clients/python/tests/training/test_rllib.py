@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 from muster import rllib
 from muster.exporting.errors import ExportError, ParityError
-from muster.exporting.network import Normalise
+from muster.exporting.network import Normalise, Permute
 from muster.exporting.played_observations import played_observations
 from muster.training.record import Record
 from tests.real_server import GAME, RealServer
+from tests.training.environments import Pictures
 
 SUITE = str(GAME / "cartpole.yaml")
 SMALL = DefaultModelConfig(fcnet_hiddens=[16, 16], fcnet_activation="tanh", head_fcnet_hiddens=[16])
 CASES = [(PPOConfig, "CartPole-v1"), (PPOConfig, "Pendulum-v1"), (DQNConfig, "CartPole-v1"), (SACConfig, "Pendulum-v1")]
+# The second layer needs one more row and column of zeros at the bottom and on the right.
+CONVOLUTIONS = DefaultModelConfig(conv_filters=[[8, 4, 2], [8, 3, 2], [16, 3, 2, "valid"]], conv_activation="relu", head_fcnet_hiddens=[16])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,6 +75,20 @@ def test_a_module_is_exported_as_it_acts_itself(config: Any, name: str, is_norma
             mutant.write(tmp_path / f"mutant{mutant.suffix}")
 
 
+@pytest.mark.parametrize("config", [PPOConfig, DQNConfig])
+def test_a_module_of_images_is_exported_as_it_acts_itself(config: Any, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    environment = Pictures()
+    described = config().environment(Pictures).rl_module(model_config=CONVOLUTIONS)
+    module = described.get_rl_module_spec(env=environment, inference_only=False).build()
+    seen = played_observations(environment)
+    taken = rllib.snapshot(module, environment.observation_space, environment.action_space, seen)
+    taken.write(tmp_path / "policy.onnx")
+    turned = tuple(Permute(layer.name, (2, 1, 0)) if isinstance(layer, Permute) else layer for layer in taken.network.layers)
+    with pytest.raises(ParityError, match=r"the first layer that differs is 0$"):
+        type(taken)(replace(taken.network, layers=turned), taken.reference).write(tmp_path / "mutant.onnx")
+
+
 def test_what_is_no_checkpoint_and_what_is_no_perceptron_are_named(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"holds no RLModule; expected the directory that save_to_path"):
         rllib.export(tmp_path, tmp_path / "policy", environment="CartPole-v1")
@@ -78,7 +96,7 @@ def test_what_is_no_checkpoint_and_what_is_no_perceptron_are_named(tmp_path: Pat
     environment = gymnasium.make("CartPole-v1")
     config = PPOConfig().environment("CartPole-v1").rl_module(model_config=recurrent)
     module = config.get_rl_module_spec(env=environment, inference_only=False).build()
-    with pytest.raises(ExportError, match=r"LSTM.* is no perceptron"):
+    with pytest.raises(ExportError, match=r"LSTM.* is neither a perceptron nor a convolutional network"):
         rllib.export(module, tmp_path / "policy", environment="CartPole-v1")
 
 

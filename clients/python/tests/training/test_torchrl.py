@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 import torch
 from tensordict.nn import NormalParamExtractor, TensorDictModule
@@ -13,7 +14,9 @@ from torchrl.modules import MLP, OneHotCategorical, ProbabilisticActor, QValueAc
 
 from muster import torchrl
 from muster.exporting.errors import ExportError, ParityError
+from muster.exporting.network import Normalise
 from muster.exporting.played_observations import played_observations
+from muster.exporting.snapshot import Snapshot
 
 
 def drawn(actor: Any) -> Any:
@@ -39,17 +42,25 @@ def squashed() -> Any:
     return ProbabilisticActor(network, ["loc", "scale"], distribution_class=TanhNormal, distribution_kwargs=bounds)
 
 
+@pytest.mark.parametrize("is_normalised", [False, True])
 @pytest.mark.parametrize(("make", "name"), [(categorical, "CartPole-v1"), (values, "CartPole-v1"), (squashed, "Pendulum-v1")])
-def test_an_actor_is_exported_as_it_acts_itself(make: Any, name: str, tmp_path: Path) -> None:
+def test_an_actor_is_exported_as_it_acts_itself(make: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
     actor, environment = drawn(make()), gymnasium.make(name)
     observations = played_observations(environment)
-    taken = torchrl.snapshot(actor, environment.observation_space, environment.action_space, observations)
+    mean = np.full_like(observations[0], 0.1)
+    normalise = Normalise(mean, mean * 20, clip=1.5, epsilon=1e-8) if is_normalised else None
+
+    def taken_of(actor: Any, normalise: Normalise | None = normalise) -> Snapshot:
+        spaces = (environment.observation_space, environment.action_space)
+        return torchrl.snapshot(actor, *spaces, observations, normalise=normalise)
+
+    taken = taken_of(actor)
     written = tmp_path / f"policy{taken.suffix}"
     taken.write(written)
-    assert written.suffix == ".safetensors"
-    other = torchrl.snapshot(drawn_otherwise(make()), environment.observation_space, environment.action_space, observations)
-    with pytest.raises(ParityError, match=r"of 1000 observations"):
-        type(taken)(other.network, taken.reference).write(tmp_path / "other.safetensors")
+    assert written.suffix == (".onnx" if is_normalised else ".safetensors")
+    for changed in (taken_of(drawn_otherwise(make())), *((taken_of(actor, None),) if is_normalised else ())):
+        with pytest.raises(ParityError, match=r"of 1000 observations"):
+            Snapshot(changed.network, taken.reference).write(tmp_path / f"other{changed.suffix}")
 
 
 def drawn_otherwise(actor: Any) -> Any:

@@ -70,7 +70,26 @@ class Flatten:
     name: str
 
 
-Layer = Linear | Convolution | Activation | Clip | LayerNorm | Flatten
+@dataclass(frozen=True)
+class Permute:
+    """Permutes the dimensions, without the batch: images with their channels last become images with their channels first, and back."""
+
+    name: str
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Puts zeros around each channel of [channels, height, width]."""
+
+    name: str
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+
+Layer = Linear | Convolution | Activation | Clip | LayerNorm | Flatten | Permute | Pad
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,9 @@ from muster.exporting.network import (
     Linear,
     Network,
     Normalise,
+    Pad,
     Part,
+    Permute,
     Step,
 )
 
@@ -125,12 +127,8 @@ class _Graph:
                 given = [value, self._constant(f"{name}.weight", weight), self._constant(f"{name}.bias", bias)]
                 pads = [*padding, *padding]
                 return self._node("Conv", given, name, strides=list(stride), pads=pads, dilations=list(dilation), group=groups)
-            case Activation(_, "silu", _):
-                return self._node("Mul", [value, self._node("Sigmoid", [value], f"{name}.sigmoid")], name)
-            case Activation(_, kind, None):
-                return self._node(OPERATORS[kind], [value], name)
-            case Activation(_, kind, alpha):
-                return self._node(WITH_ALPHA[kind], [value], name, alpha=alpha)
+            case Activation():
+                return self._activation(layer, value)
             case Clip(_, low, high):
                 ends = [self._constant(f"{name}.{end}", np.array(at, np.float32)) for end, at in (("low", low), ("high", high))]
                 return self._node("Clip", [value, *ends], name)
@@ -139,6 +137,19 @@ class _Graph:
                 return self._node("LayerNormalization", given, name, axis=-1, epsilon=epsilon)
             case Flatten():
                 return self._node("Flatten", [value], name, axis=1)
+            case Permute(_, order):
+                return self._node("Transpose", [value], name, perm=[0, *(axis + 1 for axis in order)])
+            case Pad(_, top, left, bottom, right):
+                around = self._constant(f"{name}.pads", np.array([0, 0, top, left, 0, 0, bottom, right], np.int64))
+                return self._node("Pad", [value, around], name)
+
+    def _activation(self, layer: Activation, value: str) -> str:
+        name = layer.name
+        if layer.kind == "silu":
+            return self._node("Mul", [value, self._node("Sigmoid", [value], f"{name}.sigmoid")], name)
+        if layer.alpha is None:
+            return self._node(OPERATORS[layer.kind], [value], name)
+        return self._node(WITH_ALPHA[layer.kind], [value], name, alpha=layer.alpha)
 
     def _reshaped(self, value: str, shape: tuple[int, ...], name: str) -> str:
         return self._node("Reshape", [value, self._constant(f"{name}.shape", np.array([-1, *shape], np.int64))], name)

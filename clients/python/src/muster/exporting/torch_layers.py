@@ -1,10 +1,11 @@
 """The layers of a PyTorch module, as data."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from muster.exporting.errors import ExportError
-from muster.exporting.network import Activation, Array, Clip, Convolution, Flatten, Layer, LayerNorm, Linear
+from muster.exporting.network import Activation, Array, Clip, Convolution, Flatten, Layer, LayerNorm, Linear, Pad, Permute
 
 HOW = (
     "Export it yourself: give muster.export a torch.nn.Module that takes a batch of observations and gives the logits or the means, "
@@ -34,12 +35,30 @@ def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
     return (read(module, name),)
 
 
+@cache
+def permute_module() -> Any:
+    """The class of a module that permutes dimensions, without the batch: `permute_module()((2, 0, 1))`. PyTorch has none."""
+    from torch import nn
+
+    class PermuteModule(nn.Module):  # type: ignore[misc]
+        def __init__(self, order: tuple[int, ...]) -> None:
+            super().__init__()
+            self.order = order
+
+        def forward(self, values: Any) -> Any:
+            return values.permute(0, *(axis + 1 for axis in self.order))
+
+    return PermuteModule
+
+
 def _readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
     return {
         nn.Linear: _linear,
         nn.Conv2d: _convolution,
         nn.Flatten: _flatten,
         nn.LayerNorm: _layer_norm,
+        nn.ZeroPad2d: _pad,
+        permute_module(): lambda module, name: Permute(name, module.order),
         nn.Tanh: lambda _, name: Activation(name, "tanh"),
         nn.ReLU: lambda _, name: Activation(name, "relu"),
         nn.Sigmoid: lambda _, name: Activation(name, "sigmoid"),
@@ -87,6 +106,11 @@ def _flatten(module: Any, name: str) -> Layer:
     if (module.start_dim, module.end_dim) != (1, -1):
         raise UnknownLayer(f"{name} flattens dimensions {module.start_dim} to {module.end_dim}; expected 1 to -1. {HOW}")
     return Flatten(name)
+
+
+def _pad(module: Any, name: str) -> Layer:
+    left, right, top, bottom = module.padding
+    return Pad(name, top=int(top), left=int(left), bottom=int(bottom), right=int(right))
 
 
 def _layer_norm(module: Any, name: str) -> Layer:

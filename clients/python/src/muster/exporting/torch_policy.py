@@ -57,7 +57,7 @@ def torch_snapshot(
         log_std=None if log_std is None else log_std.detach().cpu().float().numpy().reshape(-1).copy(),
     )
     rows = np.stack([np.asarray(observation) for observation in observations])
-    taken = _preprocessed(rows, normalise, divide)
+    taken = preprocess(rows, normalise, divide)
     with _traced(module, layers) as traces:
         outputs = _outputs(module, taken)
     traces[PREPROCESSED] = taken[:TRACED]
@@ -76,7 +76,8 @@ def action_of(space: Any, squash: Squash) -> dict[str, str]:
     raise ExportError(f"action_space: expected Discrete, MultiDiscrete or Box, got {space}")
 
 
-def _preprocessed(rows: Array, normalise: Normalise | None, divide: float | None) -> Array:
+def preprocess(rows: Array, normalise: Normalise | None, divide: float | None) -> Array:
+    """What goes into a module in place of observations [n, …], in float32."""
     values: Array = rows.astype(np.float64) if normalise is not None else rows.astype(np.float32)
     if normalise is not None:
         scaled = (values - normalise.mean) / np.sqrt(normalise.variance + normalise.epsilon)

@@ -1,0 +1,30 @@
+"""Whether a server has the version that this client was written for."""
+
+import logging
+
+from muster_client.effects import Response
+from muster_client.settings import VERSION, Settings
+
+logger = logging.getLogger("muster_client")
+
+HEADER = "muster-version"
+
+
+def warn_of_other_version(settings: Settings, response: Response) -> None:
+    """Warns once of each version whose first two numbers are not the client's. What differs may still work."""
+    found = response.headers.get(HEADER)
+    if found is None or found in settings.versions or _series(found) == _series(VERSION):
+        return
+    settings.versions.add(found)
+    logger.warning(
+        "the server at %s is Muster %s, and this client is %s; an answer may be one that this client does not know. "
+        "Install the server's version: pip install muster-eval==%s",
+        settings.url,
+        found,
+        VERSION,
+        found,
+    )
+
+
+def _series(version: str) -> list[str]:
+    return version.split(".")[:2]
