@@ -8,6 +8,7 @@ been changed from outside (muster_workspace/forked_python.py).
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
@@ -49,41 +50,38 @@ def _import(names: Sequence[str]) -> None:
 
 
 def _serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
-    """Fork a run for each order. Returns, in the run's process alone, its program and the arguments."""
-    answers, answer = os.pipe()
-    starts, start = os.pipe()
+    """Fork a run for each order, and say how it ended. Returns, in the run's process alone, its program and the arguments."""
+    # Another program could interrupt it when it knows how a run has ended, and has not said so.
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    hides_resource = "resource" not in sys.modules
     while True:
         data, control, _, _ = orders.recvmsg(_ORDER_BYTES, 256)
         if not data:
             os._exit(0)
         streams = memoryview(control[0][2]).cast("i").tolist()
-        middle = os.fork()
-        if middle == 0:
-            run = os.fork()
-            if run != 0:
-                # The run becomes a child of the first process, which hears of its end.
-                os.write(answer, b"%d\n" % run)
-                os._exit(0)
-            # None of the program runs before it is all that there is beside this process.
-            os.read(starts, 1)
-            _become(streams, (orders.detach(), answers, answer, starts, start), unseal)
+        run = os.fork()
+        if run == 0:
+            os.close(orders.detach())
+            if hides_resource:
+                # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
+                sys.modules.pop("resource", None)
+            _become(streams, unseal)
             directory, program, *arguments = (os.fsdecode(each) for each in data.split(b"\0"))
             os.chdir(directory)
             return program, arguments
+        orders.send(b"%d" % run)
         for descriptor in streams:
             os.close(descriptor)
-        os.waitpid(middle, 0)
-        os.write(start, b"\n")
-        orders.send(os.read(answers, 32))
+        _, status, usage = os.wait4(run, 0)
+        orders.send(b"%d %r %d" % (status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
 
 
-def _become(streams: Sequence[int], own: Sequence[int], unseal: Callable[[], object]) -> None:
-    for descriptor in own:
-        os.close(descriptor)
+def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
     for target, descriptor in enumerate(streams):
         os.dup2(descriptor, target)
         os.close(descriptor)
     os.setsid()
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()

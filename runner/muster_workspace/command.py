@@ -6,18 +6,20 @@ import os
 import resource
 import selectors
 import signal
-import socket
 import time
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from _socket import socketpair
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from muster_workspace import fields
 from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.forked_python import ForkedProgram, Interpreters
-from muster_workspace.line import Line
 from muster_workspace.output import BoundedOutput
 from muster_workspace.processes import Accounts, resident_bytes
-from muster_workspace.watched_calls import Watch
+
+# Few commands need what these do, and every sandbox would wait for it.
+if TYPE_CHECKING:
+    from muster_workspace.line import Line
+    from muster_workspace.watched_calls import Watch
 
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
@@ -26,8 +28,7 @@ _REPORT_DESCRIPTOR = 3
 _NO_PROCESS = -1
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command to run."""
 
     argv: list[str]
@@ -67,8 +68,7 @@ class Command:
         return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, forked, given)
 
 
-@dataclass
-class Pipes:
+class Pipes(NamedTuple):
     """This process's ends of a command's streams, and the end from which a failed start is read."""
 
     input: int
@@ -93,17 +93,18 @@ class Beside(Protocol):
 class RunningCommand:
     """A command from its start to its end."""
 
-    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters, beside: Beside) -> None:
+    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
         self._command = command
         self._beside = beside
         self._interpreters = interpreters
         self._peak_bytes = 0
         pipes = _open_pipes()
-        watch = Watch.prepare(command.watched) if command.watched else None
+        watch = _prepare_watch(command.watched) if command.watched else None
         streams = (pipes.theirs[0], pipes.theirs[1], pipes.theirs[2])
         self._start = time.monotonic()
         forked = interpreters.fork(command.forked, streams) if command.forked else None
         self._accounts = Accounts(but=interpreters.pid)
+        self._is_forked, self._is_orphan = forked is not None, False
         self._pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
         for theirs in pipes.theirs:
             os.close(theirs)
@@ -111,7 +112,7 @@ class RunningCommand:
         self._problem = problem + _read_all(pipes.problem)
         descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
         self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
-        self._line = Line(channel, request, pipes.report) if command.line else None
+        self._line = _make_line(channel, request, pipes.report) if command.line else None
         self._input = pipes.input
         self._left = memoryview(command.input)
         self._open = {pipes.stdout, pipes.stderr, pipes.report}
@@ -121,7 +122,7 @@ class RunningCommand:
         """Wait for the end. Returns what to say of it, and what it printed."""
         end = {"kind": "unstartable", "detail": self._problem[:8192]} if self._problem else self._watch()
         seconds = time.monotonic() - self._start
-        if not self._beside.end_others(self._accounts):
+        if self._beside is None or not self._beside.end_others(self._accounts):
             self._interpreters.end_others(self._accounts)
         self._drain()
         for stream in self._streams.values():
@@ -146,16 +147,17 @@ class RunningCommand:
             self._end_input()
         if self._calls is not None:
             self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
-        exited = os.pidfd_open(self._pid)
+        # Of one that was forked the interpreter says how it ended.
+        exited = os.dup(self._interpreters.descriptor) if self._is_forked else os.pidfd_open(self._pid)
         self._selector.register(exited, selectors.EVENT_READ)
         try:
-            return self._serve()
+            return self._serve(exited)
         finally:
             os.close(exited)
             self._selector.close()
             self._end_input()
 
-    def _serve(self) -> dict[str, Any]:
+    def _serve(self, exited: int) -> dict[str, Any]:
         deadline = self._start + self._command.seconds
         sample = self._start
         while True:
@@ -164,21 +166,38 @@ class RunningCommand:
                 self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
                 sample = now + _SAMPLE_SECONDS
             for key, events in self._selector.select(max(0.0, min(deadline, sample) - now)):
-                if isinstance(key.data, Line):
-                    key.data.attend(key.fd, events, self._selector)
+                if self._line is not None and key.data is self._line:
+                    self._line.attend(key.fd, events, self._selector)
                 else:
                     self._attend(key.fd, key.data)
-            self._beside.drain()
+            self._drain_beside()
             if self._line is not None and self._line.seconds is not None:
                 deadline, self._line.seconds = min(deadline, now + self._line.seconds), None
-            self._accounts.reap()
-            status = self._accounts.statuses.get(self._pid)
+            status = self._look_for_end(exited)
             if status is not None:
                 return end_of(status)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if time.monotonic() >= deadline:
                 return {"kind": "timeout"}
+
+    def _drain_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.drain()
+
+    def _look_for_end(self, exited: int) -> int | None:
+        """The status with which it has ended, if it has."""
+        self._accounts.reap()
+        is_own = self._pid in self._accounts.statuses
+        if not self._is_forked:
+            return self._accounts.statuses.get(self._pid)
+        if not self._is_orphan and not self._interpreters.hear(self._accounts):
+            self._selector.unregister(exited)
+            self._is_orphan = True
+        if is_own or (self._is_orphan and not os.access(f"/proc/{self._pid}", os.F_OK)):
+            # It has ended the interpreter, which may have known how it ended.
+            return signal.SIGKILL
+        return self._accounts.statuses.get(self._pid)
 
     def _attend(self, descriptor: int, stream: BoundedOutput | None) -> None:
         if stream is not None:
@@ -215,18 +234,30 @@ class RunningCommand:
         self._end_input()
 
 
+def _prepare_watch(numbers: list[int]) -> "Watch":
+    from muster_workspace.watched_calls import Watch
+
+    return Watch.prepare(numbers)
+
+
+def _make_line(channel: Channel, request: int, descriptor: int) -> "Line":
+    from muster_workspace.line import Line
+
+    return Line(channel, request, descriptor)
+
+
 def _open_pipes() -> Pipes:
     their_input, input_ = os.pipe()
     stdout, their_stdout = os.pipe()
     stderr, their_stderr = os.pipe()
-    report, their_report = (end.detach() for end in socket.socketpair())
+    report, their_report = (end.detach() for end in socketpair())
     problem, their_problem = os.pipe()
     for own in (input_, stdout, stderr, report):
         os.set_blocking(own, False)
     return Pipes(input_, stdout, stderr, report, problem, (their_input, their_stdout, their_stderr, their_report, their_problem))
 
 
-def _begin(command: Command, pipes: Pipes, watch: Watch | None) -> tuple[int, str]:
+def _begin(command: Command, pipes: Pipes, watch: "Watch | None") -> tuple[int, str]:
     """Start a process of its own. Returns its id, and what has failed already."""
     if watch is None and not command.alone:
         return _spawn(command, pipes.theirs[:4] if command.reports or command.line else pipes.theirs[:3])
@@ -275,7 +306,7 @@ def _problem_of(command: Command, error: OSError) -> str:
     return f"{command.argv[0]} in {command.directory}: {error.strerror}"
 
 
-def _start(command: Command, pipes: Pipes, watch: Watch | None) -> int:
+def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
     pid = os.fork()
     if pid != 0:
         return pid

@@ -4,9 +4,8 @@ import os
 import resource
 import signal
 import sys
-from argparse import ArgumentParser
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.linux import become, seal
@@ -18,8 +17,7 @@ _STARTED_DESCRIPTOR = 3
 _HIGHEST_DESCRIPTOR = 1 << 16
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """How the program is started."""
 
     user: int | None
@@ -46,13 +44,17 @@ def run(arguments: list[str]) -> int:
 
 
 def _parse(arguments: list[str]) -> Settings:
-    parser = ArgumentParser(prog="workspace.py", allow_abbrev=False)
-    parser.add_argument("--user", type=int)
-    parser.add_argument("--address-space", type=int)
-    parser.add_argument("--processes", type=int)
-    parser.add_argument("--writable", action="append", default=[])
-    given = parser.parse_args(arguments)
-    return Settings(given.user, given.address_space, given.processes, tuple(given.writable))
+    """Names and values in turns. They come from Muster; argparse takes longer to import than all that is done with them."""
+    numbers: dict[str, int] = {}
+    writable: list[str] = []
+    for name, value in zip(arguments[::2], arguments[1::2], strict=True):
+        if name == "--writable":
+            writable.append(value)
+        elif name in ("--user", "--address-space", "--processes"):
+            numbers[name] = int(value)
+        else:
+            raise ValueError(f"argument {name} is not known")
+    return Settings(numbers.get("--user"), numbers.get("--address-space"), numbers.get("--processes"), tuple(writable))
 
 
 def _begin(settings: Settings) -> None:

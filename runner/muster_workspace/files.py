@@ -2,7 +2,6 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
@@ -72,12 +71,12 @@ def wipe(path: str, writable: tuple[str, ...]) -> None:
         os.mkdir(parts[-1], 0o755, dir_fd=directory)
 
 
-@dataclass
 class Bounds:
     """What may still be given out."""
 
-    files: int
-    bytes: int
+    def __init__(self, files: int, most_bytes: int) -> None:
+        self.files = files
+        self.bytes = most_bytes
 
 
 class Outgoing:

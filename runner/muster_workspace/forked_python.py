@@ -1,16 +1,18 @@
 """Python programs that are forked from an interpreter which has started: a process for each run, without the time of a start."""
 
 import contextlib
-import ctypes
 import os
 import re
 import select
 import signal
-import socket
-from dataclasses import dataclass
-from pathlib import Path
 
-from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with, remove_all_ipc
+# Without the enumerations of the module socket, which take longer to make than all the rest here.
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
+from array import array
+from typing import NamedTuple
+
+from muster_workspace.linux import scheduling_of
+from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with, read_proc, remove_all_ipc
 
 PROGRAM = "/muster/runner/forked_python.py"
 _ORDERS = 3
@@ -20,14 +22,9 @@ _FORK_SECONDS = 30.0
 # Without modules of the user, variables for Python and the program's own directory: none of what the interpreter loads is the program's.
 _FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
 _ORDER_BYTES = 1 << 16
-# On x86-64, and on 64-bit ARM.
-_SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
-_SCHEDULING_BYTES = 56
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass(frozen=True)
-class ForkedProgram:
+class ForkedProgram(NamedTuple):
     """A Python program, and the interpreter that it may be forked from."""
 
     interpreter: tuple[str, ...]
@@ -76,7 +73,7 @@ class Interpreters:
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
         """Start a program. Returns its process id; None when it is to be started by itself."""
-        if not Path(program.directory).is_dir():
+        if not os.path.isdir(program.directory):
             return None
         kept = self._current
         if kept is not None and kept.program.has_same_interpreter(program) and kept.is_unchanged():
@@ -90,11 +87,25 @@ class Interpreters:
             self._end()
         return pid
 
+    @property
+    def descriptor(self) -> int:
+        """Can be read when a program that was forked has ended, or the interpreter."""
+        if self._current is None:
+            raise RuntimeError("nothing was forked")
+        return self._current.orders.fileno()
+
+    def hear(self, accounts: Accounts) -> bool:
+        """Take what the interpreter says of the end of the program that was forked from it. False when it will say nothing more.
+
+        The program may have ended it: then how the program ended is not known for certain, and counts as killed.
+        """
+        return self._current is not None and self._current.hear_end(accounts)
+
     def end_others(self, accounts: Accounts) -> None:
         """Kill and reap every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
         current = self._current
         accounts.reap()
-        if current is not None and is_alone_with(current.pid) and current.is_there():
+        if current is not None and current.is_at_rest(accounts) and is_alone_with(current.pid) and current.is_there():
             remove_all_ipc()
             return
         # One signal for all, so that none escapes by starting another. It is for the interpreter, too.
@@ -122,24 +133,26 @@ class Interpreters:
         return self._current
 
 
-@dataclass
 class _Interpreter:
-    program: ForkedProgram
-    pid: int
-    descriptor: int
-    """Of the process: another that got its number would not be taken for it."""
-    orders: socket.socket
-    state: tuple[object, ...] = ()
+    def __init__(self, program: ForkedProgram, pid: int, orders: socket) -> None:
+        self.program = program
+        self.pid = pid
+        self.descriptor = os.pidfd_open(pid)
+        """Of the process: another that got its number would not be taken for it."""
+        self.orders = orders
+        self.state: tuple[object, ...] = ()
+        self._program: int | None = None
+        """The process of the program whose end it has not told yet."""
 
     @classmethod
     def start(cls, path: str, program: ForkedProgram) -> "_Interpreter | None":
         """None when it cannot be forked from."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
             _become_interpreter(path, program, theirs.fileno())
         theirs.close()
-        interpreter = cls(program, pid, os.pidfd_open(pid), ours)
+        interpreter = cls(program, pid, ours)
         with contextlib.suppress(OSError):
             if interpreter._hear(_START_SECONDS) == b"ready":
                 interpreter.state = _state_of(pid)
@@ -158,11 +171,34 @@ class _Interpreter:
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
         order = b"\0".join(os.fsencode(word) for word in (program.directory, *program.words))
         try:
-            socket.send_fds(self.orders, [order], list(streams))
+            self.orders.sendmsg([order], [(SOL_SOCKET, SCM_RIGHTS, array("i", streams))])
         except OSError:
             return None
         answer = self._hear(_FORK_SECONDS)
-        return int(answer) if answer.strip().isdigit() else None
+        self._program = int(answer) if answer.isdigit() else None
+        return self._program
+
+    def hear_end(self, accounts: Accounts) -> bool:
+        """False when it is gone. One that is stopped would never say anything, and is ended."""
+        if self._program is None:
+            return True
+        if not select.select([self.orders], [], [], 0)[0]:
+            with contextlib.suppress(OSError):
+                if not _can_run(self.pid):
+                    os.kill(self.pid, signal.SIGKILL)
+                    return False
+            return True
+        said = self._hear(0).split()
+        if not said:
+            return False
+        status, seconds, kibibytes = said
+        accounts.add(self._program, int(status), float(seconds), int(kibibytes) * 1024)
+        self._program = None
+        return True
+
+    def is_at_rest(self, accounts: Accounts) -> bool:
+        """Whether it has told the end of every program."""
+        return self.hear_end(accounts) and self._program is None
 
     def is_there(self) -> bool:
         """Whether it has not ended."""
@@ -208,14 +244,9 @@ def _interpreter_path(program: ForkedProgram, writable: tuple[str, ...]) -> str 
 
 def _can_run(pid: int) -> bool:
     """Whether it is neither stopped nor dead."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in b"TtZXx"
+    return read_proc(f"{pid}/stat").rpartition(b")")[2].split()[0] not in b"TtZXx"
 
 
 def _state_of(pid: int) -> tuple[object, ...]:
     """All that another process of the same user can change of it. Raises OSError."""
-    limits = Path(f"/proc/{pid}/limits").read_bytes()
-    scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
-    if _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0) != 0:
-        raise OSError(ctypes.get_errno(), "sched_getattr")
-    priority = _libc.syscall(_IOPRIO_GET, 1, pid)
-    return limits, scheduling.raw, priority, frozenset(os.sched_getaffinity(pid))
+    return read_proc(f"{pid}/limits"), *scheduling_of(pid), frozenset(os.sched_getaffinity(pid))

@@ -17,6 +17,9 @@ _SIGKILL = 9
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _IPC_RMID = 0
+# On x86-64, and on 64-bit ARM.
+_SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
+_SCHEDULING_BYTES = 56
 _libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 _libc.msgctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 _libc.semctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int)
@@ -39,6 +42,13 @@ def become(user: int) -> None:
 def seal() -> None:
     """Keep processes of the same user from this one's memory and descriptors: /proc/PID belongs to root from now on."""
     _check("prctl", _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
+
+
+def scheduling_of(pid: int) -> tuple[bytes, int]:
+    """How a process is scheduled, and its priority for input and output. Raises OSError."""
+    scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
+    _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0))
+    return scheduling.raw, _libc.syscall(_IOPRIO_GET, 1, pid)
 
 
 def remove_ipc(kind: str, number: int) -> None:

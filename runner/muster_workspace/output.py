@@ -2,6 +2,8 @@
 
 import os
 
+from muster_workspace.channel import Channel
+
 _READ_BYTES = 1 << 16
 
 
@@ -43,3 +45,11 @@ class BoundedOutput:
 
     def _cut(self) -> None:
         del self.tail[: max(0, len(self.tail) - self._tail_bytes)]
+
+
+def give(channel: Channel, request: int, streams: dict[str, BoundedOutput]) -> dict[str, int]:
+    """Send what was printed. Returns how much of each stream that was."""
+    for name, stream in streams.items():
+        channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
+        channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
+    return {"stdout": 0, "stderr": 0, **{name: stream.total for name, stream in streams.items()}}

@@ -5,11 +5,11 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from muster_workspace.linux import remove_ipc
 
-_PROC = Path("/proc")
+_PROC = "/proc"
+_READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # Killed processes are gone in microseconds, but for one that waits for a disk.
 _GONE_SECONDS = 10.0
@@ -39,7 +39,7 @@ def is_alone_with(pid: int) -> bool:
 def _last_number() -> str | None:
     """The process id that was given out last in this pid namespace; None where the kernel does not say."""
     try:
-        last = (_PROC / "loadavg").read_text().split()[-1]
+        last = read_proc("loadavg").split()[-1].decode()
     except OSError:
         return None
     return None if last == "0" else last
@@ -52,7 +52,7 @@ def resident_bytes(but: int | None = None) -> int:
         if pid == but:
             continue
         try:
-            total += int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE_BYTES
+            total += int(read_proc(f"{pid}/statm").split()[1]) * _PAGE_BYTES
         except (OSError, IndexError):
             continue
     return total
@@ -77,11 +77,14 @@ class Accounts:
                 return
             if pid == 0:
                 return
-            self.statuses[pid] = status
-            if pid == self._but:
-                continue
-            self.cpu_seconds += usage.ru_utime + usage.ru_stime
-            self.largest_bytes = max(self.largest_bytes, usage.ru_maxrss * 1024)
+            if pid != self._but:
+                self.add(pid, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+    def add(self, pid: int, status: int, cpu_seconds: float, largest_bytes: int) -> None:
+        """Count a process that has ended."""
+        self.statuses[pid] = status
+        self.cpu_seconds += cpu_seconds
+        self.largest_bytes = max(self.largest_bytes, largest_bytes)
 
 
 def end_all(accounts: Accounts) -> None:
@@ -117,7 +120,19 @@ def remove_all_ipc() -> None:
 
 def _ipc_numbers(kind: str) -> list[int]:
     try:
-        lines = (_PROC / "sysvipc" / kind).read_text().splitlines()
+        lines = read_proc(f"sysvipc/{kind}").splitlines()
     except FileNotFoundError:
         return []
     return [int(line.split()[1]) for line in lines[1:]]
+
+
+def read_proc(name: str) -> bytes:
+    """The content of a file of /proc."""
+    descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, _READ_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

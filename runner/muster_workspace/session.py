@@ -1,17 +1,18 @@
 """Answers what Muster asks, one request after the other."""
 
+from typing import TYPE_CHECKING
+
 from muster_workspace import fields
-from muster_workspace.changing import Change, Written
-from muster_workspace.channel import Channel, ProtocolError
+from muster_workspace.channel import Channel
 from muster_workspace.command import Command, RunningCommand
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.forked_python import Interpreters
-from muster_workspace.looking import Looking
-from muster_workspace.output import BoundedOutput
+from muster_workspace.output import give
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining
-from muster_workspace.snapshots import Snapshots, arrange
-from muster_workspace.started import StartedCommands
+
+if TYPE_CHECKING:
+    from muster_workspace.agent_requests import AgentRequests
 
 PROTOCOL = 1
 # Between two looks at whether a command that runs on has ended.
@@ -31,18 +32,16 @@ class _Session:
         self._channel = channel
         self._writable = writable
         self._incoming = Incoming(writable)
-        self._looking = Looking(channel, writable)
-        self._snapshots = Snapshots(channel, writable)
+        self._agent: AgentRequests | None = None
         self._interpreters = Interpreters(writable)
-        self._started = StartedCommands()
         self._input = bytearray()
 
     def receive(self) -> fields.Frame | None:
         """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side."""
-        while self._started.runs:
+        while self._agent is not None and self._agent.started.runs:
             if (frame := self._channel.pending()) is not None:
                 return frame
-            if self._started.wait(_LOOK_SECONDS, self._channel.source) and not self._channel.fill():
+            if self._agent.started.wait(_LOOK_SECONDS, self._channel.source) and not self._channel.fill():
                 return None
         return self._channel.receive()
 
@@ -76,53 +75,13 @@ class _Session:
             case "collect":
                 self._collect(frame, request)
             case kind:
-                self._answer_agent(frame, request, kind)
-
-    def _answer_agent(self, frame: fields.Frame, request: int, kind: str) -> None:
-        """What is asked while an agent works here: nothing of what it runs is ended."""
-        match kind:
-            case "read" | "list" | "search":
-                self._look(frame, request, kind)
-            case "start" | "poll" | "stop":
-                self._run_on(frame, request, kind)
-            case "change":
-                self._change(frame, request)
-            case "snapshot":
-                self._snapshot(frame, request)
-            case "arrange":
-                directories, links, targets = (fields.texts(frame, name) for name in ("directories", "links", "targets"))
-                arrange(directories, links, targets, self._writable)
-                self._done(request)
-            case other:
-                raise ProtocolError(f"a frame of type {other!r}")
+                self._for_agents().answer(frame, request, kind, self._taken_input())
 
     def _exec(self, frame: fields.Frame, request: int) -> None:
-        command = Command.read(frame, bytes(self._input))
-        self._input.clear()
-        end, streams = RunningCommand(command, self._channel, request, self._interpreters, self._started).run()
-        self._channel.send({"type": "ended", "request": request, "bytes": self._give(streams, request), **end})
-
-    def _give(self, streams: dict[str, BoundedOutput], request: int) -> dict[str, int]:
-        """Send what was printed. Returns how much of each stream that was."""
-        for name, stream in streams.items():
-            self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
-            self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
-        return {"stdout": 0, "stderr": 0, **{name: stream.total for name, stream in streams.items()}}
-
-    def _run_on(self, frame: fields.Frame, request: int, kind: str) -> None:
-        """Commands that run on while others are run."""
-        name = fields.text(frame, "name")
-        streams: dict[str, BoundedOutput] = {}
-        match kind:
-            case "start":
-                command = Command.read(frame, bytes(self._input))
-                self._input.clear()
-                end = self._started.start(name, command)
-            case "poll":
-                end, streams = self._started.poll(name, fields.number(frame, "seconds"))
-            case _:
-                end, streams = self._started.stop(name)
-        self._channel.send({"type": "polled", "request": request, "bytes": self._give(streams, request), "end": end})
+        command = Command.read(frame, self._taken_input())
+        beside = None if self._agent is None else self._agent.started
+        end, streams = RunningCommand(command, self._channel, request, self._interpreters, beside).run()
+        self._channel.send({"type": "ended", "request": request, "bytes": give(self._channel, request, streams), **end})
 
     def _put(self, frame: fields.Frame, request: int) -> None:
         is_last = fields.truth(frame, "last")
@@ -134,43 +93,25 @@ class _Session:
     def _collect(self, frame: fields.Frame, request: int) -> None:
         accounts = Accounts()
         self._interpreters.end_others(accounts)
-        self._started.settle(accounts)
+        if self._agent is not None:
+            self._agent.started.settle(accounts)
         outgoing = Outgoing(self._channel, {"request": request}, Bounds(fields.whole(frame, "files"), fields.whole(frame, "bytes")))
         for path in fields.texts(frame, "paths"):
             outgoing.give(path)
         self._done(request)
 
-    def _look(self, frame: fields.Frame, request: int, kind: str) -> None:
-        path, most = fields.text(frame, "path"), fields.whole(frame, "most")
-        match kind:
-            case "read":
-                self._looking.read(request, path, most)
-            case "list":
-                self._looking.list(request, path, fields.whole(frame, "depth"), most)
-            case _:
-                self._looking.search(request, path, fields.text(frame, "text"), fields.truth(frame, "ignoresCase"), most)
+    def _for_agents(self) -> "AgentRequests":
+        """Imported when it is first needed: no agent works in a grading sandbox, which would wait for it."""
+        if self._agent is None:
+            from muster_workspace.agent_requests import AgentRequests
 
-    def _change(self, frame: fields.Frame, request: int) -> None:
-        """The contents are in the input, one after the other."""
-        given = memoryview(bytes(self._input))
+            self._agent = AgentRequests(self._channel, self._writable)
+        return self._agent
+
+    def _taken_input(self) -> bytes:
+        given = bytes(self._input)
         self._input.clear()
-        written: list[Written] = []
-        for path, size in zip(fields.texts(frame, "paths"), fields.wholes(frame, "sizes"), strict=True):
-            written.append(Written(path, given[:size]))
-            given = given[size:]
-        for each in Change(self._writable).apply(written, fields.texts(frame, "removed")):
-            self._snapshots.note(each.path)
-            if each.kind == "removed":
-                self._channel.send({"type": "removed", "request": request, "path": each.path})
-                continue
-            mode = {"executable": each.is_executable} if each.kind == "file" else {}
-            self._channel.send({"type": "entry", "request": request, "kind": each.kind, "path": each.path, **mode})
-        self._done(request)
-
-    def _snapshot(self, frame: fields.Frame, request: int) -> None:
-        most_entries, most_bytes = fields.whole(frame, "files"), fields.whole(frame, "bytes")
-        self._snapshots.take(request, fields.texts(frame, "paths"), most_entries, most_bytes, fields.truth(frame, "baseline"))
-        self._done(request)
+        return given
 
     def _done(self, request: int) -> None:
         self._channel.send({"type": "done", "request": request})
