@@ -76,7 +76,7 @@ export const aggregationThroughput: Benchmark = {
 /** Seeded draws, uniform in [0, 1). */
 function draws(count: number): Float64Array {
   const streams = seedStreams(1);
-  return Float64Array.from({ length: count }, (_, index) => streams.taskDraw(index));
+  return Float64Array.from({ length: count }, (_, index) => streams.drawTask(index));
 }
 
 /** Items a second, each time over; the result is used, so that nothing is optimised away. */
@@ -116,7 +116,7 @@ function foldMemory(): { readonly kept: number; readonly folded: number } {
   });
   const foldUpTo = (end: number): number => {
     for (let index = fold.folded; index < end; index += 1)
-      fold.offer(index, 0, { kind: 'completed', return: streams.taskDraw(index), length: 1, metrics: {} });
+      fold.offer(index, 0, { kind: 'completed', return: streams.drawTask(index), length: 1, metrics: {} });
     return heldBytes() - before;
   };
   const held = { kept: foldUpTo(KEPT), folded: foldUpTo(FOLDED) };

@@ -144,7 +144,7 @@ async function deltaOf(files: CheckpointFiles, base: string, { what, words, shar
   const delta = stretchesOf(Buffer.concat(parts));
   const applied = new DeltaFile(delta, await readIndex(delta, 'a delta'), from.bytes);
   const applying = await timed(async () => {
-    for await (const piece of applied.pieces()) void piece;
+    for await (const piece of applied.readPieces()) void piece;
   });
   const [size, taken] = [to.bytes.size, delta.size / to.bytes.size];
   const speed = ({ processorSeconds }: Timed): number => size / MB / processorSeconds;

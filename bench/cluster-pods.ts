@@ -71,10 +71,10 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
   await site.open(NEVER);
   const ids = Array.from({ length: pods }, (_, i) => parseSandboxId(`s${i}`));
   using line = site.execLine();
-  const wanted = ids.map((id) => site.supply(TEMPLATE, POD).want({ id, template: TEMPLATE }, line.hold));
+  const wanted = ids.map((id) => site.getSupply(TEMPLATE, POD).want({ id, template: TEMPLATE }, line.hold));
   const start = performance.now();
   try {
-    const made = await Promise.all(wanted.map((pod) => pod.ready(NEVER)));
+    const made = await Promise.all(wanted.map((pod) => pod.takeReadyPod(NEVER)));
     const ready = since(start);
     const execs: number[] = [];
     const channels = await Promise.all(

@@ -99,14 +99,14 @@ class Fixture implements AsyncDisposable {
     this.#told = new DeltaEncodedContents({
       directory: files.path('deliveries'),
       clock: systemClock,
-      find: (digest) => store.file(digest),
+      find: (digest) => store.findFile(digest),
     });
     const listens = { url: 'http://127.0.0.1', host: '127.0.0.1', port: 0, linkSeconds: 3600, transfers: 64 };
     this.#origin = new OriginServer({
       ...listens,
       clock: systemClock,
       log: silentLog,
-      find: (digest) => store.file(digest),
+      find: (digest) => store.findFile(digest),
       tell: ({ digest, name }, bases) => this.#told.tell(digest, name, bases),
     });
   }

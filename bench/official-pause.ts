@@ -71,7 +71,7 @@ function folded({ tasks: count, stop, isAdaptive, isSparse }: Case): PrefixFold 
   const draws = seedStreams(1);
   for (let index = 0; index < episodes; index += 1) {
     const { environment, policy } = draws.seeds(index);
-    const task = allocation ? allocation.taskOf(index, policy / 2 ** 32) : policy % count;
+    const task = allocation ? allocation.pickTask(index, policy / 2 ** 32) : policy % count;
     const drawn = (environment / 2 ** 32) * 500;
     fold.offer(index, task, { kind: 'completed', return: isSparse ? Math.round(drawn) : drawn, length: 10, metrics: {} });
   }

@@ -22,7 +22,7 @@ export function biased(rule: SequentialRule, distribution: Distribution, atMost:
   const trial = (random: Random): Trial => {
     const stopping = createStoppingRule(stopOf(rule, halfWidth), bounds);
     const returns = new Moments();
-    while (!stopping.satisfied()) {
+    while (!stopping.isSatisfied()) {
       const value = draw(random);
       stopping.fold({ low: value, high: value });
       returns.add(value);

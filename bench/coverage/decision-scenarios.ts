@@ -59,7 +59,7 @@ export function compare({ draw, margin, confidence, pairs }: ComparisonQuestion,
   for (let index = 0; fold.ended === undefined && index < pairs; index += 1) {
     // A candidate whose verdict is reached plays no more.
     for (const [candidate, value] of next.candidates.entries())
-      if (fold.live(candidate + 1)) fold.offer(candidate + 1, index, 0, completed(value));
+      if (fold.isLive(candidate + 1)) fold.offer(candidate + 1, index, 0, completed(value));
     fold.offer(0, index, 0, completed(next.baseline));
     next = draw(random);
   }

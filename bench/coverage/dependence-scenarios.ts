@@ -88,7 +88,7 @@ function certifiedStop({ name, halfWidth, bounds, draw }: Distribution): Scenari
     const rule = createStoppingRule({ rule: 'certified', halfWidth, confidence: 0.95 }, bounds);
     const dependence = new SerialDependence();
     let episodes = 0;
-    for (; !rule.satisfied(); episodes += 1) {
+    for (; !rule.isSatisfied(); episodes += 1) {
       const value = draw(random);
       rule.fold({ low: value, high: value });
       dependence.add(0, value);

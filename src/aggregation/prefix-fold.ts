@@ -104,7 +104,7 @@ export class PrefixFold {
    */
   offer(index: number, task: number, outcome: Outcome): FoldStep {
     assertTask(task, this.#taskCount);
-    if (this.#buffer.seen(index)) return { kind: 'duplicate' };
+    if (this.#buffer.hasSeen(index)) return { kind: 'duplicate' };
     this.#buffer.put(index, { task, outcome });
     if (this.#ended !== undefined) return { kind: 'surplus' };
     const before = this.folded;
@@ -160,7 +160,7 @@ export class PrefixFold {
       this.#tally.add(episode.task, outcome, score);
       this.#failingStart?.fold(outcome);
       if (this.#failingStart?.isFailing) this.#ended = 'failures';
-      else if (this.#rule.satisfied()) this.#ended = 'rule';
+      else if (this.#rule.isSatisfied()) this.#ended = 'rule';
       else if (this.folded >= this.#budget) this.#ended = 'episodes';
     }
   }

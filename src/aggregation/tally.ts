@@ -111,8 +111,8 @@ export class Tally {
       max: toFigure(returns.max),
       interval: this.#rule.interval() ?? null,
       targetHalfWidth: toFigure(targetHalfWidth),
-      worstCase: this.#unresolved.worstCase(scores, this.#bounds) ?? null,
-      certainty: this.#certainty() ?? null,
+      worstCase: this.#unresolved.computeWorstCase(scores, this.#bounds) ?? null,
+      certainty: this.#assessCertainty() ?? null,
       ...figures,
       success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: this.#failures.counts,
@@ -127,7 +127,7 @@ export class Tally {
           : this.#tasks.taskPopulation(returns.mean, confidence),
       },
       course: this.#course.points(this.episodes, () => this.#point()).map((point) => point()),
-      warnings: [...this.#rule.warnings(), ...this.#warnings()],
+      warnings: [...this.#rule.warnings(), ...this.#listWarnings()],
     };
   }
 
@@ -175,14 +175,14 @@ export class Tally {
     return mean === undefined ? undefined : Math.min(Math.max(mean, low), high);
   }
 
-  #certainty(): Certainty | undefined {
+  #assessCertainty(): Certainty | undefined {
     const { standardDeviation } = this.#scores;
     const { confidence, targetHalfWidth } = this.#rule;
     if (standardDeviation === undefined || targetHalfWidth === undefined) return undefined;
     return computeCertainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
   }
 
-  #warnings(): string[] {
+  #listWarnings(): string[] {
     const { count, isSpreadHeld } = this.#scores;
     return [
       ...(this.#isReweighted ? [AS_PLAYED] : []),

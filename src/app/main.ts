@@ -89,13 +89,13 @@ export class Muster implements AsyncDisposable {
   }
 
   async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
-    const signal = this.#runtime.either(options.signal);
+    const signal = this.#runtime.joinSignals(options.signal);
     using share = this.#join(asked, suite.definition);
     const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
     const modules = suite.files && toIdentity(suite.files).files;
     const facts = {
-      ...this.#facts(),
+      ...this.#getFacts(),
       suite: { ...suite.definition },
       modules,
       checkpoint: toIdentity(checkpoint),
@@ -108,7 +108,7 @@ export class Muster implements AsyncDisposable {
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
       const given = { ...request, checkpoints: [checkpoint], trajectories: results?.trajectories };
-      const context = await this.#runtime.context(given, LOCAL_CALLER.principal, signal);
+      const context = await this.#runtime.buildContext(given, LOCAL_CALLER.principal, signal);
       using _players = context.players;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -130,10 +130,10 @@ export class Muster implements AsyncDisposable {
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
     assertComparison(input, options);
     const asked = this.#nextPosition();
-    const signal = this.#runtime.either(options.signal);
+    const signal = this.#runtime.joinSignals(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     using share = this.#join(asked, suite);
-    const baseline = await this.#baseline(input.baseline, suite, signal);
+    const baseline = await this.#loadBaseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
     for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#addCheckpoint(suite, uri, signal) });
     await using _held = await this.#runtime.hold([
@@ -148,12 +148,12 @@ export class Muster implements AsyncDisposable {
     await using results =
       options.out === undefined
         ? undefined
-        : await ResultsDirectory.create(options.out, { ...this.#facts(), suite, ...compared }, systemClock);
+        : await ResultsDirectory.create(options.out, { ...this.#getFacts(), suite, ...compared }, systemClock);
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
       const given = { suite, suiteFiles, checkpoints: played, trajectories: results?.trajectories };
-      const context = await this.#runtime.context(given, LOCAL_CALLER.principal, signal);
+      const context = await this.#runtime.buildContext(given, LOCAL_CALLER.principal, signal);
       using _players = context.players;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -172,7 +172,7 @@ export class Muster implements AsyncDisposable {
    */
   async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
     assertTuning(input, options);
-    const signal = this.#runtime.either(options.signal);
+    const signal = this.#runtime.joinSignals(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     if (isPlayedByAgents(suite))
       throw new InputError(
@@ -181,7 +181,7 @@ export class Muster implements AsyncDisposable {
       );
     const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
-    const context = await this.#runtime.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+    const context = await this.#runtime.buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
     using _players = context.players;
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
@@ -190,7 +190,7 @@ export class Muster implements AsyncDisposable {
 
   /** Plays one episode of results that were kept again, and records it. @throws as `replayRecorded` does. */
   replay(input: ReplayInput, options: { readonly signal?: AbortSignal } = {}): Promise<ReplayDocument> {
-    return replayRecorded(this.#runtime, input, this.#runtime.either(options.signal));
+    return replayRecorded(this.#runtime, input, this.#runtime.joinSignals(options.signal));
   }
 
   /** Requests are served in order of arrival, however long the reading of a suite takes. */
@@ -206,7 +206,7 @@ export class Muster implements AsyncDisposable {
   }
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
-  async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
+  async #loadBaseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     if (isPlayedByAgents(suite) && isUri(toAgentUri(path)))
       return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
@@ -230,7 +230,7 @@ export class Muster implements AsyncDisposable {
   }
 
   /** The configuration, for the record. */
-  #facts(): { readonly config: Config } {
+  #getFacts(): { readonly config: Config } {
     return { config: redactConfig(this.#runtime.config) };
   }
 }

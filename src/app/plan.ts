@@ -30,7 +30,7 @@ export interface PlanInput extends SuiteInput {
 export async function plan(input: PlanInput, config: Config, signal: AbortSignal): Promise<EvaluationPlan> {
   const suite = await defineInput(input, config, signal);
   await using pools = new Pools(config, systemClock, silentLog);
-  const { costPerSandboxHour } = pools.settings(suite.template);
+  const { costPerSandboxHour } = pools.getSettings(suite.template);
   const baseline = input.baseline === undefined ? undefined : await planBaseline(await openRecord(resolve(input.baseline)), suite);
   return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
 }

@@ -61,7 +61,7 @@ export class Pools implements AsyncDisposable {
   }
 
   /** @throws InputError `template.unknown` when the configuration has none of the name. */
-  settings(template: string): TemplateConfig {
+  getSettings(template: string): TemplateConfig {
     const { templates } = this.#config;
     const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
     if (settings) return settings;
@@ -76,7 +76,7 @@ export class Pools implements AsyncDisposable {
   /** How large the template's pool is to be when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
   sizeOf(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
-    const most = Math.min(max, this.#allowance(template).max ?? max);
+    const most = Math.min(max, this.#getAllowance(template).max ?? max);
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
@@ -85,7 +85,7 @@ export class Pools implements AsyncDisposable {
     this.#sizes.set(template, size);
     if (drains) this.#draining.add(template);
     else this.#draining.delete(template);
-    for (const pool of this.#openOf(template)) pool.resize(this.#sizeNow(template));
+    for (const pool of this.#openOf(template)) pool.resize(this.#getSize(template));
   }
 
   /** Undefined until the pool is first needed. */
@@ -95,7 +95,7 @@ export class Pools implements AsyncDisposable {
   }
 
   /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
-  async of(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+  async open(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
     return (await this.#openOnce(pool, signal)).pool;
   }
 
@@ -103,7 +103,7 @@ export class Pools implements AsyncDisposable {
   async share(pool: PoolName, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing | undefined> {
     if (content.length === 0) return undefined;
     const { made } = await this.#openOnce(pool, signal);
-    const provider = await this.#provider(this.settings(pool.template).provider);
+    const provider = await this.#getProvider(this.getSettings(pool.template).provider);
     return await provider.share?.(made, content, principal, signal);
   }
 
@@ -121,11 +121,11 @@ export class Pools implements AsyncDisposable {
   }
 
   async #sweep(name: string): Promise<void> {
-    const late = (): Error =>
+    const createTimeoutError = (): Error =>
       new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
-    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
+    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, createTimeoutError, this.#closing.signal);
     try {
-      const provider = await this.#provider(name);
+      const provider = await this.#getProvider(name);
       const swept = await raceWithAbort(provider.sweep(deadline.signal), deadline.signal);
       if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
     } catch (error) {
@@ -155,12 +155,12 @@ export class Pools implements AsyncDisposable {
   }
 
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
-    const settings = this.settings(name);
+    const settings = this.getSettings(name);
     const made = await getPlugin(settings).template(name, { ...settings, policy }, { projectDirectory: PACKAGE_ROOT, signal });
     const pool = createPool({
-      provider: await this.#provider(settings.provider),
+      provider: await this.#getProvider(settings.provider),
       template: made,
-      config: this.#poolConfig(name),
+      config: this.#buildPoolConfig(name),
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
@@ -168,7 +168,7 @@ export class Pools implements AsyncDisposable {
     try {
       await pool.waitUntilStarted();
       // It may have been resized meanwhile.
-      pool.resize(this.#sizeNow(name));
+      pool.resize(this.#getSize(name));
       this.#open[policy].set(name, pool);
       return { pool, made };
     } catch (error) {
@@ -177,35 +177,35 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  #sizeNow(template: string): PoolSize {
+  #getSize(template: string): PoolSize {
     return this.#draining.has(template) ? NONE : this.sizeOf(template);
   }
 
-  #allowance(template: string): Allowance {
-    const settings = this.settings(template);
+  #getAllowance(template: string): Allowance {
+    const settings = this.getSettings(template);
     return getPlugin(settings).allowance(settings);
   }
 
-  #poolConfig(template: string): PoolConfig {
+  #buildPoolConfig(template: string): PoolConfig {
     const { pool } = this.#config;
-    const allowance = this.#allowance(template);
+    const allowance = this.#getAllowance(template);
     const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.#sizeNow(template), creationsPerSecond, restSeconds: allowance.restSeconds };
+    return { ...pool, ...this.#getSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
   /** One of each kind; one that could not be opened is tried again by the next that needs it. */
-  #provider(name: string): Promise<SandboxProvider> {
+  #getProvider(name: string): Promise<SandboxProvider> {
     let opening = this.#providers.get(name);
     if (!opening) {
       const templates = Object.values(this.#config.templates).filter(({ provider }) => provider === name);
-      opening = getPlugin({ provider: name }).open(this.#host(), templates);
+      opening = getPlugin({ provider: name }).open(this.#buildHost(), templates);
       opening.catch(() => this.#providers.delete(name));
       this.#providers.set(name, opening);
     }
     return opening;
   }
 
-  #host(): ProviderHost {
+  #buildHost(): ProviderHost {
     const log = (message: string): void => this.#log.warn({}, message);
     const { stateDir, delivery } = this.#config;
     const origins = delivery.url === 'none' ? [] : [new URL(delivery.url).hostname, ...delivery.bucketHosts];

@@ -47,7 +47,7 @@ export async function setUpPython(request: SetupRequest, say: (line: string) => 
     .digest('hex');
   const stampFile = join(directory, 'muster-setup');
   if ((await getText(stampFile)) === stamp) return { python, state: 'up to date' };
-  const base = await basePython(request.python, signal);
+  const base = await findBasePython(request.python, signal);
   await mkdir(dirname(directory), { recursive: true });
   await say(`making a Python environment in ${directory}`);
   await runStep(base, ['-m', 'venv', '--clear', directory], signal);
@@ -68,7 +68,7 @@ async function getText(path: string): Promise<string | undefined> {
   }
 }
 
-async function basePython(named: string | undefined, signal: AbortSignal): Promise<string> {
+async function findBasePython(named: string | undefined, signal: AbortSignal): Promise<string> {
   for (const python of named === undefined ? CANDIDATES : [named]) {
     if (await canAnswer(python, ['-c', IS_RECENT], signal)) return python;
   }

@@ -42,7 +42,7 @@ export async function replayRecorded(
   const suiteFiles = kept.suiteFiles && (await refuseGone(checkpoints.restore(kept.suiteFiles), kept.suiteFiles));
   await using _held = await runtime.hold([stored, suiteFiles]);
   const played = { suite: kept.suite, suiteFiles, checkpoint: stored };
-  const context = await runtime.context({ ...played, checkpoints: [stored] }, LOCAL_CALLER.principal, signal);
+  const context = await runtime.buildContext({ ...played, checkpoints: [stored] }, LOCAL_CALLER.principal, signal);
   using _players = context.players;
   const episode = { ...played, index: parseEpisodeIndex(index), task: recorded.task };
   return buildReplayDocument({ ...episode, recorded: recorded.outcome }, await replayEpisode(context, episode, signal));

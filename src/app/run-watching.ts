@@ -62,7 +62,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   /** Summaries of the checkpoints that were evaluated and not yet told of. */
   const answered = new Map<string, Summary>();
   let evaluated = 0;
-  const logged = async (event: WatchEvent): Promise<void> => {
+  const log = async (event: WatchEvent): Promise<void> => {
     const summary = answered.get(event.name);
     answered.delete(event.name);
     if (event.event === 'evaluated' && summary) await hooks.onEvaluated(event, summary, (evaluated += 1));
@@ -85,7 +85,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
         },
         tell: async (event, signal) => {
           hooks.onEvent(event);
-          await attemptHook(hooks, () => logged(event));
+          await attemptHook(hooks, () => log(event));
           await attemptHook(hooks, async () => post?.(event, signal));
         },
         pointTo: (score, signal) =>

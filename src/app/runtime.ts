@@ -101,7 +101,7 @@ export class Runtime implements AsyncDisposable {
   }
 
   /** Aborted with the caller's signal, and when the runtime is closed. */
-  either(signal: AbortSignal | undefined): AbortSignal {
+  joinSignals(signal: AbortSignal | undefined): AbortSignal {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 
@@ -135,7 +135,7 @@ export class Runtime implements AsyncDisposable {
 
   /** Brings a directory of Python modules or of tasks into the store. @param ignores as `ReadSuite` has it. */
   addModules(directory: string, outer?: AbortSignal, ignores?: (path: string) => boolean): Promise<StoredCheckpoint> {
-    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer), ignores);
+    return this.checkpoints.addDirectory(filesystemSource, directory, this.joinSignals(outer), ignores);
   }
 
   /** Brings the files of a suite that was read into the store. */
@@ -150,8 +150,8 @@ export class Runtime implements AsyncDisposable {
    *
    * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
    */
-  policyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
-    const settings = this.pools.settings(template);
+  choosePolicyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
+    const settings = this.pools.getSettings(template);
     const place = choosePolicyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
     if (place === 'apart') assertPlaysApart(template, { provider: getPlugin(settings), command: settings.command });
     return place;
@@ -163,13 +163,13 @@ export class Runtime implements AsyncDisposable {
    * @param principal that it is played for.
    * @throws InputError as `choosePolicyPlace` does.
    */
-  async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
+  async buildContext(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
-    const settings = this.pools.settings(template);
+    const settings = this.pools.getSettings(template);
     const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
     const players = isPlayedByAgents(played.suite)
-      ? new AgentPlayers(await AgentEpisodes.open(played, this.#gradingPools(), this.#models), systemClock)
-      : await this.#runnerPlayers(played, config, principal, signal);
+      ? new AgentPlayers(await AgentEpisodes.open(played, this.#getGradingPools(), this.#models), systemClock)
+      : await this.#buildRunnerPlayers(played, config, principal, signal);
     return {
       players,
       provider: settings.provider,
@@ -183,17 +183,22 @@ export class Runtime implements AsyncDisposable {
     };
   }
 
-  async #runnerPlayers(played: Played, config: EvaluateContext['config'], principal: string, signal: AbortSignal): Promise<RunnerPlayers> {
+  async #buildRunnerPlayers(
+    played: Played,
+    config: EvaluateContext['config'],
+    principal: string,
+    signal: AbortSignal,
+  ): Promise<RunnerPlayers> {
     const { template } = played.suite;
-    const settings = this.pools.settings(template);
-    const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
+    const settings = this.pools.getSettings(template);
+    const pool = { template, policy: this.choosePolicyPlace(template, played.checkpoints) };
     const delivery = planTemplateDelivery(template, settings, getPlugin(settings), this.#config);
     const { episodesPerSandbox } = this.#config.pool;
     const content = listContentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
     return new RunnerPlayers({
       principal,
       sharing: await this.pools.share(pool, content, principal, signal),
-      pool: await this.pools.of(pool, signal),
+      pool: await this.pools.open(pool, signal),
       distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
       clock: systemClock,
       log: this.log,
@@ -202,7 +207,7 @@ export class Runtime implements AsyncDisposable {
   }
 
   /** Opened when a suite first has tasks for agents. */
-  #gradingPools(): GradingPools {
+  #getGradingPools(): GradingPools {
     this.#grading ??= new GradingPools(this.#config, systemClock, this.log);
     return this.#grading;
   }

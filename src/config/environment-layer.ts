@@ -53,9 +53,9 @@ function listSettingVariables(environment: Environment): readonly string[] {
  */
 function listVariableNames(parts: readonly string[], known: KnownSettings, path: readonly string[] = []): readonly string[] {
   const [part = '', ...rest] = parts;
-  const keys = known.keysAt(path).map((key) => ({ key, name: toUpperSnake(key) }));
+  const keys = known.listKeys(path).map((key) => ({ key, name: toUpperSnake(key) }));
   const key = findKey(part, path, known);
-  const chosen = known.takesKey(path, key) && !known.keysAt(path).includes(key) ? [{ key, name: part }] : [];
+  const chosen = known.takesKey(path, key) && !known.listKeys(path).includes(key) ? [{ key, name: part }] : [];
   const names: string[] = [];
   for (const { key: inner, name } of [...keys, ...chosen]) {
     names.push(name);

@@ -47,7 +47,7 @@ export class ConfigReader {
       ...readEnvironmentLayers(sources.environment, this.#known),
       ...(sources.flags ?? []).map(createFlagLayer),
     ];
-    const problems = layers.flatMap((layer) => this.#linesOfLayer(layer));
+    const problems = layers.flatMap((layer) => this.#describeLayer(layer));
     assertNone([...problems, ...findUnknownVariables(sources.environment, this.#known)]);
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
@@ -57,7 +57,7 @@ export class ConfigReader {
   }
 
   /** A layer need not be whole, but what is in it must be right, also where a later layer covers it. */
-  #linesOfLayer(layer: Layer): readonly string[] {
+  #describeLayer(layer: Layer): readonly string[] {
     const result = this.#schema.safeParse(layer.value);
     if (result.success) return [];
     return listProblems(result.error, layer.value, this.#known)

@@ -42,10 +42,10 @@ export interface CheckpointRights {
   bring(brought: readonly Brought[]): Promise<void>;
 
   /** Those of the digests that the principal has brought or was granted. */
-  usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
+  findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
 
   /** As what, and under which name, the checkpoint was first brought; undefined when it never was. */
-  firstBrought(digest: Digest): Promise<Usable | undefined>;
+  findFirstBrought(digest: Digest): Promise<Usable | undefined>;
 
   hasBrought(principal: string, digest: Digest): Promise<boolean>;
 
@@ -56,5 +56,5 @@ export interface CheckpointRights {
   revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]>;
 
   /** Grants of a checkpoint, by principal; of `grantedBy`, or of all when it is left out. At most `limit`. */
-  grants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]>;
+  listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]>;
 }

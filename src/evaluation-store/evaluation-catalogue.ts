@@ -40,7 +40,7 @@ export interface EvaluationCatalogue {
   accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance>;
 
   /** What `accept` would say of a request with this key, without accepting it; undefined when it would be accepted. */
-  earlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined>;
+  findEarlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined>;
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 

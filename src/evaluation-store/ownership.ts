@@ -45,7 +45,7 @@ export interface Ownerships {
    * of each, …; those of one principal come by falling priority, then by age. So every principal with something to claim is seen, however much
    * others have.
    */
-  claimable(limit: number): Promise<readonly Claimable[]>;
+  listClaimable(limit: number): Promise<readonly Claimable[]>;
 
   /** @returns undefined when another has it, or it is over. */
   claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined>;

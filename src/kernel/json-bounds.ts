@@ -45,11 +45,11 @@ export class JsonScan {
     const { bytes } = this.#bounds;
     this.#bytes += piece.length;
     if (this.#bytes > bytes) throw new JsonProblem(`its JSON has more than ${bytes} bytes`, `at most ${bytes}`);
-    for (let at = 0; at < piece.length;) at = this.#isInText ? this.#textFrom(piece, at) : this.#structureFrom(piece, at);
+    for (let at = 0; at < piece.length;) at = this.#isInText ? this.#scanText(piece, at) : this.#scanStructure(piece, at);
   }
 
   /** Up to where a text begins. */
-  #structureFrom(piece: Uint8Array, begin: number): number {
+  #scanStructure(piece: Uint8Array, begin: number): number {
     const { depth: mostDepth, values: mostValues } = this.#bounds;
     let [at, depth, values] = [begin, this.#depth, this.#values];
     for (; at < piece.length; at += 1) {
@@ -71,7 +71,7 @@ export class JsonScan {
   }
 
   /** To behind its end. */
-  #textFrom(piece: Uint8Array, begin: number): number {
+  #scanText(piece: Uint8Array, begin: number): number {
     let [at, isEscaped] = [begin, this.#isEscaped];
     for (; at < piece.length; at += 1) {
       const byte = piece[at];

@@ -17,7 +17,7 @@ export interface EpisodeSeeds {
 export interface SeedStreams {
   seeds(index: number): EpisodeSeeds;
   /** Uniform in [0, 1): decides which task the episode plays. Independent of the seeds. */
-  taskDraw(index: number): number;
+  drawTask(index: number): number;
 }
 
 export function seedStreams(baseSeed: number): SeedStreams {
@@ -26,7 +26,7 @@ export function seedStreams(baseSeed: number): SeedStreams {
   const taskKey = streamKey(baseSeed, 'task');
   return {
     seeds: (index) => ({ environment: permute(index, environmentKey), policy: permute(index, policyKey) }),
-    taskDraw: (index) => permute(index, taskKey) / 2 ** 32,
+    drawTask: (index) => permute(index, taskKey) / 2 ** 32,
   };
 }
 

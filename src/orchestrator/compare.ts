@@ -103,7 +103,7 @@ export async function compare(
   const summary = summariseComparison(request, budgetEpisodes, official, { ...result, ending });
   if (failure) throw new ComparisonFailedError(summary, failure);
   const part = parts[failing];
-  if (part) throw new ComparisonAllFailedError('comparison', describeAllFailed(part, comparison.errorsOf(failing), part.whose), summary);
+  if (part) throw new ComparisonAllFailedError('comparison', describeAllFailed(part, comparison.getErrors(failing), part.whose), summary);
   return summary;
 }
 

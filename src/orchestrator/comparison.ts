@@ -77,11 +77,11 @@ export class Comparison implements Study<RunningComparison> {
     });
     const lead = Math.max(LEAD_PER_SANDBOX, BLOCKS_LEAD_PER_SANDBOX * getBlockSize(suite.play)) * (1 + options.maxSandboxes);
     const plan = createEpisodePlanner(suite);
-    const arm = (checkpoint: StoredCheckpoint, position: number): Arm =>
-      new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead), journal: options.journal?.(position) });
+    const makeArm = (checkpoint: StoredCheckpoint, position: number): Arm =>
+      new Arm({ ...options, checkpoint, plan, goal: this.#makeGoal(position, lead), journal: options.journal?.(position) });
     this.arms = [
-      ...(baseline.kind === 'played' ? [arm(baseline.checkpoint, 0)] : []),
-      ...candidates.map((checkpoint, i) => arm(checkpoint, i + 1)),
+      ...(baseline.kind === 'played' ? [makeArm(baseline.checkpoint, 0)] : []),
+      ...candidates.map((checkpoint, i) => makeArm(checkpoint, i + 1)),
     ];
     this.#handOver();
   }
@@ -105,7 +105,7 @@ export class Comparison implements Study<RunningComparison> {
   }
 
   /** Errors of the failed episodes of one checkpoint, 0 being the baseline. */
-  errorsOf(checkpoint: number): LoggedErrors {
+  getErrors(checkpoint: number): LoggedErrors {
     const recorded = this.#recorded.length > 0;
     const arm = recorded ? this.arms[checkpoint - 1] : this.arms[checkpoint];
     if (arm) return arm.errors;
@@ -118,7 +118,7 @@ export class Comparison implements Study<RunningComparison> {
     return log.readUpTo(folded);
   }
 
-  #goal(arm: number, lead: number): Goal {
+  #makeGoal(arm: number, lead: number): Goal {
     const fold = this.#fold;
     const offer = (index: number, task: number, outcome: Outcome): void => {
       fold.offer(arm, index, task, outcome);
@@ -126,13 +126,13 @@ export class Comparison implements Study<RunningComparison> {
     };
     return {
       get folded() {
-        return fold.foldedOf(arm);
+        return fold.countFolded(arm);
       },
       get limit() {
         return Math.min(fold.limit, fold.folded + lead);
       },
       get isReached() {
-        return !fold.live(arm);
+        return !fold.isLive(arm);
       },
       expectedRemaining: () => fold.expectedRemaining(),
       offer,

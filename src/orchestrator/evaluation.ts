@@ -48,7 +48,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       budgetEpisodes: suite.budget.episodes,
       windowSize: config.window + getBlockSize(suite.play),
     });
-    const plan = createEpisodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
+    const plan = createEpisodePlanner(suite, allocation && ((index, draw) => allocation.pickTask(index, draw)));
     this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink, journal })];
   }
 

@@ -63,8 +63,8 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const { config, clock } = options;
     this.#options = options;
     this.#config = config;
-    const intervalMs = (): number => Math.floor(this.#members.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
-    this.#pacer = new Pacer(clock, intervalMs, () => this.#run());
+    const computeInterval = (): number => Math.floor(this.#members.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
+    this.#pacer = new Pacer(clock, computeInterval, () => this.#run());
     this.#leases = new LeaseManager(this.#members, clock, config, {
       onReleased: (member) => this.#onReleased(member),
       onDiscarded: (member, reason) => this.#lifecycle.condemn(member, reason, { kind: 'released' }),
@@ -73,7 +73,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const creation = new CreationHistory(getCreationRate(config), clock.now());
     this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
       ending: (member, loss) => this.#leases.revoke(member, loss),
-      onChanged: () => this.#pacer.soon(),
+      onChanged: () => this.#pacer.runPaced(),
     });
     this.#started = this.#start();
     // A pool that cannot start says so to everyone who acquires, so no caller has to await `started`.
@@ -92,16 +92,16 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
    * @throws the signal's reason when it is aborted first; InfrastructureError when sandboxes cannot be created, or the pool is closed.
    */
   acquire(wanted: Exposure, signal: AbortSignal): Promise<Lease<Resident>> {
-    if (this.#phase === 'draining' || this.#phase === 'closing') return Promise.reject(this.#closedError());
+    if (this.#phase === 'draining' || this.#phase === 'closing') return Promise.reject(this.#createClosedError());
     const lease = this.#line.join(wanted, this.#options.clock.now(), signal);
-    this.#pacer.soon();
+    this.#pacer.runPaced();
     return lease;
   }
 
   /** From now on it is so large. What is leased stays until it is given back; what is idle beyond it ends in its time. */
   resize({ min, max, warm }: PoolSize): void {
     this.#config = { ...this.#config, min, max, warm };
-    this.#pacer.soon();
+    this.#pacer.runPaced();
   }
 
   /** Sandboxes that are leased now, to whomever. */
@@ -115,9 +115,9 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     return {
       phase: this.#phase,
       obstacles: provider.obstacles?.(template) ?? [],
-      sandboxes: this.#members.counts(),
+      sandboxes: this.#members.count(),
       waiting: this.#line.size,
-      totals: { ...this.#lifecycle.totals(), leases: this.#leases.granted, revoked: this.#leases.revoked },
+      totals: { ...this.#lifecycle.getTotals(), leases: this.#leases.granted, revoked: this.#leases.revoked },
       isolation: this.#lifecycle.isolation ?? this.#preparation?.isolation,
       swept: this.#preparation?.swept,
       lastErrors: {
@@ -132,16 +132,16 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#phase !== 'closing') this.#phase = 'draining';
     this.#pacer.runSoon();
-    await raceWithAbort(this.#members.empty(), signal);
+    await raceWithAbort(this.#members.waitUntilEmpty(), signal);
   }
 
   /** Ends everything, leases too. Resolves when no sandbox is left. @throws InfrastructureError when some could not be destroyed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new InfrastructureError('pool.closed', 'the pool of sandboxes is closed'));
     await Promise.allSettled([this.#started]);
-    await this.#members.empty();
+    await this.#members.waitUntilEmpty();
     this.#pacer[Symbol.dispose]();
-    const { abandoned } = this.#lifecycle.totals();
+    const { abandoned } = this.#lifecycle.getTotals();
     if (abandoned > 0) {
       const last = this.#lifecycle.destructionError ?? 'unknown';
       throw new InfrastructureError('pool.not-empty', `${abandoned} sandboxes could not be destroyed; the last one: ${last}`);
@@ -154,13 +154,13 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#pacer.runSoon();
   }
 
-  #closedError(): Error {
+  #createClosedError(): Error {
     const reason: unknown = this.#closing.signal.reason;
     if (reason instanceof Error) return reason;
     return new InfrastructureError('pool.closed', 'the pool of sandboxes is draining and grants no more leases');
   }
 
-  #creationError(): Error {
+  #createCreationError(): Error {
     const { failures, lastError } = this.#lifecycle.creation;
     if (lastError instanceof InputError) return lastError;
     const failed = `${failures} attempts in a row failed, the last one with: ${getMessage(lastError)}`;
@@ -176,7 +176,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const { provider, template, clock } = this.#options;
     this.#preparation = await prepare(provider, template, clock, this.#closing.signal);
     if (this.#phase === 'starting') this.#phase = 'open';
-    this.#pacer.soon();
+    this.#pacer.runPaced();
   }
 
   #run(): void {
@@ -201,7 +201,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'grant':
         return this.#grant(action.waiter, action.sandbox);
       case 'refuse':
-        return this.#line.refuse(action.waiter, action.why === 'closed' ? this.#closedError() : this.#creationError());
+        return this.#line.refuse(action.waiter, action.why === 'closed' ? this.#createClosedError() : this.#createCreationError());
       case 'create':
         return this.#lifecycle.create(action.audiences);
       case 'ping':
@@ -242,7 +242,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const wanted = this.#line.get(waiter)?.wanted;
     if (member?.state.kind === 'idle' && wanted !== undefined && mayServe(member.past, wanted))
       this.#line.serve(waiter, this.#leases.grant(member));
-    else this.#pacer.soon();
+    else this.#pacer.runPaced();
   }
 
   #onReleased(member: Member<Resident>): void {
@@ -250,8 +250,8 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       return this.#lifecycle.condemn(member, 'it is not fit for another holder', { kind: 'released' });
     const now = this.#options.clock.now();
     this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
-    const waiter = this.#line.first();
-    if (this.#phase !== 'open' || waiter === undefined || hasPlayedEnough(member, this.#config)) return this.#pacer.soon();
+    const waiter = this.#line.observeFirst();
+    if (this.#phase !== 'open' || waiter === undefined || hasPlayedEnough(member, this.#config)) return this.#pacer.runPaced();
     this.#grant(waiter.id, member.id);
   }
 }

@@ -107,15 +107,18 @@ export function parseRunnerFrame(line: string): RunnerFrame | MalformedFrame {
   try {
     json = JSON.parse(line);
   } catch {
-    return { type: 'malformed', problem: `not a JSON object: ${excerpt(line)}` };
+    return { type: 'malformed', problem: `not a JSON object: ${shortenLine(line)}` };
   }
   const parsed = runnerFrameSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  return { type: 'malformed', problem: `${shorten(issue?.path.join('.') || 'frame')}: ${issue?.message ?? 'invalid'}: ${excerpt(line)}` };
+  return {
+    type: 'malformed',
+    problem: `${shorten(issue?.path.join('.') || 'frame')}: ${issue?.message ?? 'invalid'}: ${shortenLine(line)}`,
+  };
 }
 
-function excerpt(line: string): string {
+function shortenLine(line: string): string {
   return JSON.stringify(shorten(line));
 }
 

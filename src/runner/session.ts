@@ -157,7 +157,7 @@ export class RunnerSession implements Occupant {
 
   /** Waits for outcomes, or for the session's end, and takes them all. @throws the signal's reason when it is aborted before there are any. */
   async collect(signal: AbortSignal): Promise<Collected> {
-    await this.#uncollected.arrival(signal);
+    await this.#uncollected.awaitArrival(signal);
     // Taken at the moment at which the end is looked at: the last outcomes come with it, not after it.
     const played = this.#uncollected.takeAll();
     if (!this.#closed) return { played };
@@ -201,7 +201,7 @@ export class RunnerSession implements Occupant {
     if (this.#closed || this.#isLate) return;
     switch (frame.type) {
       case 'malformed':
-        return this.#violation(`a malformed frame (${frame.problem})`);
+        return this.#failProtocol(`a malformed frame (${frame.problem})`);
       case 'ready':
         return this.#onReady(frame);
       case 'loaded':
@@ -210,17 +210,17 @@ export class RunnerSession implements Occupant {
       case 'pong':
         return this.#onAnswer(`ping ${frame.ping}`, frame);
       case 'begin':
-        return this.#violationIf(this.#playing.begin(frame.range, frame.digest));
+        return this.#failProtocolIf(this.#playing.begin(frame.range, frame.digest));
       case 'completed':
       case 'failed':
-        return this.#violationIf(this.#playing.answer(frame));
+        return this.#failProtocolIf(this.#playing.answer(frame));
       case 'recorded':
-        return this.#violationIf(this.#recording ? this.#recording.add(frame) : 'a recording that was not asked for');
+        return this.#failProtocolIf(this.#recording ? this.#recording.add(frame) : 'a recording that was not asked for');
     }
   }
 
   #onReady(ready: RunnerFrameOf<'ready'>): void {
-    if (this.#runner) return this.#violation('a second "ready"');
+    if (this.#runner) return this.#failProtocol('a second "ready"');
     this.#runner = ready;
     if (PROTOCOL_VERSIONS.includes(ready.protocol)) return this.#ready.resolve();
     const reason = `the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`;
@@ -235,14 +235,14 @@ export class RunnerSession implements Occupant {
   }
 
   #onAnswer(key: string, frame: RunnerFrame): void {
-    if (!this.#asks.answer(key, frame)) this.#violation(`"${frame.type}" was not asked for`);
+    if (!this.#asks.answer(key, frame)) this.#failProtocol(`"${frame.type}" was not asked for`);
   }
 
-  #violationIf(problem: string | undefined): void {
-    if (problem !== undefined) this.#violation(problem);
+  #failProtocolIf(problem: string | undefined): void {
+    if (problem !== undefined) this.#failProtocol(problem);
   }
 
-  #violation(what: string): void {
+  #failProtocol(what: string): void {
     this.#close(`protocol violation: ${what}`, { kind: 'failed', cause: 'protocol-violation', detail: what });
   }
 

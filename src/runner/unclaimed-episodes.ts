@@ -26,7 +26,7 @@ export class UnclaimedEpisodes {
   }
 
   /** Resolves once there are some or none will come. @throws the signal's reason when it is aborted before. */
-  async arrival(signal: AbortSignal): Promise<void> {
+  async awaitArrival(signal: AbortSignal): Promise<void> {
     while (this.#played.length === 0 && !this.#hasEnded) {
       if (signal.aborted) throw createAbortError(signal);
       this.#heed(signal);

@@ -26,7 +26,7 @@ export class Watchdog {
     this.#isPutOff = false;
     this.#deadline = this.#startedAt + limitMilliseconds;
     if (this.#timer && this.#timerAt <= this.#deadline) return;
-    this.#arm(limitMilliseconds);
+    this.#setTimer(limitMilliseconds);
   }
 
   /** No deadline until the next restart, which is likely soon: a pending timer stays, and does nothing should it fire. */
@@ -46,7 +46,7 @@ export class Watchdog {
     return this.#clock.now() - this.#startedAt;
   }
 
-  #arm(delay: number): void {
+  #setTimer(delay: number): void {
     this.#timer?.[Symbol.dispose]();
     this.#timerAt = this.#clock.now() + delay;
     this.#timer = this.#clock.after(delay, () => this.#onTimer());
@@ -57,9 +57,9 @@ export class Watchdog {
     if (this.#deadline === undefined) return;
     const now = this.#clock.now();
     const left = this.#deadline - now;
-    if (left > 0) return this.#arm(left);
+    if (left > 0) return this.#setTimer(left);
     if (this.#isPutOff) return this.#onDeadline();
     this.#isPutOff = true;
-    this.#arm(Math.max(1, now - this.#timerAt));
+    this.#setTimer(Math.max(1, now - this.#timerAt));
   }
 }

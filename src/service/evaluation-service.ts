@@ -100,12 +100,12 @@ export class EvaluationService {
         'service.draining',
         'this Muster is about to end and accepts nothing more; ask again, another one or the next start answers',
       );
-    const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
+    const earlier = idempotency && (await store.evaluations.findEarlier(principal, idempotency));
     if (earlier) return earlier;
     if (submission.webhook) this.#assertWebhook(submission.webhook.url);
     using room = new DisposableStack();
     const [, evaluation] = await runSideBySide(
-      async () => room.use(await gate.submission(principal)),
+      async () => room.use(await gate.admitSubmission(principal)),
       (either) => createOrder(submission, principal, newId(), library, either),
       signal,
     );

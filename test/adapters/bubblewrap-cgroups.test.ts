@@ -85,7 +85,7 @@ describe('control groups of version 2, imitated', () => {
     ]);
     expect(group.memberFiles).toEqual([path.join(root, place, 'cgroup.procs')]);
     await writeFile(path.join(root, place, 'memory.events'), 'oom 3\noom_kill 2\n');
-    expect(await group.memoryKills()).toBe(2);
+    expect(await group.countMemoryKills()).toBe(2);
     await group.kill();
     expect(await readFile(path.join(root, place, 'cgroup.kill'), 'utf8')).toBe('1');
     await group.remove(new SkippableClock());
@@ -107,7 +107,7 @@ describe('finding control groups', () => {
     const refuses: CgroupFiles = {
       makeDirectory: (group) => Promise.reject(Object.assign(new Error(group), { code: group === base ? 'EEXIST' : 'EACCES' })),
       removeDirectory: (group) => Promise.reject(Object.assign(new Error(group), { code: 'EACCES' })),
-      children: () => Promise.resolve([]),
+      listChildren: () => Promise.resolve([]),
       read: () => Promise.resolve('0'),
       write: () => Promise.resolve(true),
     };

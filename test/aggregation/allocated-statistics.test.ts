@@ -63,8 +63,8 @@ function evaluate(tasks: readonly Task[], { stop, adaptive = true, budgetEpisode
   const [counted, unresolved] = [new Moments(), new Array<Score>()];
   const returns = tasks.map(() => new Array<number>());
   for (let index = 0; fold.ended === undefined; index += 1) {
-    const draw = streams.taskDraw(index);
-    const task = adaptive ? inside.taskOf(index, draw) : Math.floor(draw * tasks.length);
+    const draw = streams.drawTask(index);
+    const task = adaptive ? inside.pickTask(index, draw) : Math.floor(draw * tasks.length);
     const random = seededRandom(1e6 * seed + 10 * index + task);
     const isLost = random() < lost;
     const value = tasks[task]?.draw(random) ?? Number.NaN;
@@ -195,7 +195,7 @@ describe('with adaptive allocation', () => {
     });
     const streams = seedStreams(0);
     for (let index = 0; index < episodes; index += 1) {
-      const task = allocation.taskOf(index, streams.taskDraw(index));
+      const task = allocation.pickTask(index, streams.drawTask(index));
       fold.offer(index, task, index === 1 ? { kind: 'lost', detail: '' } : { kind: 'failed', cause: 'timeout', detail: '' });
     }
     const official = fold.official();

@@ -30,7 +30,7 @@ function inTurn(allocation: Allocation, episodes: number): Course {
   const streams = seedStreams(1);
   const course: Course = { tasks: [], scores: [] };
   for (let index = 0; index < episodes; index += 1) {
-    const task = allocation.taskOf(index, streams.taskDraw(index));
+    const task = allocation.pickTask(index, streams.drawTask(index));
     course.tasks.push(task);
     course.scores.push(allocation.fold(task, played(index, task)));
   }
@@ -46,7 +46,7 @@ function inParallel(allocation: Allocation, episodes: number, ahead: number, cho
   let sent = 0;
   while (buffer.next < episodes) {
     for (; sent < Math.min(episodes, buffer.next + ahead, allocation.decidedUpTo); sent += 1) {
-      const task = allocation.taskOf(sent, streams.taskDraw(sent));
+      const task = allocation.pickTask(sent, streams.drawTask(sent));
       course.tasks.push(task);
       out.push({ index: sent, task });
     }
@@ -158,7 +158,7 @@ test('a suite of 10,000 tasks', () => {
   const streams = seedStreams(3);
   const random = seededRandom(8);
   for (let index = 0; index < 100_000; index += 1) {
-    const task = allocation.taskOf(index, streams.taskDraw(index));
+    const task = allocation.pickTask(index, streams.drawTask(index));
     allocation.fold(task, known(random() < task / tasks ? 1 : 0));
   }
   expect(Math.abs((allocation.mean ?? 0) - 0.5)).toBeLessThan(0.005);
@@ -166,18 +166,18 @@ test('a suite of 10,000 tasks', () => {
 
 test('only what is decided and not yet done with can be asked for', () => {
   const allocation = allocationOf([1, 1]);
-  expect(allocation.taskOf(63, 0.75)).toBe(1);
-  expect(() => allocation.taskOf(64, 0.5)).toThrow(/only the tasks of indices 0 to 63/);
+  expect(allocation.pickTask(63, 0.75)).toBe(1);
+  expect(() => allocation.pickTask(64, 0.5)).toThrow(/only the tasks of indices 0 to 63/);
   for (let index = 0; index < 32; index += 1) allocation.fold(0, known(1));
-  expect(allocation.taskOf(127, 0.25)).toBe(0);
-  expect(() => allocation.taskOf(31, 0.5)).toThrow(RangeError);
+  expect(allocation.pickTask(127, 0.25)).toBe(0);
+  expect(() => allocation.pickTask(31, 0.5)).toThrow(RangeError);
   for (const [index, draw] of [
     [40.5, 0.5],
     [40, 1],
     [40, -0.1],
     [40, Number.NaN],
   ] as const)
-    expect(() => allocation.taskOf(index, draw)).toThrow(RangeError);
+    expect(() => allocation.pickTask(index, draw)).toThrow(RangeError);
   expect(() => allocation.fold(2, known(1))).toThrow(RangeError);
 });
 

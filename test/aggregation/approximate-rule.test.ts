@@ -32,7 +32,7 @@ test('looks at 64, 80, 100, 125, … episodes and at no other, however narrow th
   const satisfiedAt: number[] = [];
   for (let episodes = 1; episodes <= 1000; episodes += 1) {
     rule.fold(known(5));
-    if (rule.satisfied()) satisfiedAt.push(episodes);
+    if (rule.isSatisfied()) satisfiedAt.push(episodes);
     expect(rule.expectedRemaining()).toBe((LOOKS.find((look) => look >= episodes) ?? 1184) - episodes);
   }
   expect(satisfiedAt).toEqual(LOOKS);
@@ -53,7 +53,7 @@ test('a policy that always wins has the adjusted interval as well', () => {
   const wins = Array<number>(125).fill(10);
   const rule = folded(wins.map(known), 0.2);
   expect(rule.interval()).toMatchObject({ ...adjusted(wins), method: 'approximate' });
-  expect(rule.satisfied()).toBe(true);
+  expect(rule.isSatisfied()).toBe(true);
 });
 
 test('stops at the first look at which the interval is narrow enough', () => {
@@ -61,7 +61,7 @@ test('stops at the first look at which the interval is narrow enough', () => {
   for (let run = 0; run < 50; run += 1) {
     const values: number[] = [];
     const rule = new ApproximateRule(0.5, 0.95, bounds);
-    while (!rule.satisfied()) {
+    while (!rule.isSatisfied()) {
       values.push(random() < 0.9 ? 10 : 0);
       rule.fold(known(values.at(-1) ?? 0));
     }
@@ -93,7 +93,7 @@ test('the estimate ends at a look, and comes true on average', () => {
       const random = seededRandom(seed);
       const rule = new ApproximateRule(0.3, 0.95, bounds);
       let episodes = 0;
-      while (!rule.satisfied()) {
+      while (!rule.isSatisfied()) {
         episodes += 1;
         rule.fold(episodes < 90 && episodes % every === 0 ? missing : known(random() < p ? 10 : 0));
         if (episodes === 90) estimated += rule.expectedRemaining();

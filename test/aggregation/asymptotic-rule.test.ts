@@ -43,7 +43,7 @@ test('unbounded returns: stops at the first episode at which the interval is nar
   const random = seededRandom(3);
   const rule = new AsymptoticRule(options, undefined);
   const values: number[] = [];
-  while (!rule.satisfied()) {
+  while (!rule.isSatisfied()) {
     const interval = rule.interval();
     expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeGreaterThan(options.halfWidth);
     expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
@@ -81,7 +81,7 @@ test('a policy that nearly always gets the same return is never called certain, 
     undefined,
     20,
   );
-  expect([rule.interval(), rule.satisfied()]).toEqual([undefined, false]);
+  expect([rule.interval(), rule.isSatisfied()]).toEqual([undefined, false]);
   expect(rule.warnings()).toEqual([expect.stringContaining('10 differ from the most frequent return; of 2000, 8 did')]);
   expect(rule.expectedRemaining()).toBe(500);
 });
@@ -119,7 +119,7 @@ test('good returns, never quite the same, end an evaluation at once, but not whe
   const stop = (declared: Bounds | undefined): { episodes: number; low: number } => {
     const rule = new AsymptoticRule({ ...options, halfWidth: 0.01 }, declared);
     let episodes = 0;
-    for (; !rule.satisfied(); episodes += 1) rule.fold(known(values[episodes] ?? 0));
+    for (; !rule.isSatisfied(); episodes += 1) rule.fold(known(values[episodes] ?? 0));
     return { episodes, low: rule.interval()?.low ?? Number.NaN };
   };
   // One return in 100 could be a 0 and not have come up in 64, which happens half of the time, nor in 418.
@@ -131,9 +131,9 @@ test('good returns, never quite the same, end an evaluation at once, but not whe
 
 test('without bounds one unresolved episode leaves no interval for good, and the rule says that it cannot be satisfied', () => {
   const values = uniform(6, 4000).map(known);
-  expect(folded(values).satisfied()).toBe(true);
+  expect(folded(values).isSatisfied()).toBe(true);
   const rule = folded([...values, nothingKnown]);
-  expect([rule.interval(), rule.satisfied()]).toEqual([undefined, false]);
+  expect([rule.interval(), rule.isSatisfied()]).toEqual([undefined, false]);
   expect(rule.warnings()).toEqual([
     expect.stringMatching(/There is no interval: 1 of 4001 episodes are unresolved.*"asymptotic" cannot be satisfied/),
   ]);
@@ -153,7 +153,7 @@ test.each(played)('the estimate of what is still needed comes true on average: %
     const random = seededRandom(seed);
     const rule = new AsymptoticRule({ ...options, halfWidth }, bounds);
     let episodes = 0;
-    while (!rule.satisfied()) {
+    while (!rule.isSatisfied()) {
       episodes += 1;
       rule.fold(episodes < 200 && episodes % lostEvery === 0 ? missing : known(draw(random)));
       if (episodes === 200) estimated += rule.expectedRemaining();
@@ -180,7 +180,7 @@ test('the estimate is a whole number whatever came before', () => {
       for (const value of values) {
         rule.fold(known(value));
         expect(rule.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 0);
-        expect(rule.expectedRemaining() === 0).toBe(rule.satisfied());
+        expect(rule.expectedRemaining() === 0).toBe(rule.isSatisfied());
       }
     }),
   );

@@ -32,9 +32,9 @@ function evaluate(tasks: readonly Task[], halfWidth: number, adaptive: boolean, 
   const byWeight = new Allocation({ weights, bounds, halfWidth });
   const rule = new CertifiedRule(halfWidth, 0.95, bounds);
   let episodes = 0;
-  for (; !rule.satisfied(); episodes += 1) {
+  for (; !rule.isSatisfied(); episodes += 1) {
     const draw = random();
-    const task = adaptive ? allocation.taskOf(episodes, draw) : byWeight.taskOf(0, draw);
+    const task = adaptive ? allocation.pickTask(episodes, draw) : byWeight.pickTask(0, draw);
     const value = tasks[task]?.draw(random) ?? Number.NaN;
     const score = { low: value, high: value };
     rule.fold(adaptive ? allocation.fold(task, score) : score);

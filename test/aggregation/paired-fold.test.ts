@@ -26,7 +26,7 @@ const lost: Outcome = { kind: 'lost', detail: 'sandbox gone' };
 /** Offers the arms' outcomes, each the same at every index, in index order until the fold has ended. */
 function playOut(fold: PairedFold, outcomes: readonly Outcome[], most = 10_000): void {
   for (let index = fold.folded; index < most && fold.ended === undefined; index += 1) {
-    for (const [arm, outcome] of outcomes.entries()) if (fold.live(arm)) fold.offer(arm, index, 0, outcome);
+    for (const [arm, outcome] of outcomes.entries()) if (fold.isLive(arm)) fold.offer(arm, index, 0, outcome);
   }
 }
 
@@ -81,7 +81,7 @@ function play(given: Scenario, windowSize: number, next: (underWay: number) => n
   while (fold.ended === undefined) {
     for (let index = 0; index < Math.min(fold.folded + windowSize, fold.limit); index += 1)
       for (const arm of dispatched.keys())
-        if (fold.live(arm) && dispatched[arm] === index) underWay.push([arm, (dispatched[arm] = index + 1) - 1]);
+        if (fold.isLive(arm) && dispatched[arm] === index) underWay.push([arm, (dispatched[arm] = index + 1) - 1]);
     expect(fold.limit).toBeLessThanOrEqual(limit);
     ({ limit } = fold);
     expect(fold.expectedRemaining()).toBeGreaterThanOrEqual(1);
@@ -133,10 +133,10 @@ test('a candidate that is settled drops out: the others go on without it, and it
   const fold = pairedFold({ candidates: ['winner', 'equal', 'loser'] });
   // Ahead of the rest when it is settled.
   for (const index of [0, 1, 2]) fold.offer(1, index, 0, completed(10));
-  for (let index = 0; fold.live(1); index += 1)
+  for (let index = 0; fold.isLive(1); index += 1)
     for (const arm of [1, 0, 2, 3]) fold.offer(arm, index, 0, completed([5, 10, 5, 0][arm] ?? 0));
   const settledAt = fold.folded;
-  expect([fold.live(0), fold.live(1), fold.live(2), fold.live(3)]).toEqual([true, false, true, false]);
+  expect([fold.isLive(0), fold.isLive(1), fold.isLive(2), fold.isLive(3)]).toEqual([true, false, true, false]);
   const before = fold.official().candidates;
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'surplus' });
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'duplicate' });
@@ -148,7 +148,7 @@ test('a candidate that is settled drops out: the others go on without it, and it
     ['inconclusive', 80],
     ['regress', settledAt],
   ]);
-  expect([0, 1, 2, 3].map((arm) => fold.foldedOf(arm))).toEqual([80, settledAt, 80, settledAt]);
+  expect([0, 1, 2, 3].map((arm) => fold.countFolded(arm))).toEqual([80, settledAt, 80, settledAt]);
   expect([fold.surplus, fold.ended]).toEqual([1, undefined]);
 });
 
@@ -183,7 +183,7 @@ test('the last verdict ends the comparison, also where the budget is spent with 
   const fold = pairedFold({ budgetEpisodes: 16 });
   playOut(fold, [completed(0), completed(10)]);
   expect([fold.ended, fold.folded, fold.running().episodes]).toEqual(['verdicts', 8, 16]);
-  expect([fold.live(0), fold.live(1), fold.limit, fold.expectedRemaining()]).toEqual([false, false, 8, 0]);
+  expect([fold.isLive(0), fold.isLive(1), fold.limit, fold.expectedRemaining()]).toEqual([false, false, 8, 0]);
   expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 8, difference: 10, verdict: 'promote' }]);
 });
 
@@ -269,7 +269,7 @@ test('dispatch that ran too far ahead, an unknown arm or task are errors of the 
   const fold = pairedFold();
   expect(() => fold.offer(1, 16, 0, completed(1))).toThrow(RangeError);
   expect(() => fold.offer(2, 0, 0, completed(1))).toThrow(/1 to 1 are the candidates; got 2/);
-  expect(() => fold.live(-1)).toThrow(RangeError);
+  expect(() => fold.isLive(-1)).toThrow(RangeError);
   expect(() => fold.offer(0, 0, 1, completed(1))).toThrow(/1 tasks/);
   expect(() => pairedFold({ candidates: [] })).toThrow(RangeError);
   expect([fold.folded, fold.surplus]).toEqual([0, 0]);

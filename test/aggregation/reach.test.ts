@@ -14,7 +14,7 @@ function episodesOf(stop: Stop, bounds: Bounds | undefined, most: number, scoreA
   const rule = createStoppingRule(stop, bounds);
   for (let episodes = 1; episodes <= most; episodes += 1) {
     rule.fold(scoreAt(episodes - 1));
-    if (rule.satisfied()) return episodes;
+    if (rule.isSatisfied()) return episodes;
   }
   return most;
 }

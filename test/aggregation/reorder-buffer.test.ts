@@ -27,9 +27,9 @@ test('an early arrival waits for the gap to close', () => {
 test('an index is seen whether it waits or was taken', () => {
   const buffer = new ReorderBuffer<Item>(2);
   buffer.put(0, item(0));
-  expect([0, 1, 2, 3].map((index) => buffer.seen(index))).toEqual([true, false, false, false]);
+  expect([0, 1, 2, 3].map((index) => buffer.hasSeen(index))).toEqual([true, false, false, false]);
   takeAll(buffer);
-  expect([0, 1, 2, 3].map((index) => buffer.seen(index))).toEqual([true, false, false, false]);
+  expect([0, 1, 2, 3].map((index) => buffer.hasSeen(index))).toEqual([true, false, false, false]);
   expect(() => buffer.put(0, item(0))).toThrow(RangeError);
 });
 

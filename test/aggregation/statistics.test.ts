@@ -150,13 +150,13 @@ test('values are kept up to the first million, apart by task', () => {
   const kept = new RetainedValues();
   for (let value = 0; value < 1_000_500; value += 1) kept.add(1_000_500 - value, value % 3 === 0 ? 65_535 : 1);
   expect(kept.count).toBe(1_000_000);
-  const sorted = kept.sorted();
+  const sorted = kept.sort();
   expect([sorted[0], sorted[999_999], sorted.length]).toEqual([501, 1_000_500, 1_000_000]);
-  expect(kept.byTask().map((values) => [values.length, values[0]])).toEqual([
+  expect(kept.groupByTask().map((values) => [values.length, values[0]])).toEqual([
     [666_666, 1_000_499],
     [333_334, 1_000_500],
   ]);
-  expect([new RetainedValues().sorted(), new RetainedValues().byTask()]).toEqual([[], []]);
+  expect([new RetainedValues().sort(), new RetainedValues().groupByTask()]).toEqual([[], []]);
 });
 
 test('figures that need the values say when some were not kept', () => {

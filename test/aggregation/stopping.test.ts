@@ -35,7 +35,7 @@ test('fixed: satisfied with the last of its episodes, and says how many are left
   const rule = createStoppingRule(fixed, bounds);
   const course = some.map((score) => {
     rule.fold(score);
-    return [rule.satisfied(), rule.expectedRemaining()];
+    return [rule.isSatisfied(), rule.expectedRemaining()];
   });
   expect(course).toEqual([...[7, 6, 5, 4, 3, 2, 1].map((remaining) => [false, remaining]), [true, 0]]);
   expect(rule.targetHalfWidth).toBeUndefined();
@@ -103,7 +103,7 @@ const withMissing = fc.array(fc.oneof({ weight: 30, arbitrary: anyReturn }, { we
 });
 
 test('with every rule, the answer depends on the folded prefix alone and not on when it was asked for', () => {
-  const answer = (rule: StoppingRule): unknown => [rule.satisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
+  const answer = (rule: StoppingRule): unknown => [rule.isSatisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
       const asked = createStoppingRule(stop, bounds);
@@ -139,9 +139,9 @@ test('a rule with a target is satisfied only by an interval that is so narrow', 
     fc.property(streams, rules, fc.double({ min: 0.3, max: 4, noNaN: true }), ([seed, spread, lost], stop, halfWidth) => {
       const random = seededRandom(seed);
       const rule = createStoppingRule({ ...stop, halfWidth }, bounds);
-      for (let episodes = 0; episodes < 400 && !rule.satisfied(); episodes += 1)
+      for (let episodes = 0; episodes < 400 && !rule.isSatisfied(); episodes += 1)
         rule.fold(random() < lost ? missing : known(5 + spread * (random() - random())));
-      if (!rule.satisfied()) return;
+      if (!rule.isSatisfied()) return;
       const interval = rule.interval();
       expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeLessThanOrEqual(halfWidth * (1 + 1e-12));
       expect([rule.expectedRemaining(), rule.targetHalfWidth]).toEqual([0, halfWidth]);
@@ -152,7 +152,7 @@ test('a rule with a target is satisfied only by an interval that is so narrow', 
 test('certified: stops at the first episode at which the interval is narrow enough, and reports it in units of the return', () => {
   const random = seededRandom(11);
   const rule = createStoppingRule(certified, bounds);
-  while (!rule.satisfied()) {
+  while (!rule.isSatisfied()) {
     const { low, high } = rule.interval() ?? bounds;
     expect((high - low) / 2).toBeGreaterThan(0.5);
     expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);

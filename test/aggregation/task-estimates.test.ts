@@ -14,7 +14,7 @@ function estimatesOf(returns: readonly (readonly number[])[], bounds: Bounds | u
     bounds,
   );
   for (const [task, values] of returns.entries()) for (const value of values) estimates.add(task, value);
-  return estimates.current() ?? [];
+  return estimates.getCurrent() ?? [];
 }
 
 function coins(probabilities: readonly number[], tosses: number): number[][] {
@@ -23,7 +23,7 @@ function coins(probabilities: readonly number[], tosses: number): number[][] {
 }
 
 test('nothing is thought of tasks before the first return', () => {
-  expect(new TaskEstimates([0.5, 0.5], unit).current()).toBeUndefined();
+  expect(new TaskEstimates([0.5, 0.5], unit).getCurrent()).toBeUndefined();
 });
 
 test('tasks that differ no more than chance explains are all thought of alike', () => {

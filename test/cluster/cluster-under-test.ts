@@ -97,7 +97,7 @@ export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
 /** Names of the pods of owners whose name begins so. */
 export async function podsOf(ownerPrefix: string, isWanted: (pod: PodView) => boolean = () => true): Promise<readonly string[]> {
   using cluster = new Cluster(clusterPod(), systemClock);
-  const { items } = await cluster.pods(MANAGED_SELECTOR, NEVER);
+  const { items } = await cluster.listPods(MANAGED_SELECTOR, NEVER);
   const theirs = items.filter((pod) => pod.metadata.labels[OWNER]?.startsWith(ownerPrefix) === true && isWanted(pod));
   return theirs.map(({ metadata }) => metadata.name);
 }

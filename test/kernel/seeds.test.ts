@@ -62,8 +62,8 @@ describe('the seeds of an episode', () => {
     let sum = 0;
     let products = 0;
     for (let index = 0; index < n; index += 1) {
-      sum += streams.taskDraw(index);
-      products += (streams.taskDraw(index) - 0.5) * (streams.taskDraw(index + 1) - 0.5);
+      sum += streams.drawTask(index);
+      products += (streams.drawTask(index) - 0.5) * (streams.drawTask(index + 1) - 0.5);
     }
     // Five standard errors of a mean of uniform draws, and of a mean of products of two.
     expect(Math.abs(sum / n - 0.5)).toBeLessThan((5 * Math.sqrt(1 / 12)) / Math.sqrt(n));

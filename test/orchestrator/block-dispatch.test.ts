@@ -59,7 +59,7 @@ describe('a block that was not played to its end', () => {
   it('is handed back once, however many of its episodes are', () => {
     const dispatcher = dispatcherOfFours();
     dispatcher.giveBack([...dispatcher.take({ ...view, horizon: 4 }), ...dispatcher.take({ ...view, horizon: 8 })]);
-    expect(dispatcher.available(8)).toBe(2);
+    expect(dispatcher.countAvailable(8)).toBe(2);
     expect(dispatcher.retried).toBe(0);
   });
 
@@ -69,7 +69,7 @@ describe('a block that was not played to its end', () => {
     dispatcher.giveBack(range.slice(2));
     expect(dispatcher.settle(at(0), 1)).toMatchObject({ episode: plan(0), mayComeAgain: true });
     for (const index of [1, 2, 3]) dispatcher.settle(at(index), 1);
-    expect(dispatcher.available(4)).toBe(0);
+    expect(dispatcher.countAvailable(4)).toBe(0);
   });
 
   it('is given up after its last attempt, all of it that has no outcome', () => {
@@ -99,7 +99,7 @@ describe('a block that straggles', () => {
     dispatcher.takeStraggler(1);
     dispatcher.giveBack(block);
     expect(dispatcher.inFlight).toBe(4);
-    expect(dispatcher.available(4)).toBe(0);
+    expect(dispatcher.countAvailable(4)).toBe(0);
   });
 
   it('is done with the first outcomes of either copy, and the others are known to come again', () => {

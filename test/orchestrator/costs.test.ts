@@ -18,9 +18,9 @@ describe('the time of leased sandboxes', () => {
     const time = new SandboxTime();
     time.start(1000);
     time.start(2000);
-    expect(time.seconds(4000)).toBe(5);
+    expect(time.sumSeconds(4000)).toBe(5);
     time.end(1000, 5000);
-    expect(time.seconds(6000)).toBe(8);
+    expect(time.sumSeconds(6000)).toBe(8);
   });
 });
 

@@ -10,7 +10,7 @@ function timesOf(seconds: readonly number[]): EpisodeTimes {
 
 describe('the times of episodes', () => {
   it('have no summary while there is none', () => {
-    expect(new EpisodeTimes().summary()).toBeUndefined();
+    expect(new EpisodeTimes().summarise()).toBeUndefined();
   });
 
   it('are summed up with quantiles that are exact to 2.2 %', () => {
@@ -18,7 +18,7 @@ describe('the times of episodes', () => {
     fc.assert(
       fc.property(seconds, (values) => {
         const sorted = values.toSorted((a, b) => a - b);
-        const summary = timesOf(values).summary();
+        const summary = timesOf(values).summarise();
         const nearest = (share: number): number => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
         for (const [found, exact] of [
           [summary?.p50 ?? 0, nearest(0.5)],
@@ -34,7 +34,7 @@ describe('the times of episodes', () => {
   });
 
   it('may be too short to tell or longer than any', () => {
-    expect(timesOf([0, 0, 0]).summary()).toEqual({ mean: 0, p50: 0, p95: 0, max: 0 });
-    expect(timesOf([1e9]).summary()?.max).toBe(1e9);
+    expect(timesOf([0, 0, 0]).summarise()).toEqual({ mean: 0, p50: 0, p95: 0, max: 0 });
+    expect(timesOf([1e9]).summarise()?.max).toBe(1e9);
   });
 });

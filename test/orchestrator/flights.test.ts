@@ -38,7 +38,7 @@ it('blocks in flight are found by their number, whatever is added and removed in
       }
       for (let index = 0; index <= 500 * STRIDE; index += 1) expect(flights.get(index)).toBe(model.get(index));
       const singles = [...model.values()].filter((one) => one.copies === 1).map((one) => one.block.number);
-      expect(flights.firstSingle()?.block.number).toBe(singles.length === 0 ? undefined : Math.min(...singles));
+      expect(flights.findFirstSingle()?.block.number).toBe(singles.length === 0 ? undefined : Math.min(...singles));
     }),
   );
 });

@@ -30,7 +30,7 @@ class Counted implements SlotShare {
     this.most = Math.max(this.most, this.held);
     return {
       recalled: place.recalled,
-      spare: () => place.spare(),
+      offerSlot: () => place.offerSlot(),
       [Symbol.dispose]: () => {
         this.held -= 1;
         place[Symbol.dispose]();

@@ -6,7 +6,7 @@ const NEVER = new AbortController().signal;
 
 function place(): Slot {
   const nothing = { [Symbol.dispose]: () => undefined };
-  return { ...nothing, recalled: NEVER, spare: () => nothing };
+  return { ...nothing, recalled: NEVER, offerSlot: () => nothing };
 }
 
 describe('workers', () => {

@@ -161,7 +161,7 @@ async function decoded(delta: Uint8Array, base: Uint8Array): Promise<DeltaFile> 
 
 async function wholeOf(read: DeltaFile): Promise<string> {
   const hash = createHash('sha256');
-  for await (const piece of read.pieces()) hash.update(piece);
+  for await (const piece of read.readPieces()) hash.update(piece);
   return hash.digest('hex');
 }
 

@@ -36,7 +36,7 @@ async function told(path: string, bytes: Uint8Array): Promise<string> {
 async function toldByDelta(delta: Uint8Array, base: Uint8Array): Promise<string> {
   try {
     let size = 0;
-    for await (const piece of new DeltaFile(inMemory(delta), await readIndex(inMemory(delta), 'a delta'), inMemory(base)).pieces())
+    for await (const piece of new DeltaFile(inMemory(delta), await readIndex(inMemory(delta), 'a delta'), inMemory(base)).readPieces())
       size += piece.length;
     return `${size} bytes`;
   } catch (error) {

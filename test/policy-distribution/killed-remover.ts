@@ -15,7 +15,7 @@ const die = (): never => {
 };
 /** Whether a hold of another machine still counts is asked once the record is out of reach. */
 const clock: Clock = { ...systemClock, date: () => (isOut ? die() : systemClock.date()) };
-const names = await IncomingNames.forThisProcess(clock);
+const names = await IncomingNames.create(clock);
 const never = Number.MAX_SAFE_INTEGER;
 if (what === 'objects') await (await ContentStore.open(directory, names, clock)).remove(digest, never, async () => die());
 if (what === 'packed') {

@@ -39,7 +39,7 @@ async function left(scratch: ScratchDirectory, by: 'here' | 'elsewhere'): Promis
   const store = await opened(scratch);
   await store.add(filesystemSource, await scratch.put('policy.bin', WEIGHTS), signal);
   await store.waitUntilSynced();
-  const [place = ''] = (await IncomingNames.forThisProcess(systemClock)).next().split('.');
+  const [place = ''] = (await IncomingNames.create(systemClock)).next().split('.');
   const writer = by === 'here' ? `${place}.999999999.1.x` : `${'0'.repeat(16)}.${process.pid}.1.x`;
   await writeFile(join(scratch.path, 'store/unsynced', `${writer}.${HEX}`), '');
 }
@@ -97,7 +97,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
   it('is kept when it is whole although its writer is gone, and left alone while that lives', async () => {
     await using scratch = await ScratchDirectory.make();
     await left(scratch, 'here');
-    const note = `${(await IncomingNames.forThisProcess(systemClock)).next()}.${HEX}`;
+    const note = `${(await IncomingNames.create(systemClock)).next()}.${HEX}`;
     await writeFile(join(scratch.path, 'store/unsynced', note), '');
     await opened(scratch);
     expect([await listed(scratch, 'unsynced'), await listed(scratch, 'objects')]).toEqual([[note], [HEX]]);

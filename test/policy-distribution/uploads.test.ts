@@ -312,9 +312,9 @@ describe('unfinished uploads', () => {
     await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
     await fixture.uploads.append(fixture.part({ digest: digestBytes('other'), bytes: pieces(WEIGHTS.subarray(0, 500)) }), signal);
     await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
-    expect(await fixture.uploads.pendingBytes('pipeline')).toBe(1500);
-    expect(await fixture.uploads.pendingBytes('researcher')).toBe(7);
-    expect(await fixture.uploads.pendingBytes('nobody')).toBe(0);
+    expect(await fixture.uploads.sumPendingBytes('pipeline')).toBe(1500);
+    expect(await fixture.uploads.sumPendingBytes('researcher')).toBe(7);
+    expect(await fixture.uploads.sumPendingBytes('nobody')).toBe(0);
   });
 
   it('are swept when they have not gone on for long, and not while they go on', async () => {

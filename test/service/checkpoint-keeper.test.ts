@@ -73,20 +73,20 @@ describe('the checkpoints of a server', () => {
     const old = await brought(fixture, 'a'.repeat(100));
     fixture.time.skip(2 * HOUR);
     const recent = await brought(fixture, 'b'.repeat(100));
-    expect(await fixture.store.usage.checkpointBytes('pipeline')).toBe(200);
+    expect(await fixture.store.usage.sumCheckpointBytes('pipeline')).toBe(200);
     await fixture.kept(150);
     expect([await fixture.has(old), await fixture.has(recent)]).toEqual([false, true]);
-    expect(await fixture.store.usage.checkpointBytes('pipeline')).toBe(100);
+    expect(await fixture.store.usage.sumCheckpointBytes('pipeline')).toBe(100);
   });
 
   it('stay while an evaluation waits for them, and without a bound', async () => {
     await using fixture = await Fixture.open();
     const wanted = await brought(fixture, 'a'.repeat(100));
-    const checkpoint: Library['checkpoint'] = async (reference) => ({
-      ...(await PAPER_LIBRARY.checkpoint(reference, 'pipeline', signal)),
+    const checkpoint: Library['orderCheckpoint'] = async (reference) => ({
+      ...(await PAPER_LIBRARY.orderCheckpoint(reference, 'pipeline', signal)),
       digest: wanted,
     });
-    const service = fixture.service({}, { library: { ...PAPER_LIBRARY, checkpoint } });
+    const service = fixture.service({}, { library: { ...PAPER_LIBRARY, orderCheckpoint: checkpoint } });
     const id = await submitted(service, submission(5));
     fixture.time.skip(3 * HOUR);
     await fixture.kept(1);

@@ -144,8 +144,8 @@ describe('an evaluation that was accepted', () => {
     const bringing = Promise.withResolvers<AbortSignal>();
     const library: Library = {
       ...PAPER_LIBRARY,
-      checkpoint: async (reference, principal, given) => {
-        if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.checkpoint(reference, principal, given);
+      orderCheckpoint: async (reference, principal, given) => {
+        if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.orderCheckpoint(reference, principal, given);
         bringing.resolve(given);
         return raceWithAbort(new Promise<never>(() => undefined), given);
       },

@@ -90,7 +90,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     const slots = new Slots(4, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all(Array.from({ length: 4 }, () => share.take(new AbortController().signal)));
-    const [first, second] = held.map((slot) => slot.spare());
+    const [first, second] = held.map((slot) => slot.offerSlot());
     await settle();
     expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, false, false, false]);
     first?.[Symbol.dispose]();
@@ -112,7 +112,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     const slots = new Slots(2, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all([1, 2].map(() => share.take(new AbortController().signal)));
-    using _spare = held[1]?.spare();
+    using _spare = held[1]?.offerSlot();
     const next = new Player(slots, { principal: 'alice', priority: -1 }, 2);
     await settle();
     held[1]?.[Symbol.dispose]();

@@ -10,7 +10,7 @@ function fixture(waiting: number) {
     store.asked += 1;
     return Promise.resolve(store.waiting);
   };
-  return { clock, store, counts: new WaitingCounts({ waiting: ask }, clock) };
+  return { clock, store, counts: new WaitingCounts({ countWaiting: ask }, clock) };
 }
 
 describe('the count of waiting evaluations', () => {

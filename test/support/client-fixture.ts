@@ -33,8 +33,8 @@ export class ClientFixture implements AsyncDisposable {
     const checkpoints = files.checkpointService(fixture, fixture.gate());
     const grants = new GrantService({ rights: fixture.store.rights, use: fixture.use, audit: fixture.store.audit });
     const edition = { of: 'suites' };
-    const library: Pick<Library, 'suite'> = {
-      suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestBytes(edition.of) }),
+    const library: Pick<Library, 'orderSuite'> = {
+      orderSuite: async (...asked) => ({ ...(await PAPER_LIBRARY.orderSuite(...asked)), digest: digestBytes(edition.of) }),
     };
     const server = await ServerFixture.open(
       config,

@@ -35,13 +35,13 @@ export class ImitatedCgroups implements CgroupFiles {
   }
 
   async removeDirectory(group: string): Promise<void> {
-    if ((await kernelCgroupFiles.children(group)).length > 0) throw systemError('EBUSY');
+    if ((await kernelCgroupFiles.listChildren(group)).length > 0) throw systemError('EBUSY');
     if ((await this.read(path.join(group, 'cgroup.procs'))) === undefined) throw systemError('ENOENT');
     await rm(group, { recursive: true });
   }
 
-  children(group: string): Promise<readonly string[]> {
-    return kernelCgroupFiles.children(group);
+  listChildren(group: string): Promise<readonly string[]> {
+    return kernelCgroupFiles.listChildren(group);
   }
 
   read(file: string): Promise<string | undefined> {

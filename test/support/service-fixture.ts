@@ -35,12 +35,12 @@ const WEBHOOKS = new Egress({ hosts: ['*'], networks: [], plainHttp: false }, 'w
 
 /** Names stand for contents: nothing is read. */
 export const PAPER_LIBRARY: Library = {
-  suite: async (reference) => {
+  orderSuite: async (reference) => {
     const name = typeof reference === 'string' ? reference : String(reference['name']);
     if (name === 'unknown') throw new InputError('suite.unknown', 'suite: expected one of fixture, got "unknown"');
     return { written: { name, template: 'local' }, digest: digestBytes(name), files: undefined };
   },
-  checkpoint: async (reference) => {
+  orderCheckpoint: async (reference) => {
     const uri = 'uri' in reference ? reference.uri : reference.sha256;
     return { uri, digest: digestBytes(uri), kind: 'file', files: [], labels: {} };
   },
@@ -95,7 +95,7 @@ export class ScriptedPlayer implements Player {
       draw: 'proportional',
       runs: this.runs,
     };
-    const journal = course.journal(0, parts);
+    const journal = course.openJournal(0, parts);
     const share = course.share('local');
     let place: Slot | undefined;
     const known = new Set((await journal.readKnown(0, episodes)).episodes.map(({ index }) => Number(index)));
@@ -137,7 +137,7 @@ export class ScriptedPlayer implements Player {
     return answer(false);
   }
 
-  question(order: EvaluationOrder, principal: string): Question {
+  buildQuestion(order: EvaluationOrder, principal: string): Question {
     return buildQuestion(order, { template: digestBytes('local'), version: '0.0.0', runs: this.runs, principal });
   }
 

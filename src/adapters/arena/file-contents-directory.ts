@@ -22,7 +22,7 @@ export class FileContentsDirectory implements FileContents {
   }
 
   async keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void> {
-    const directory = this.#place(tree);
+    const directory = this.#joinPath(tree);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const left = contents.entries();
@@ -38,7 +38,7 @@ export class FileContentsDirectory implements FileContents {
   }
 
   async read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined> {
-    const file = join(this.#place(tree), nameOf(digest));
+    const file = join(this.#joinPath(tree), nameOf(digest));
     try {
       const content = await readFile(file);
       return digestBytes(content) === digest ? content : undefined;
@@ -49,10 +49,10 @@ export class FileContentsDirectory implements FileContents {
   }
 
   async forget(tree: AgentEpisodeId): Promise<void> {
-    await rm(this.#place(tree), { recursive: true, force: true });
+    await rm(this.#joinPath(tree), { recursive: true, force: true });
   }
 
-  #place(tree: AgentEpisodeId): string {
+  #joinPath(tree: AgentEpisodeId): string {
     return join(this.#directory, tree);
   }
 }

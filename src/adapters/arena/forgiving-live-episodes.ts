@@ -21,18 +21,18 @@ export class ForgivingLiveEpisodes implements LiveEpisodes {
   }
 
   get(id: AgentEpisodeId): Promise<LiveEpisode | undefined> {
-    return this.#tried(() => this.#inner.get(id), undefined);
+    return this.#tryOr(() => this.#inner.get(id), undefined);
   }
 
   put(id: AgentEpisodeId, episode: LiveEpisode): Promise<boolean> {
-    return this.#tried(() => this.#inner.put(id, episode), false);
+    return this.#tryOr(() => this.#inner.put(id, episode), false);
   }
 
   remove(id: AgentEpisodeId): Promise<void> {
-    return this.#tried(() => this.#inner.remove(id), undefined);
+    return this.#tryOr(() => this.#inner.remove(id), undefined);
   }
 
-  async #tried<Answer>(ask: () => Promise<Answer>, otherwise: Answer): Promise<Answer> {
+  async #tryOr<Answer>(ask: () => Promise<Answer>, otherwise: Answer): Promise<Answer> {
     if (this.#clock.now() < this.#pausedUntil) return otherwise;
     try {
       return await ask();

@@ -23,7 +23,7 @@ export interface RunningDigest {
  */
 export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';
-  const isStoredAsItComes = ['', 'identity'].includes(text(headers['x-goog-stored-content-encoding']));
+  const isStoredAsItComes = ['', 'identity'].includes(joinHeader(headers['x-goog-stored-content-encoding']));
   const general = findValue(headers['repr-digest'], /(?:^|[\s,])sha-256=:(?<base64>[\w+/]{43}=):/);
   if (general !== undefined) return createAnnouncedDigest('sha256', general);
   const amazons = isOfParts ? undefined : findValue(headers['x-amz-checksum-sha256'], /^(?<base64>[\w+/]{43}=)$/);
@@ -84,9 +84,9 @@ function startCrc32(): RunningDigest {
 }
 
 function findValue(header: string | readonly string[] | undefined, pattern: RegExp): string | undefined {
-  return pattern.exec(text(header))?.groups?.['base64'];
+  return pattern.exec(joinHeader(header))?.groups?.['base64'];
 }
 
-function text(header: string | readonly string[] | undefined): string {
+function joinHeader(header: string | readonly string[] | undefined): string {
   return typeof header === 'string' ? header : (header ?? []).join(', ');
 }

@@ -19,7 +19,7 @@ const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/
 /** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
 export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
-  const of = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? getSource(sources, file.address);
+  const findSource = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? getSource(sources, file.address);
   return {
     async list(uri, options) {
       const source = getSource(sources, uri);
@@ -27,9 +27,9 @@ export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
       for (const file of listing.files) listedBy.set(file, source);
       return listing;
     },
-    read: (file, signal, buffer) => of(file).read(file, signal, buffer),
+    read: (file, signal, buffer) => findSource(file).read(file, signal, buffer),
     readFrom(file, from, signal) {
-      const source = of(file);
+      const source = findSource(file);
       return source.readFrom?.(file, from, signal) ?? skipBytes(from, source.read(file, signal));
     },
   };

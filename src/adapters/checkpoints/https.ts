@@ -25,7 +25,7 @@ interface Version {
 export function createHttpsSource(requests: CheckedRequests, clock: Clock): CheckpointSource {
   /** Addresses are for people, and without queries; what is asked for is kept beside them. */
   const urls = new WeakMap<ListedFile, string>();
-  const urlOf = (file: ListedFile): string => urls.get(file) ?? file.address;
+  const getUrl = (file: ListedFile): string => urls.get(file) ?? file.address;
   return {
     async list(uri, { signal }) {
       signal.throwIfAborted();
@@ -38,24 +38,24 @@ export function createHttpsSource(requests: CheckedRequests, clock: Clock): Chec
 
     async *read(file, signal) {
       signal.throwIfAborted();
-      yield* new ResumedReading(toReopenable(requests, file, urlOf(file)), clock, signal).bytes();
-      await retry(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
+      yield* new ResumedReading(toReopenable(requests, file, getUrl(file)), clock, signal).bytes();
+      await retry(clock, signal, () => assertUnchanged(requests, file, getUrl(file), signal));
     },
 
-    readFrom: (file, from, signal) => new ResumedReading(toReopenable(requests, file, urlOf(file)), clock, signal, from).bytes(),
+    readFrom: (file, from, signal) => new ResumedReading(toReopenable(requests, file, getUrl(file)), clock, signal, from).bytes(),
   };
 }
 
 /** The file at a URL, over one connection after the other. */
 function toReopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
-  const changedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
+  const createChangedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
   return {
     file,
     // Only a strong entity tag promises that two answers are of the same bytes.
     isVersioned: file.revision.startsWith('entity "'),
     async open(from, signal) {
       const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
-      const answer = await ask(requests, url, range, signal, changedError);
+      const answer = await ask(requests, url, range, signal, createChangedError);
       try {
         assertSame(file, parseVersion(answer, file.address));
       } catch (error) {
@@ -126,7 +126,7 @@ function parseVersion({ status, headers }: CheckedAnswer, address: string): Vers
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
     throw new InputError('checkpoint.unreadable', `checkpoint: ${address} comes as ${encoding}; expected its bytes as they are`);
-  const size = sizeIn(status, headers);
+  const size = readSize(status, headers);
   if (size === undefined)
     throw new InputError(
       'checkpoint.unreadable',
@@ -135,7 +135,7 @@ function parseVersion({ status, headers }: CheckedAnswer, address: string): Vers
   return { size, validator: readValidator(headers) };
 }
 
-function sizeIn(status: number, headers: IncomingHttpHeaders): number | undefined {
+function readSize(status: number, headers: IncomingHttpHeaders): number | undefined {
   const text =
     status === 200 ? headers['content-length'] : /^bytes [\d*-]+\/(?<size>\d+)$/.exec(headers['content-range'] ?? '')?.groups?.['size'];
   const size = Number(text);

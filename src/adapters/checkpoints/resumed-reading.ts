@@ -85,9 +85,9 @@ export class ResumedReading {
 
   async *#readChunks({ body, isDamage }: OpenedFile): AsyncGenerator<Uint8Array> {
     const { address } = this.#source.file;
-    const late = (): Error => createBrokenReadError(address, `nothing came for ${IDLE_MS / 1000} s`);
+    const createTimeoutError = (): Error => createBrokenReadError(address, `nothing came for ${IDLE_MS / 1000} s`);
     const next = async (): Promise<IteratorResult<unknown, unknown>> => {
-      using idle = new Deadline(this.#clock, IDLE_MS, late, this.#signal);
+      using idle = new Deadline(this.#clock, IDLE_MS, createTimeoutError, this.#signal);
       const onAbort = (): void => void body.destroy(idle.signal.reason);
       idle.signal.addEventListener('abort', onAbort, { once: true });
       try {

@@ -14,16 +14,16 @@ export class Roots {
   /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
   async assertNamedInside(path: string): Promise<void> {
     if (this.#roots.some((root) => isInside(root, path))) return;
-    if (!(await this.#real()).some((root) => isInside(root, path))) throw createOutsideError(path);
+    if (!(await this.#resolveRoots()).some((root) => isInside(root, path))) throw createOutsideError(path);
   }
 
   /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
   async assertInside(real: string, given: string): Promise<void> {
-    if (!(await this.#real()).some((root) => isInside(root, real))) throw createOutsideError(given);
+    if (!(await this.#resolveRoots()).some((root) => isInside(root, real))) throw createOutsideError(given);
   }
 
   /** Of those that are there, where they are now: a root may be a link, and be mounted late. */
-  async #real(): Promise<readonly string[]> {
+  async #resolveRoots(): Promise<readonly string[]> {
     const roots = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
     return roots.filter((root) => root !== undefined);
   }

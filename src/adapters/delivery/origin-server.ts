@@ -64,7 +64,7 @@ export class OriginServer implements AsyncDisposable {
 
   /** @throws InputError `delivery.port` when it is taken; InfrastructureError `delivery.listen`. */
   async link({ digest, path }: Pick<CheckpointFile, 'digest' | 'path'>): Promise<string> {
-    const base = await this.#base();
+    const base = await this.#startServer();
     return `${base}${this.#links.sign({ digest, name: path.slice(path.lastIndexOf('/') + 1) })}`;
   }
 
@@ -77,7 +77,7 @@ export class OriginServer implements AsyncDisposable {
     await closed;
   }
 
-  async #base(): Promise<string> {
+  async #startServer(): Promise<string> {
     const { url, port } = this.#options;
     this.#listening ??= this.#listen().catch((error: unknown) => {
       this.#listening = undefined;

@@ -37,7 +37,7 @@ export class SignedLinks {
   sign({ digest, name }: Linked): string {
     const path = `/v1/content/${getDigestHex(digest)}/${encodeURIComponent(name)}`;
     const until = String(Math.ceil(this.#clock.date().getTime() / 1000 + this.#seconds));
-    return `${path}?until=${until}&proof=${this.#proof(path, until).toString('base64url')}`;
+    return `${path}?until=${until}&proof=${this.#computeProof(path, until).toString('base64url')}`;
   }
 
   /** @param target path and query of a request. */
@@ -47,13 +47,13 @@ export class SignedLinks {
     const proof = url?.searchParams.get('proof') ?? '';
     const { hex, name } = PATH.exec(url?.pathname ?? '')?.groups ?? {};
     if (!url || hex === undefined || name === undefined || !/^\d{1,12}$/.test(until)) return { kind: 'forged' };
-    const [given, right] = [Buffer.from(proof, 'base64url'), this.#proof(url.pathname, until)];
+    const [given, right] = [Buffer.from(proof, 'base64url'), this.#computeProof(url.pathname, until)];
     if (given.length !== right.length || !timingSafeEqual(given, right)) return { kind: 'forged' };
     if (Number(until) * 1000 < this.#clock.date().getTime()) return { kind: 'expired' };
     return { kind: 'good', linked: { digest: parseDigest(`sha256:${hex}`), name: decodeURIComponent(name) } };
   }
 
-  #proof(path: string, until: string): Buffer {
+  #computeProof(path: string, until: string): Buffer {
     return createHmac('sha256', this.#key).update(`muster-content/1\n${path}\n${until}`).digest();
   }
 }

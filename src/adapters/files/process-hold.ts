@@ -14,7 +14,7 @@ import { IncomingNames } from '../../policy-distribution/files/incoming-names.ts
  */
 export async function holdPath(path: string, purpose: string, clock: Clock, refused: (other: string) => Error): Promise<AsyncDisposable> {
   const [directory, prefix] = [dirname(path), `${basename(path)}.${purpose}.`];
-  const names = await IncomingNames.forThisProcess(clock);
+  const names = await IncomingNames.create(clock);
   await makeDirectory(directory);
   const own = `${prefix}${names.next()}`;
   await writeFile(join(directory, own), '', { flag: 'wx' });

@@ -43,7 +43,7 @@ export class ResultsDirectory implements AsyncDisposable {
     this.#hold = hold;
     this.trajectories = new TrajectoryDirectory(join(path, TRAJECTORIES));
     this.#episodes = createWriteStream(join(path, EPISODES), { flags: origin.isResumed ? 'w' : 'wx' });
-    this.#episodes.on('error', (error) => (this.#failure ??= this.#unkept(EPISODES, error)));
+    this.#episodes.on('error', (error) => (this.#failure ??= this.#createWriteError(EPISODES, error)));
   }
 
   /** @throws InputError when the directory holds something already; InfrastructureError when it cannot be written. */
@@ -113,7 +113,7 @@ export class ResultsDirectory implements AsyncDisposable {
   write(record: object): Promise<void> | undefined {
     // A stream that has failed is closed before it says why.
     const { errored, destroyed } = this.#episodes;
-    if (errored) throw this.#failure ?? this.#unkept('episodes.ndjson', errored);
+    if (errored) throw this.#failure ?? this.#createWriteError('episodes.ndjson', errored);
     if (destroyed) throw new Error('the results directory has been closed');
     this.#isEmpty = false;
     if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
@@ -127,7 +127,7 @@ export class ResultsDirectory implements AsyncDisposable {
     try {
       await finished(this.#episodes);
     } catch (error) {
-      throw this.#failure ?? this.#unkept(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(EPISODES, error);
     }
     await writeWhole(this.#path, 'summary.json', summary);
     if (!summary.partial) await rm(join(this.#path, EARLIER), { force: true });
@@ -158,7 +158,7 @@ export class ResultsDirectory implements AsyncDisposable {
     try {
       await once(this.#episodes, 'open');
     } catch (error) {
-      throw this.#failure ?? this.#unkept(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(EPISODES, error);
     }
   }
 
@@ -170,14 +170,14 @@ export class ResultsDirectory implements AsyncDisposable {
         once(this.#episodes, 'close', { signal: settled.signal }),
       ]);
     } catch (error) {
-      throw this.#failure ?? this.#unkept(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(EPISODES, error);
     } finally {
       settled.abort();
     }
     if (this.#failure) throw this.#failure;
   }
 
-  #unkept(file: string, error: unknown): InfrastructureError {
+  #createWriteError(file: string, error: unknown): InfrastructureError {
     return createUnkeptError(join(this.#path, file), error);
   }
 }

@@ -41,10 +41,10 @@ export class TrajectoryDirectory {
 
   /** Each in turn, by task and then by id: one is in memory at a time. @throws InputError `rollouts.none`, `rollouts.invalid` */
   async *read(): AsyncGenerator<Trajectory> {
-    for (const path of await this.#files()) yield await readTrajectory(path);
+    for (const path of await this.#listFiles()) yield await readTrajectory(path);
   }
 
-  async #files(): Promise<readonly string[]> {
+  async #listFiles(): Promise<readonly string[]> {
     const tasks = await readdir(this.path, { withFileTypes: true }).catch((error: unknown) => {
       const expected = 'expected a directory that "muster eval --out" kept with an agent that is a model';
       throw new InputError('rollouts.none', `${this.path}: there are no trajectories (${getMessage(error)}); ${expected}`);

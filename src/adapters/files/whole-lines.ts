@@ -5,13 +5,13 @@ import { pipeline } from 'node:stream/promises';
 
 /** Appends a file to another one, but for a last line that was not written to its end. The other one exists afterwards in any case. */
 export async function appendWholeLines(from: string, to: string): Promise<void> {
-  const size = await sizeOfWholeLines(from);
+  const size = await measureWholeLines(from);
   const source = size === 0 ? Readable.from([]) : createReadStream(from, { end: size - 1 });
   await pipeline(source, createWriteStream(to, { flags: 'a', flush: true }));
 }
 
 /** Bytes up to the last line feed. A line is at most some hundred kilobytes long, so the end of the file is looked at piece by piece. */
-async function sizeOfWholeLines(path: string): Promise<number> {
+async function measureWholeLines(path: string): Promise<number> {
   await using file = await open(path).catch(ignoreMissing);
   if (file === undefined) return 0;
   const piece = Buffer.alloc(64 * 1024);

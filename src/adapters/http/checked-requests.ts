@@ -85,9 +85,9 @@ export class CheckedRequests {
   }
 
   async #sendOne(target: URL, { method, headers, body }: CheckedRequest, signal: AbortSignal): Promise<CheckedAnswer> {
-    const late = (): Error =>
+    const createTimeoutError = (): Error =>
       new InfrastructureError('egress.failed', `${describeUrl(target)} did not answer within ${HEAD_MS / 1000} s; try again later`);
-    using deadline = new Deadline(this.#clock, HEAD_MS, late, signal);
+    using deadline = new Deadline(this.#clock, HEAD_MS, createTimeoutError, signal);
     const { promise, resolve, reject } = Promise.withResolvers<CheckedAnswer>();
     const agent = target.protocol === 'https:' ? this.#agents['https:'] : this.#agents['http:'];
     const request = (target.protocol === 'https:' ? https : http).request(target, { method, headers, agent });
@@ -125,7 +125,7 @@ function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunc
       const all = typeof found === 'string' ? [{ address: found, family: found.includes(':') ? 6 : 4 }] : found;
       const allowed = all.filter(({ address }) => egress.allows(address));
       const [first] = allowed;
-      if (first === undefined) return callback(egress.refusal(hostname), []);
+      if (first === undefined) return callback(egress.createRefusal(hostname), []);
       return options.all === true ? callback(null, allowed) : callback(null, first.address, first.family);
     });
   };

@@ -52,15 +52,15 @@ export async function buildImage(dockerfile: string, context: string, file: stri
     if (tool === undefined) continue;
     const idFile = `${file}.id`;
     const verb = name === 'buildah' ? 'bud' : 'build';
-    const id = async (): Promise<string> => (await readFile(idFile, 'utf8')).trim();
+    const readId = async (): Promise<string> => (await readFile(idFile, 'utf8')).trim();
     try {
       await runTool(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${getMessage(error)}`, { cause: error });
     }
-    if (name === 'buildah') await runTool(tool, ['push', await id(), `docker-archive:${file}`], SAVE_SECONDS, signal);
-    else await runTool(tool, ['image', 'save', '--output', file, await id()], SAVE_SECONDS, signal);
+    if (name === 'buildah') await runTool(tool, ['push', await readId(), `docker-archive:${file}`], SAVE_SECONDS, signal);
+    else await runTool(tool, ['image', 'save', '--output', file, await readId()], SAVE_SECONDS, signal);
     return;
   }
   const remedy = 'install docker, podman or buildah, or say root = "image" or root = "host" in muster.toml';

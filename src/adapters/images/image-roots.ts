@@ -29,7 +29,7 @@ export class ImageRoots {
 
   /** The root file system that an image makes, if it has been made. */
   async find(digest: Digest): Promise<string | undefined> {
-    const root = this.#place('roots', digest);
+    const root = this.#joinPath('roots', digest);
     return (await isThere(root)) ? root : undefined;
   }
 
@@ -37,12 +37,12 @@ export class ImageRoots {
    * @param where names the image for messages. @returns the directory with the image's files.
    * @throws InputError for what is no image, or one with content that is refused.
    */
-  async unpacked(where: string, { digest, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
-    const root = this.#place('roots', digest);
+  async unpackImage(where: string, { digest, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
+    const root = this.#joinPath('roots', digest);
     if (await isThere(root)) return root;
     const unpacked: string[] = [];
-    for (const layer of layers) unpacked.push(await this.#layer(where, layer, signal));
-    return this.#made(root, async (making) => {
+    for (const layer of layers) unpacked.push(await this.#unpackLayer(where, layer, signal));
+    return this.#makeOnce(root, async (making) => {
       for (const each of unpacked) await layOver(making, join(each, FILES), await readWhiteouts(each), signal);
     });
   }
@@ -55,10 +55,10 @@ export class ImageRoots {
     }
   }
 
-  async #layer(where: string, layer: ImageLayer, signal: AbortSignal): Promise<string> {
-    const place = this.#place('layers', layer.digest);
+  async #unpackLayer(where: string, layer: ImageLayer, signal: AbortSignal): Promise<string> {
+    const place = this.#joinPath('layers', layer.digest);
     if (await isThere(place)) return place;
-    return this.#made(place, async (making) => {
+    return this.#makeOnce(place, async (making) => {
       await mkdir(join(making, FILES));
       const name = `image ${where}: layer ${layer.digest.slice(0, 19)}`;
       const found = await unpackLayer(name, layer.open(), join(making, FILES), signal, this.#bounds);
@@ -69,8 +69,8 @@ export class ImageRoots {
   }
 
   /** Makes a directory whole or not at all. */
-  async #made(place: string, make: (directory: string) => Promise<void>): Promise<string> {
-    const directory = await this.scratch();
+  async #makeOnce(place: string, make: (directory: string) => Promise<void>): Promise<string> {
+    const directory = await this.makeScratchDirectory();
     try {
       const making = join(directory, 'it');
       await mkdir(making);
@@ -88,12 +88,12 @@ export class ImageRoots {
   }
 
   /** A directory that is swept away when this process is gone. */
-  async scratch(): Promise<string> {
+  async makeScratchDirectory(): Promise<string> {
     await mkdir(this.#directory, { recursive: true });
     return mkdtemp(join(this.#directory, `making-${process.pid}-`));
   }
 
-  #place(kind: 'layers' | 'roots', digest: Digest): string {
+  #joinPath(kind: 'layers' | 'roots', digest: Digest): string {
     return join(this.#directory, kind, digest.replace(':', '-'));
   }
 }

@@ -42,25 +42,25 @@ export class RootFileSystems {
    * @param context undefined where no Dockerfile is built. @returns undefined for the host's own root.
    * @throws InputError when the image is not found or cannot be built, with the remedy.
    */
-  async directory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
+  async openDirectory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
     if (root.kind === 'host') return undefined;
     const key = formatCanonicalJson({ ...root, files: context?.files.map(({ path, digest }) => [path, digest]) });
     let opening = this.#opening.get(key);
     if (!opening) {
-      opening = root.kind === 'image' ? this.#ofImage(root.image, signal) : this.#ofDockerfile(root, context, key, signal);
+      opening = root.kind === 'image' ? this.#openImage(root.image, signal) : this.#buildDockerfile(root, context, key, signal);
       opening.catch(() => this.#opening.delete(key));
       this.#opening.set(key, opening);
     }
     return opening;
   }
 
-  async #ofImage(image: string, signal: AbortSignal): Promise<string> {
+  async #openImage(image: string, signal: AbortSignal): Promise<string> {
     this.#swept ??= this.#roots.sweep();
     await this.#swept;
     const place = resolve(image);
     const found = /^\.{0,2}\//.test(image) ? await stat(place).catch(() => undefined) : undefined;
-    if (found?.isDirectory()) return this.#roots.unpacked(image, await readImage(image, place, getArchitecture()), signal);
-    if (found?.isFile()) return this.#ofArchive(image, place, signal);
+    if (found?.isDirectory()) return this.#roots.unpackImage(image, await readImage(image, place, getArchitecture()), signal);
+    if (found?.isFile()) return this.#openArchive(image, place, signal);
     const kept = await findKeptImage(image, signal);
     if (kept === undefined) throw createNotFoundError(image);
     const root = await this.#roots.find(kept.digest);
@@ -68,11 +68,11 @@ export class RootFileSystems {
     return this.#withScratch(async (scratch) => {
       const archive = join(scratch, 'image.tar');
       await kept.save(archive, signal);
-      return this.#ofArchive(image, archive, signal);
+      return this.#openArchive(image, archive, signal);
     });
   }
 
-  async #ofDockerfile(
+  async #buildDockerfile(
     { path, buildSeconds }: Extract<RootFileSystem, { readonly kind: 'dockerfile' }>,
     context: BuildContext | undefined,
     key: string,
@@ -92,7 +92,7 @@ export class RootFileSystems {
       }
       const archive = join(scratch, 'image.tar');
       await buildImage(join(files, path.slice(path.lastIndexOf('/') + 1)), files, archive, buildSeconds, signal);
-      return this.#ofArchive(path, archive, signal);
+      return this.#openArchive(path, archive, signal);
     });
     await mkdir(this.#built, { recursive: true });
     await writeFile(note, root);
@@ -100,17 +100,17 @@ export class RootFileSystems {
   }
 
   /** @param archive file that `docker save` wrote. */
-  async #ofArchive(where: string, archive: string, signal: AbortSignal): Promise<string> {
+  async #openArchive(where: string, archive: string, signal: AbortSignal): Promise<string> {
     return this.#withScratch(async (scratch) => {
       const files = join(scratch, 'archive');
       await mkdir(files);
       await unpackLayer(`image ${where}`, createReadStream(archive), files, signal);
-      return this.#roots.unpacked(where, await readImage(where, files, getArchitecture()), signal);
+      return this.#roots.unpackImage(where, await readImage(where, files, getArchitecture()), signal);
     });
   }
 
   async #withScratch<Result>(use: (directory: string) => Promise<Result>): Promise<Result> {
-    const scratch = await this.#roots.scratch();
+    const scratch = await this.#roots.makeScratchDirectory();
     try {
       return await use(scratch);
     } finally {

@@ -58,18 +58,18 @@ class Unpacking {
 
   async take(entry: ReadEntry): Promise<void> {
     this.#entries += 1;
-    if (this.#entries > this.#bounds.entries) throw this.#refused(entry.path, `is one entry more than ${this.#bounds.entries}`);
-    const path = this.#pathOf(entry.path);
+    if (this.#entries > this.#bounds.entries) throw this.#createRefusal(entry.path, `is one entry more than ${this.#bounds.entries}`);
+    const path = this.#resolvePath(entry.path);
     const [parent, name] = split(path);
     await this.#makeDirectory(parent, entry.path);
     if (name === OPAQUE) this.opaque.push(parent);
     else if (name.startsWith(WHITEOUT))
       this.gone.push(parent === '' ? name.slice(WHITEOUT.length) : `${parent}/${name.slice(WHITEOUT.length)}`);
-    else await this.#place(entry, path);
+    else await this.#placeEntry(entry, path);
     entry.resume();
   }
 
-  async #place(entry: ReadEntry, path: string): Promise<void> {
+  async #placeEntry(entry: ReadEntry, path: string): Promise<void> {
     switch (entry.type) {
       case 'Directory':
         return this.#makeDirectory(path, entry.path);
@@ -80,24 +80,24 @@ class Unpacking {
       case 'SymbolicLink':
         return this.#link(entry, path);
       case 'Link':
-        return this.#hardLink(entry, path);
+        return this.#makeHardLink(entry, path);
       case 'CharacterDevice':
       case 'BlockDevice':
       case 'FIFO':
         if (path.startsWith('dev/')) return;
-        throw this.#refused(entry.path, 'is a device or a pipe');
+        throw this.#createRefusal(entry.path, 'is a device or a pipe');
       default:
-        throw this.#refused(entry.path, `is of the kind "${entry.type}"`);
+        throw this.#createRefusal(entry.path, `is of the kind "${entry.type}"`);
     }
   }
 
-  #pathOf(written: string): string {
-    if (written.startsWith('/')) throw this.#refused(written, 'has an absolute name');
+  #resolvePath(written: string): string {
+    if (written.startsWith('/')) throw this.#createRefusal(written, 'has an absolute name');
     const names = written.split('/').filter((name) => name !== '' && name !== '.');
-    if (names.includes('..')) throw this.#refused(written, 'leaves the layer by ".."');
-    if (names.length > this.#bounds.depth) throw this.#refused(written, `is more than ${this.#bounds.depth} directories deep`);
+    if (names.includes('..')) throw this.#createRefusal(written, 'leaves the layer by ".."');
+    if (names.length > this.#bounds.depth) throw this.#createRefusal(written, `is more than ${this.#bounds.depth} directories deep`);
     if (names.some((name) => Buffer.byteLength(name) > this.#bounds.name || name.includes('\0')))
-      throw this.#refused(written, `has a name of more than ${this.#bounds.name} bytes, or with a NUL`);
+      throw this.#createRefusal(written, `has a name of more than ${this.#bounds.name} bytes, or with a NUL`);
     return names.join('/');
   }
 
@@ -105,7 +105,7 @@ class Unpacking {
   async #makeDirectory(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
     if (kind === 'directory') return;
-    if (kind !== undefined) throw this.#refused(written, `would lie in or at ${escapeUnprintableLine(path)}, which is a ${kind}`);
+    if (kind !== undefined) throw this.#createRefusal(written, `would lie in or at ${escapeUnprintableLine(path)}, which is a ${kind}`);
     await this.#makeDirectory(split(path)[0], written);
     await mkdir(join(this.#top, path));
     // Whatever the mask of this process is.
@@ -127,17 +127,17 @@ class Unpacking {
   /** Wherever it points to: links are followed by programs in a sandbox only, whose root is the root file system. */
   async #link({ path: written, linkpath = '' }: ReadEntry, path: string): Promise<void> {
     if (linkpath === '' || linkpath.includes('\0') || Buffer.byteLength(linkpath) > this.#bounds.link)
-      throw this.#refused(written, 'is a link without a target, or with one that is too long');
+      throw this.#createRefusal(written, 'is a link without a target, or with one that is too long');
     await this.#makeRoom(path, written);
     await symlink(linkpath, join(this.#top, path));
     this.#kinds.set(path, 'link');
   }
 
-  async #hardLink({ path: written, linkpath = '' }: ReadEntry, path: string): Promise<void> {
-    const target = this.#pathOf(linkpath);
+  async #makeHardLink({ path: written, linkpath = '' }: ReadEntry, path: string): Promise<void> {
+    const target = this.#resolvePath(linkpath);
     const kind = this.#kinds.get(target);
     if (kind === undefined || kind === 'directory' || path === target)
-      throw this.#refused(written, `is a hard link to ${escapeUnprintableLine(linkpath)}, which is no file of this layer before it`);
+      throw this.#createRefusal(written, `is a hard link to ${escapeUnprintableLine(linkpath)}, which is no file of this layer before it`);
     await this.#makeRoom(path, written);
     await link(join(this.#top, target), join(this.#top, path));
     this.#kinds.set(path, kind);
@@ -146,11 +146,11 @@ class Unpacking {
   /** A later entry takes the place of an earlier one. */
   async #makeRoom(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
-    if (kind === 'directory') throw this.#refused(written, 'takes the place of a directory');
+    if (kind === 'directory') throw this.#createRefusal(written, 'takes the place of a directory');
     if (kind !== undefined) await rm(join(this.#top, path));
   }
 
-  #refused(path: string, problem: string): InputError {
+  #createRefusal(path: string, problem: string): InputError {
     return new InputError(
       'image.layer',
       `${this.#where}: ${escapeUnprintableLine(path.slice(0, 1000))} ${problem}; such a layer is not unpacked`,

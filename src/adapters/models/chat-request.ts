@@ -6,19 +6,19 @@ export function buildChatRequest({ messages, tools, seed }: CompletionRequest, a
   const { temperature, topP, maxTokens, stop } = agent.sampling;
   return {
     model: agent.model,
-    messages: messages.map(writtenMessage),
+    messages: messages.map(writeMessage),
     tools: tools.map((tool) => ({ type: 'function', function: tool })),
     seed,
     temperature,
     top_p: topP,
     max_tokens: maxTokens,
     stop,
-    ...tokenFields(agent.tokenIds),
+    ...buildTokenFields(agent.tokenIds),
     ...agent.extra,
   };
 }
 
-function writtenMessage(message: ChatMessage): Readonly<Record<string, unknown>> {
+function writeMessage(message: ChatMessage): Readonly<Record<string, unknown>> {
   switch (message.role) {
     case 'system':
     case 'user':
@@ -52,7 +52,7 @@ function parseReadable(text: string): string {
   return text.trim() === '' ? '{}' : JSON.stringify({ unreadable: text });
 }
 
-function tokenFields(kind: ModelAgent['tokenIds']): Readonly<Record<string, unknown>> {
+function buildTokenFields(kind: ModelAgent['tokenIds']): Readonly<Record<string, unknown>> {
   switch (kind) {
     case 'none':
       return {};

@@ -69,7 +69,7 @@ export class ModelServer implements Disposable {
       await this.#mayGo(end, signal);
       const tried = await this.#queue.add(() => this.#try(body, read, signal), { signal });
       if (tried.kind === 'answered') return tried.value;
-      const waitMs = tried.waitMs ?? this.#jittered(failures);
+      const waitMs = tried.waitMs ?? this.#drawDelay(failures);
       if (this.#clock.now() + waitMs > end)
         throw new InfrastructureError(
           'endpoint.unavailable',
@@ -133,7 +133,7 @@ export class ModelServer implements Disposable {
   }
 
   /** Full jitter: those who failed together do not come back together. */
-  #jittered(failures: number): number {
+  #drawDelay(failures: number): number {
     return this.#random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures + 1));
   }
 }

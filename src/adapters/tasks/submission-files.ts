@@ -81,7 +81,7 @@ class Reading {
     if (this.#entries > SUBMISSION_BOUNDS.files) throw new Unacceptable(`the artifacts have more than ${SUBMISSION_BOUNDS.files} files`);
     const found = await lstat(join(this.#top, inside));
     if (found.isDirectory()) {
-      for (const name of await this.#names(inside)) {
+      for (const name of await this.#listNames(inside)) {
         const path = inside === '' ? name : `${inside}/${name}`;
         if (!this.#destinations.has(path)) await this.#walk(path, artifact, depth + 1);
       }
@@ -93,7 +93,7 @@ class Reading {
   }
 
   /** A directory with a million names is read no further than the bound. */
-  async #names(inside: string): Promise<readonly string[]> {
+  async #listNames(inside: string): Promise<readonly string[]> {
     const names = await readdir(join(this.#top, inside));
     if (names.length > SUBMISSION_BOUNDS.files)
       throw new Unacceptable(`${escapeUnprintableLine(inside)}: has more than ${SUBMISSION_BOUNDS.files} files`);

@@ -69,8 +69,8 @@ function* findUnknownKeys(value: unknown, path: SettingPath): Generator<SettingP
     for (const [at, item] of value.entries()) yield* findUnknownKeys(item, [...path, at]);
     return;
   }
-  if (!isMapping(value) || (path.length > 0 && HARBOR_KEYS.keysAt(path).length === 0)) return;
-  const known = new Set(HARBOR_KEYS.keysAt(path));
+  if (!isMapping(value) || (path.length > 0 && HARBOR_KEYS.listKeys(path).length === 0)) return;
+  const known = new Set(HARBOR_KEYS.listKeys(path));
   for (const [key, inner] of Object.entries(value)) {
     if (known.has(key)) yield* findUnknownKeys(inner, [...path, key]);
     else yield [...path, key];

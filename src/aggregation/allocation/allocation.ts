@@ -2,7 +2,7 @@ import type { Bounds } from '../intervals/bounds.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 import { chooseDesign, drawTask, designProportionally, type SamplingDesign } from './sampling-design.ts';
-import { sharesOf } from './shares.ts';
+import { computeShares } from './shares.ts';
 import { TaskEstimates } from './task-estimates.ts';
 
 /** The first block has this many episodes, and this many a task, if that is more. What follows the second is decided by what they return. */
@@ -51,9 +51,9 @@ export class Allocation {
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(options: AllocationOptions) {
-    const shares = sharesOf(options.weights);
+    const shares = computeShares(options.weights);
     this.#options = options;
-    const length = this.#wholeGroups(Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length));
+    const length = this.#countWholeGroups(Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length));
     this.#proportional = designProportionally(shares, options.bounds);
     this.#estimates = new TaskEstimates(shares, options.bounds);
     this.#current = { start: 0, end: length, design: this.#proportional };
@@ -72,7 +72,7 @@ export class Allocation {
    * @param draw uniform in [0, 1), belonging to the index alone.
    * @throws RangeError when the index is not decided yet, or lies before the block of the fold, or the draw is out of its range.
    */
-  taskOf(index: number, draw: number): number {
+  pickTask(index: number, draw: number): number {
     if (!(draw >= 0 && draw < 1)) throw new RangeError(`expected a draw in [0, 1), got ${draw}`);
     if (!Number.isSafeInteger(index) || index < this.#current.start || index >= this.#next.end)
       throw new RangeError(`only the tasks of indices ${this.#current.start} to ${this.#next.end - 1} are known here, got ${index}`);
@@ -113,14 +113,14 @@ export class Allocation {
 
   #advance(): void {
     const { bounds, halfWidth } = this.#options;
-    const estimates = this.#estimates.current();
+    const estimates = this.#estimates.getCurrent();
     const design = estimates === undefined ? this.#proportional : chooseDesign(estimates, this.#proportional, bounds, halfWidth);
     const start = this.#next.end;
     this.#current = this.#next;
-    this.#next = { start, end: start + this.#wholeGroups(Math.max(SHORTEST_BLOCK, Math.ceil(BLOCK_GROWTH * start))), design };
+    this.#next = { start, end: start + this.#countWholeGroups(Math.max(SHORTEST_BLOCK, Math.ceil(BLOCK_GROWTH * start))), design };
   }
 
-  #wholeGroups(episodes: number): number {
+  #countWholeGroups(episodes: number): number {
     const { playedTogether = 1 } = this.#options;
     return playedTogether * Math.ceil(episodes / playedTogether);
   }
@@ -139,7 +139,7 @@ export class Allocation {
 export function allocateScore({ tasks, centre, range }: SamplingDesign, task: number, score: Score): Score {
   const drawn = tasks[task];
   if (drawn === undefined) throw new RangeError(`there are ${tasks.length} tasks, got number ${task}`);
-  const counted = (value: number): number => centre + drawn.factor * (value - drawn.centre);
-  const allocated = { low: counted(score.low), high: counted(score.high), returned: { low: score.low, high: score.high } };
+  const weigh = (value: number): number => centre + drawn.factor * (value - drawn.centre);
+  const allocated = { low: weigh(score.low), high: weigh(score.high), returned: { low: score.low, high: score.high } };
   return range === undefined ? allocated : { ...allocated, range };
 }

@@ -49,16 +49,16 @@ export function chooseDesign(
   halfWidth: number | undefined,
 ): SamplingDesign {
   const centre = estimates.reduce((sum, { weight, mean }) => sum + weight * mean, 0);
-  const effort = (variance: number, range: Bounds | undefined): number =>
+  const computeEffort = (variance: number, range: Bounds | undefined): number =>
     range === undefined || halfWidth === undefined ? variance : estimateBettingEffort(variance, range, centre, halfWidth);
   const within = estimates.reduce((sum, { weight, variance, mean }) => sum + weight * (variance + (mean - centre) ** 2), 0);
   let best = proportional;
-  let least = (1 - WORTHWHILE) * effort(within, proportional.range);
+  let least = (1 - WORTHWHILE) * computeEffort(within, proportional.range);
   for (const mixture of MIXTURES) {
     if (mixture < LEAST_MIXTURE_BY_VARIANCE && (bounds === undefined || halfWidth === undefined)) continue;
     const design = mixDesign(estimates, centre, mixture, bounds);
     const variance = estimates.reduce((sum, task, k) => sum + task.weight * (design.tasks[k]?.factor ?? 1) * task.variance, 0);
-    const needed = effort(variance, design.range);
+    const needed = computeEffort(variance, design.range);
     if (!(needed < least)) continue;
     least = needed;
     best = design;

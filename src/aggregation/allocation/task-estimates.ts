@@ -40,10 +40,10 @@ export class TaskEstimates {
   }
 
   /** Undefined while there is no return. */
-  current(): readonly EstimatedTask[] | undefined {
+  getCurrent(): readonly EstimatedTask[] | undefined {
     const seen = this.#tasks.filter(({ returns }) => returns.count > 0);
     if (seen.length === 0) return undefined;
-    const { variance, noise } = this.#typicalSpread();
+    const { variance, noise } = this.#estimateTypicalSpread();
     const variances = shrink(
       this.#tasks.map(({ weight, deviations }) => ({ weight, mean: deviations.mean, error: noise / deviations.count })),
       variance,
@@ -57,7 +57,7 @@ export class TaskEstimates {
   }
 
   /** Within the tasks: the variance of returns, and that of squared deviations. */
-  #typicalSpread(): { variance: number; noise: number } {
+  #estimateTypicalSpread(): { variance: number; noise: number } {
     const prior = this.#prior;
     const tasks = this.#tasks;
     const variance = prior.variance + sum(tasks, ({ returns }) => returns.sumOfSquares);

@@ -116,17 +116,17 @@ export class CandidateComparison {
 
   /** @param seed of the bootstrap. @param failed how many of the candidate's episodes failed. */
   official(seed: number, failed = 0): CandidateFigures {
-    const { tasks, confidence } = this.#improvement(seed);
+    const { tasks, confidence } = this.#askImprovement(seed);
     return this.#official(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
   /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
   async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
-    return this.#official(await workOut(this.#improvement(seed)), failed);
+    return this.#official(await workOut(this.#askImprovement(seed)), failed);
   }
 
-  #improvement(seed: number): ImprovementQuestion {
-    return { tasks: this.#sample.kept.byTask(), confidence: this.#terms.confidence, seed };
+  #askImprovement(seed: number): ImprovementQuestion {
+    return { tasks: this.#sample.kept.groupByTask(), confidence: this.#terms.confidence, seed };
   }
 
   #official(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
@@ -150,7 +150,7 @@ export class CandidateComparison {
       discordant: sample.discordant,
       smallestEffect: this.#verdict === undefined ? toFigure(sample.smallestEffect) : null,
       probabilityOfImprovement: improvement ?? null,
-      warnings: this.#warnings(failed),
+      warnings: this.#listWarnings(failed),
     };
   }
 
@@ -165,12 +165,12 @@ export class CandidateComparison {
 
   #decide(): Decision | undefined {
     const { needed } = this.#terms;
-    if (this.#evidence.promote >= needed && !this.#tooManyUnresolved()) return 'promote';
+    if (this.#evidence.promote >= needed && !this.#hasTooManyUnresolved()) return 'promote';
     if (this.#evidence.regress >= needed) return 'regress';
     return this.#sequence.isWithinMargin ? 'equivalent' : undefined;
   }
 
-  #tooManyUnresolved(): boolean {
+  #hasTooManyUnresolved(): boolean {
     return this.#sample.unresolved / this.pairs > MOST_UNRESOLVED;
   }
 
@@ -191,10 +191,10 @@ export class CandidateComparison {
     };
   }
 
-  #warnings(failed: number): string[] {
+  #listWarnings(failed: number): string[] {
     const { resolved, unresolved, discordant, kept, dependence } = this.#sample;
     const warnings = warnOfDependence(dependence, 'differences');
-    if (this.#tooManyUnresolved())
+    if (this.#hasTooManyUnresolved())
       warnings.push(
         `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,
       );

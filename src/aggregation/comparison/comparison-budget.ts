@@ -53,13 +53,13 @@ export class ComparisonBudget {
   }
 
   /** Further indices, if so many arms take part in all of them; Infinity when nothing sets a limit. */
-  indicesLeft(arms: number): number {
+  countIndicesLeft(arms: number): number {
     return Math.max(0, Math.min(Math.floor((this.#budget - this.#episodes) / arms), this.#recorded - this.#indices));
   }
 
   /** Most further indices: those there would be if all candidates but one were settled by the next, for which so many arms are due. */
-  mostIndicesLeft(arms: number): number {
-    if (this.indicesLeft(arms) === 0) return 0;
+  boundIndicesLeft(arms: number): number {
+    if (this.countIndicesLeft(arms) === 0) return 0;
     const afterNext = Math.floor((this.#budget - this.#episodes - arms) / 2);
     return Math.min(1 + afterNext, this.#recorded - this.#indices);
   }

@@ -90,10 +90,13 @@ export class PairedFold {
     this.#tasks = options.tasks;
     this.#seed = options.seed;
     this.#baseline = new ReorderBuffer(windowSize);
-    const failing = (): Failing => ({ failures: new FailureCounts(), start: failures === 'unexpected' ? new FailingStart() : undefined });
-    this.#baselineFailing = failing();
+    const createFailing = (): Failing => ({
+      failures: new FailureCounts(),
+      start: failures === 'unexpected' ? new FailingStart() : undefined,
+    });
+    this.#baselineFailing = createFailing();
     this.#contenders = candidates.map((name) => ({
-      ...failing(),
+      ...createFailing(),
       buffer: new ReorderBuffer(windowSize),
       comparison: new CandidateComparison(name, this.#terms),
     }));
@@ -109,9 +112,9 @@ export class PairedFold {
    */
   offer(arm: number, index: number, task: number, outcome: Outcome): FoldStep {
     assertTask(task, this.#tasks);
-    const buffer = this.#bufferOf(arm);
-    if (buffer.seen(index)) return { kind: 'duplicate' };
-    const live = this.live(arm);
+    const buffer = this.#getBuffer(arm);
+    if (buffer.hasSeen(index)) return { kind: 'duplicate' };
+    const live = this.isLive(arm);
     buffer.put(index, { task, outcome });
     if (!live) return { kind: 'surplus' };
     const before = this.folded;
@@ -125,8 +128,8 @@ export class PairedFold {
   }
 
   /** Episodes of one arm that are part of the result: those of its indices below this. @throws RangeError when there is no such arm. */
-  foldedOf(arm: number): number {
-    return this.#bufferOf(arm).next;
+  countFolded(arm: number): number {
+    return this.#getBuffer(arm).next;
   }
 
   /** Offered, but not part of the prefix: waiting for others, or left over. */
@@ -140,14 +143,14 @@ export class PairedFold {
   }
 
   /** Whether the arm still needs episodes. @throws RangeError when there is no such arm. */
-  live(arm: number): boolean {
-    const buffer = this.#bufferOf(arm);
+  isLive(arm: number): boolean {
+    const buffer = this.#getBuffer(arm);
     return this.#ended === undefined && (buffer === this.#baseline || this.#live.some((contender) => contender.buffer === buffer));
   }
 
   /** First index that is certainly not reached; Infinity when neither a budget nor a recorded baseline sets a limit. */
   get limit(): number {
-    return this.folded + (this.#ended === undefined ? this.#budget.mostIndicesLeft(this.#armsAtOnce()) : 0);
+    return this.folded + (this.#ended === undefined ? this.#budget.boundIndicesLeft(this.#countArmsAtOnce()) : 0);
   }
 
   /**
@@ -155,12 +158,12 @@ export class PairedFold {
    * once ended, else from 1 on; Infinity when no verdict is in sight and nothing sets a limit.
    */
   expectedRemaining(): number {
-    return this.#live.reduce((most, { comparison }) => Math.max(most, this.#expected(comparison)), 0);
+    return this.#live.reduce((most, { comparison }) => Math.max(most, this.#forecastRemaining(comparison)), 0);
   }
 
   /** Of the prefix so far. Takes microseconds: meant for a progress display. */
   running(): RunningComparison {
-    const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#expected(comparison), 0);
+    const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#forecastRemaining(comparison), 0);
     return {
       pairs: this.folded,
       episodes: this.#budget.episodes,
@@ -197,24 +200,24 @@ export class PairedFold {
       margin: this.#margin,
       baselineFailures: this.#baselineFailing.failures.counts,
       candidates,
-      warnings: this.#warnings(),
+      warnings: this.#listWarnings(),
     };
   }
 
   /** Episodes that the next index takes. */
-  #armsAtOnce(): number {
+  #countArmsAtOnce(): number {
     return 1 + this.#live.length;
   }
 
-  #expected(comparison: CandidateComparison): number {
+  #forecastRemaining(comparison: CandidateComparison): number {
     if (this.#ended !== undefined) return 0;
-    return Math.min(comparison.expectedRemaining(), this.#budget.indicesLeft(this.#armsAtOnce()));
+    return Math.min(comparison.expectedRemaining(), this.#budget.countIndicesLeft(this.#countArmsAtOnce()));
   }
 
   /** Whether every arm that takes part in the index that is due has it. */
   #isComplete(): boolean {
     const index = this.folded;
-    return this.#baseline.seen(index) && this.#live.every(({ buffer }) => buffer.seen(index));
+    return this.#baseline.hasSeen(index) && this.#live.every(({ buffer }) => buffer.hasSeen(index));
   }
 
   #foldNext(): void {
@@ -226,12 +229,12 @@ export class PairedFold {
       if (episode.task !== base.task) throw createDifferentTasksError(index, base.task, episode.task);
       comparison.fold(base.task, baseline, this.#score(episode, failing));
     }
-    this.#budget.spend(this.#armsAtOnce());
+    this.#budget.spend(this.#countArmsAtOnce());
     const isFailing = [this.#baselineFailing, ...this.#live].some(({ start }) => start?.isFailing);
     this.#live = this.#live.filter(({ comparison }) => comparison.verdict === undefined);
     if (isFailing) this.#ended = 'failures';
     else if (this.#live.length === 0) this.#ended = 'verdicts';
-    else if (this.#budget.indicesLeft(this.#armsAtOnce()) === 0) this.#ended = 'episodes';
+    else if (this.#budget.countIndicesLeft(this.#countArmsAtOnce()) === 0) this.#ended = 'episodes';
   }
 
   #take(buffer: ReorderBuffer<OfferedEpisode>): OfferedEpisode {
@@ -248,13 +251,13 @@ export class PairedFold {
     return scoreOf(judged, failureScores, bounds);
   }
 
-  #bufferOf(arm: number): ReorderBuffer<OfferedEpisode> {
+  #getBuffer(arm: number): ReorderBuffer<OfferedEpisode> {
     const buffer = arm === 0 ? this.#baseline : this.#contenders[arm - 1]?.buffer;
     if (buffer === undefined) throw new RangeError(`arm 0 is the baseline, 1 to ${this.#contenders.length} are the candidates; got ${arm}`);
     return buffer;
   }
 
-  #warnings(): string[] {
+  #listWarnings(): string[] {
     if (this.#live.length === 0 || !this.#budget.isBaselineSpent) return [];
     return [
       `The recorded baseline ended after ${this.folded} episodes, before every candidate had its verdict; record a longer one, or play the baseline along.`,

@@ -30,8 +30,8 @@ export class ReorderBuffer<Item extends object> {
   }
 
   /** Whether `index` was put already, whether or not it has been taken since. */
-  seen(index: number): boolean {
-    return index < this.#next || (index < this.#next + this.#ring.length && this.#ring[this.#slot(index)] !== undefined);
+  hasSeen(index: number): boolean {
+    return index < this.#next || (index < this.#next + this.#ring.length && this.#ring[this.#getSlot(index)] !== undefined);
   }
 
   /** @throws RangeError when `index` is no index, was seen, or lies `capacity` or more ahead of the next one: the caller ran too far ahead. */
@@ -39,15 +39,15 @@ export class ReorderBuffer<Item extends object> {
     if (!Number.isSafeInteger(index) || index < 0) throw new RangeError(`an episode index is a whole number from 0 on, got ${index}`);
     if (index >= this.#next + this.capacity)
       throw new RangeError(`index ${index} is too far ahead of ${this.#next}, the buffer holds ${this.capacity}`);
-    if (this.seen(index)) throw new RangeError(`index ${index} was put twice`);
+    if (this.hasSeen(index)) throw new RangeError(`index ${index} was put twice`);
     if (index >= this.#next + this.#ring.length) this.#grow(index - this.#next + 1);
-    this.#ring[this.#slot(index)] = item;
+    this.#ring[this.#getSlot(index)] = item;
     this.#size += 1;
   }
 
   /** The item that is due, and moves on to the next index; undefined while it has not arrived. */
   take(): Item | undefined {
-    const slot = this.#slot(this.#next);
+    const slot = this.#getSlot(this.#next);
     const item = this.#ring[slot];
     if (item === undefined) return undefined;
     this.#ring[slot] = undefined;
@@ -56,7 +56,7 @@ export class ReorderBuffer<Item extends object> {
     return item;
   }
 
-  #slot(index: number): number {
+  #getSlot(index: number): number {
     return index & (this.#ring.length - 1);
   }
 
@@ -64,7 +64,7 @@ export class ReorderBuffer<Item extends object> {
     const before = this.#ring;
     this.#ring = createSlots(2 ** Math.ceil(Math.log2(length)));
     for (let index = this.#next; index < this.#next + before.length; index += 1) {
-      this.#ring[this.#slot(index)] = before[index & (before.length - 1)];
+      this.#ring[this.#getSlot(index)] = before[index & (before.length - 1)];
     }
   }
 }

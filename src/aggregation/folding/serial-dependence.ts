@@ -61,17 +61,17 @@ export class SerialDependence {
 
   /** S, less what it is on average without dependence, over Σd²; undefined while no two returns of a task differ. */
   get correlation(): number | undefined {
-    const { excess, squares } = this.#lagOne();
+    const { excess, squares } = this.#computeLagOne();
     return squares > 0 ? Math.min(excess / squares, 1) : undefined;
   }
 
   /** Whether neighbours are more alike than chance makes them. */
   get isBeyondChance(): boolean {
-    const { excess, variance, largest } = this.#lagOne();
+    const { excess, variance, largest } = this.#computeLagOne();
     return excess > 0 && excess ** 2 > 2 * Math.log(1 / BOUND) * (variance + (largest * excess) / 3);
   }
 
-  #lagOne(): LagOne {
+  #computeLagOne(): LagOne {
     let [excess, variance, squares, largest] = [0, 0, 0, 0];
     for (const chain of this.#chains.values()) {
       const one = computeLagOne(chain);

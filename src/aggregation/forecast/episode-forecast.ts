@@ -69,13 +69,13 @@ export class EpisodeSimulation {
     const rule = createStoppingRule(stop, bounds);
     const most = Math.min(mostEpisodes, Math.ceil(budgetEpisodes / factor));
     let episodes = 0;
-    while (!rule.satisfied() && episodes < most) {
+    while (!rule.isSatisfied() && episodes < most) {
       const value = next();
       rule.fold({ low: value, high: value });
       episodes += 1;
     }
     this.#simulated += episodes;
-    this.#runs.push(this.#ended(Math.ceil(episodes * factor), rule.satisfied()));
+    this.#runs.push(this.#end(Math.ceil(episodes * factor), rule.isSatisfied()));
   }
 
   /** @throws RangeError before the first run. */
@@ -90,7 +90,7 @@ export class EpisodeSimulation {
     };
   }
 
-  #ended(episodes: number, isSatisfied: boolean): { episodes: number; ending: Ending } {
+  #end(episodes: number, isSatisfied: boolean): { episodes: number; ending: Ending } {
     const { budgetEpisodes = Infinity } = this.#evaluation;
     if (isSatisfied && episodes <= budgetEpisodes) return { episodes, ending: 'rule' };
     return episodes >= budgetEpisodes ? { episodes: budgetEpisodes, ending: 'budget' } : { episodes, ending: 'given-up' };

@@ -41,7 +41,7 @@ export function toUnit(value: number, bounds: Bounds): number {
 }
 
 /** Inverse of `toUnit`; 0 and 1 give the bounds themselves. */
-export function fromUnit(unit: number, bounds: Bounds): number {
+export function scaleFromUnit(unit: number, bounds: Bounds): number {
   if (unit <= 0) return bounds.low;
   if (unit >= 1) return bounds.high;
   return bounds.low + unit * (bounds.high - bounds.low);

@@ -1,4 +1,4 @@
-import { fromUnit, toUnit } from './bounds.ts';
+import { scaleFromUnit, toUnit } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
 import { betaQuantile, normalQuantile, studentQuantile } from './distribution-quantiles.ts';
 import type { Moments } from './moments.ts';
@@ -94,7 +94,7 @@ export function computeAdjustedInterval(moments: Moments, bounds: Bounds, confid
   if (adjusted === undefined || moments.count < 2) return undefined;
   const { count, mean, sumOfSquares } = adjusted;
   const halfWidth = (studentQuantile(computeUpperTail(confidence), moments.count - 1) * Math.sqrt(sumOfSquares)) / count;
-  return createInterval('adjusted', fromUnit(mean - halfWidth, bounds), fromUnit(mean + halfWidth, bounds), confidence);
+  return createInterval('adjusted', scaleFromUnit(mean - halfWidth, bounds), scaleFromUnit(mean + halfWidth, bounds), confidence);
 }
 
 export interface Proportion {
@@ -113,7 +113,7 @@ export function computeClopperPearsonInterval({ successes, trials }: Proportion,
   const upper = computeUpperTail(confidence);
   const low = successes === 0 ? 0 : betaQuantile(1 - upper, successes, trials - successes + 1);
   const high = successes === trials ? 1 : betaQuantile(upper, successes + 1, trials - successes);
-  return createInterval('clopper-pearson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
+  return createInterval('clopper-pearson', scaleFromUnit(low, bounds), scaleFromUnit(high, bounds), confidence);
 }
 
 /** Probability below the upper end of a two-sided interval. */

@@ -56,12 +56,12 @@ export function computeBcaEnds(
   const share = computeShareBelow(estimate, sorted);
   if (!(share > 0 && share < 1)) return undefined;
   const bias = normalQuantile(share);
-  const corrected = (deviate: number): number => {
+  const correct = (deviate: number): number => {
     const shifted = bias + deviate;
     return acceleration * shifted < 1 ? normalProbability(bias + shifted / (1 - acceleration * shifted)) : Number.NaN;
   };
   const deviate = normalQuantile((1 + confidence) / 2);
-  const [low, high] = [corrected(-deviate), corrected(deviate)];
+  const [low, high] = [correct(-deviate), correct(deviate)];
   return Number.isNaN(low) || Number.isNaN(high) ? undefined : getEndsAt(sorted, low, high);
 }
 

@@ -26,7 +26,7 @@ export class RetainedPairs {
   }
 
   /** Of the tasks that came up, in the order of the suite. They are the caller's own. */
-  byTask(): readonly PairedReturns[] {
+  groupByTask(): readonly PairedReturns[] {
     const tasks = [...this.#tasks].sort(([a], [b]) => a - b);
     return tasks.map(([, { candidate, baseline }]) => ({ candidate: Float64Array.from(candidate), baseline: Float64Array.from(baseline) }));
   }

@@ -23,9 +23,9 @@ export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFi
 /** Sorts and resamples: takes some 50 milliseconds of a processor, and one or two seconds for a million returns. */
 export function computeDistributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
   const kept = RetainedValues.of({ values, tasks });
-  const sorted = kept.sorted();
+  const sorted = kept.sort();
   const stratified = weights && stratifyReturns(kept, weights);
-  const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.byTask(), confidence);
+  const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.groupByTask(), confidence);
   return {
     bca: (withBca ? computeBcaInterval(sorted, confidence) : undefined) ?? null,
     iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },
@@ -35,7 +35,7 @@ export function computeDistributionFigures({ values, tasks, confidence, withBca,
 }
 
 function stratifyReturns(kept: RetainedValues, weights: readonly number[]): StratifiedReturns {
-  const strata = kept.byPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
+  const strata = kept.groupByPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
   return new StratifiedReturns(strata.filter(({ values }) => values.length > 0));
 }
 

@@ -41,17 +41,17 @@ export class RetainedValues {
   }
 
   /** Ascending. */
-  sorted(): readonly number[] {
+  sort(): readonly number[] {
     return Array.from(this.#values.slice(0, this.#count).sort());
   }
 
   /** Apart for each task that has values, in the order of the tasks; within a task in index order. */
-  byTask(): readonly Float64Array[] {
-    return this.byPosition().filter((values) => values.length > 0);
+  groupByTask(): readonly Float64Array[] {
+    return this.groupByPosition().filter((values) => values.length > 0);
   }
 
   /** The same with an empty array for each task that has none, up to the last one that has. */
-  byPosition(): readonly Float64Array[] {
+  groupByPosition(): readonly Float64Array[] {
     const tasks = this.#tasks.subarray(0, this.#count);
     const sizes = new Uint32Array(tasks.reduce((most, task) => Math.max(most, task + 1), 0));
     for (const task of tasks) sizes[task] = (sizes[task] ?? 0) + 1;

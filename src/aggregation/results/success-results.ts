@@ -45,7 +45,7 @@ export class SuccessResults {
     return {
       threshold: this.#criterion.threshold,
       count: successes,
-      rate: toFigure(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
+      rate: toFigure(this.#isStratified ? this.#computeStratifiedRate() : successes / resolved),
       clopperPearson: fixed ? computeRateInterval(successes, resolved, unresolved, confidence) : null,
       pass: this.#criterion.k.map((k) => ({
         k,
@@ -57,10 +57,10 @@ export class SuccessResults {
 
   /** @param fixed whether the number of episodes was fixed in advance. */
   warnings(fixed: boolean): string[] {
-    return [...this.#missedWarnings(), ...(fixed || this.#criterion.k.every((k) => k === 1) ? [] : [BIASED])];
+    return [...this.#warnOfMisses(), ...(fixed || this.#criterion.k.every((k) => k === 1) ? [] : [BIASED])];
   }
 
-  #missedWarnings(): string[] {
+  #warnOfMisses(): string[] {
     const fewest = this.#tasks.reduce((least, task) => (task.count < least.count ? task : least));
     const missed = this.#criterion.k.filter((k) => k > fewest.count);
     if (missed.length === 0) return [];
@@ -70,7 +70,7 @@ export class SuccessResults {
   }
 
   /** NaN while a task has no resolved episode. */
-  #stratifiedRate(): number {
+  #computeStratifiedRate(): number {
     let [rate, total] = [0, 0];
     for (const { weight, count, successes } of this.#tasks) {
       rate += weight * (successes / count);

@@ -5,7 +5,7 @@ import { studentQuantile } from '../intervals/distribution-quantiles.ts';
 import { toFigure } from '../intervals/figure.ts';
 import { createInterval } from '../intervals/intervals.ts';
 import { Sample } from '../stopping/sample.ts';
-import { sharesOf } from '../allocation/shares.ts';
+import { computeShares } from '../allocation/shares.ts';
 import type { Estimate, TaskPopulation, TaskStatistics } from './statistics.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 
@@ -36,13 +36,13 @@ export class TaskResults {
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(tasks: readonly WeightedTask[], bounds: Bounds | undefined) {
     this.#bounds = bounds;
-    const shares = sharesOf(tasks.map(({ weight }) => weight));
+    const shares = computeShares(tasks.map(({ weight }) => weight));
     this.#tasks = tasks.map(({ name }, task) => ({ name, share: shares[task] ?? 0, sample: new Sample(bounds) }));
   }
 
   /** @throws RangeError when there is no such task. */
   add(task: number, score: Score): void {
-    this.#sample(task).add(score);
+    this.#getSample(task).add(score);
   }
 
   /** @param confidence of each task's interval; undefined when there may be none. */
@@ -71,18 +71,18 @@ export class TaskResults {
 
   /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
   taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
-    return this.#population(mean, this.#clusters(), confidence);
+    return this.#estimatePopulation(mean, this.#buildClusters(), confidence);
   }
 
   /** The same where tasks have not come up in proportion to their weights: each task that has resolved episodes counts with its share in place of their number. */
   stratifiedTaskPopulation(confidence: number): TaskPopulation | null {
-    const clusters = this.#clusters(({ share }) => share);
+    const clusters = this.#buildClusters(({ share }) => share);
     const total = clusters.reduce((sum, { count }) => sum + count, 0);
     const mean = clusters.reduce((sum, cluster) => sum + cluster.count * cluster.mean, 0) / total;
-    return this.#population(total > 0 ? mean : undefined, clusters, confidence);
+    return this.#estimatePopulation(total > 0 ? mean : undefined, clusters, confidence);
   }
 
-  #population(mean: number | undefined, clusters: readonly Cluster[], confidence: number): TaskPopulation | null {
+  #estimatePopulation(mean: number | undefined, clusters: readonly Cluster[], confidence: number): TaskPopulation | null {
     if (this.#tasks.length === 1) return null;
     const standardError = computeClusteredError(clusters);
     const tasks = clusters.length;
@@ -96,7 +96,7 @@ export class TaskResults {
   }
 
   warnings(): string[] {
-    const tasks = this.#clusters().length;
+    const tasks = this.#buildClusters().length;
     if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
     if (tasks < FEWEST_TASKS)
       return [
@@ -108,14 +108,14 @@ export class TaskResults {
   }
 
   /** Of the tasks that have resolved episodes. @param countOf what a task counts for; by default as many as these are. */
-  #clusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
+  #buildClusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
     return this.#tasks.flatMap((task) => {
       const { mean } = task.sample.moments;
       return mean === undefined ? [] : [{ count: countOf(task), mean }];
     });
   }
 
-  #sample(task: number): Sample {
+  #getSample(task: number): Sample {
     const found = this.#tasks[task];
     if (found === undefined) throw new RangeError(`there are ${this.#tasks.length} tasks, got number ${task}`);
     return found.sample;

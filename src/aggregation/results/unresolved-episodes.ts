@@ -24,7 +24,7 @@ export class UnresolvedEpisodes {
    *
    * @param resolved scores of the resolved episodes.
    */
-  worstCase(resolved: Pick<Moments, 'count' | 'mean'>, bounds: Bounds | undefined): WorstCase | undefined {
+  computeWorstCase(resolved: Pick<Moments, 'count' | 'mean'>, bounds: Bounds | undefined): WorstCase | undefined {
     const { count, mean } = resolved;
     if (this.count === 0 && mean === undefined) return undefined;
     if (this.count > 0 && bounds === undefined) return undefined;

@@ -55,7 +55,7 @@ export class ApproximateRule implements StoppingRule {
   }
 
   /** Only ever at a look. */
-  satisfied(): boolean {
+  isSatisfied(): boolean {
     return this.#satisfied;
   }
 
@@ -72,7 +72,7 @@ export class ApproximateRule implements StoppingRule {
   expectedRemaining(): number {
     if (this.#satisfied) return 0;
     let look = this.#nextLook;
-    while (look < FURTHEST_LOOK && this.#expectedHalfWidth(look) > this.targetHalfWidth) look = lookAfter(look);
+    while (look < FURTHEST_LOOK && this.#forecastHalfWidth(look) > this.targetHalfWidth) look = lookAfter(look);
     return look - this.#sample.episodes;
   }
 
@@ -87,7 +87,7 @@ export class ApproximateRule implements StoppingRule {
   }
 
   /** Of the adjusted interval, with the mean and the variance so far and the normal deviate; ¼ stands in for a variance that is not known. */
-  #expectedHalfWidth(episodes: number): number {
+  #forecastHalfWidth(episodes: number): number {
     const range = this.#bounds.high - this.#bounds.low;
     const { moments, unresolved } = this.#sample;
     const variance = moments.count < 2 ? 0.25 : moments.sumOfSquares / range / range / (moments.count - 1);

@@ -54,7 +54,7 @@ export class AsymptoticRule implements StoppingRule {
     if (returned.low === returned.high) this.#offMode.add(returned.low);
   }
 
-  satisfied(): boolean {
+  isSatisfied(): boolean {
     const interval = this.interval();
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
@@ -71,12 +71,12 @@ export class AsymptoticRule implements StoppingRule {
   }
 
   expectedRemaining(): number {
-    if (this.satisfied()) return 0;
-    return Math.max(this.#untilOffMode(), this.#untilNarrow());
+    if (this.isSatisfied()) return 0;
+    return Math.max(this.#countUntilOffMode(), this.#countUntilNarrow());
   }
 
   warnings(): readonly string[] {
-    const reason = this.#sample.whyNoInterval();
+    const reason = this.#sample.explainNoInterval();
     if (reason !== undefined) return [`${reason} The stopping rule "asymptotic" cannot be satisfied without one.`];
     if (this.#isEnough()) return [];
     return [
@@ -89,32 +89,32 @@ export class AsymptoticRule implements StoppingRule {
   }
 
   /** At the rate so far. */
-  #untilOffMode(): number {
+  #countUntilOffMode(): number {
     const { count } = this.#offMode;
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
   }
 
   /** If the returns go on as they have been, and no further episode stays unresolved. From 1 on. */
-  #untilNarrow(): number {
+  #countUntilNarrow(): number {
     const { episodes, unresolved, moments } = this.#sample;
     if (moments.count < 2) return FEWEST_VALUES;
     // On average, what an unresolved episode could come to either way.
-    const doubt = unresolved === 0 ? 0 : (unresolved * this.#range()) / 2;
+    const doubt = unresolved === 0 ? 0 : (unresolved * this.#getRange()) / 2;
     const interval = this.interval();
     // Unresolved episodes add to the spread as well.
-    const widening = interval === undefined ? 1 : (computeHalfWidth(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
-    return findLeastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
+    const widening = interval === undefined ? 1 : (computeHalfWidth(interval) - doubt / episodes) / this.#forecastHalfWidth(0);
+    return findLeastWhole((more) => widening * this.#forecastHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
   }
 
   /** Of the resolved episodes and so many more; Infinity where there is no interval. */
-  #expectedHalfWidth(more: number): number {
+  #forecastHalfWidth(more: number): number {
     const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;
     const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
     return interval === undefined ? Infinity : computeHalfWidth(interval);
   }
 
-  #range(): number {
+  #getRange(): number {
     return this.#bounds === undefined ? Infinity : this.#bounds.high - this.#bounds.low;
   }
 }

@@ -1,4 +1,4 @@
-import { fromUnit } from '../intervals/bounds.ts';
+import { scaleFromUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { adjustMoments, createInterval } from '../intervals/intervals.ts';
 import type { FirstTwoMoments, Interval } from '../intervals/intervals.ts';
@@ -52,10 +52,10 @@ export class AsymptoticSequence {
   /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never reaches beyond the bounds. */
   interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
     if (values.count < FEWEST_VALUES) return undefined;
-    return bounds === undefined ? this.#unbounded(values) : this.#bounded(values, bounds);
+    return bounds === undefined ? this.#computeUnbounded(values) : this.#computeBounded(values, bounds);
   }
 
-  #unbounded({ count, mean, sumOfSquares }: FirstTwoMoments): Interval | undefined {
+  #computeUnbounded({ count, mean, sumOfSquares }: FirstTwoMoments): Interval | undefined {
     if (mean === undefined) return undefined;
     const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.relativeHalfWidth(count);
     const low = mean - halfWidth;
@@ -63,13 +63,13 @@ export class AsymptoticSequence {
     return Number.isFinite(low) && Number.isFinite(high) ? createInterval('asymptotic-sequence', low, high, this.#confidence) : undefined;
   }
 
-  #bounded(values: FirstTwoMoments, bounds: Bounds): Interval | undefined {
+  #computeBounded(values: FirstTwoMoments, bounds: Bounds): Interval | undefined {
     const adjusted = adjustMoments(values, bounds, this.#confidence);
     if (adjusted === undefined) return undefined;
     const { count, mean, sumOfSquares } = adjusted;
     const halfWidth = Math.sqrt(sumOfSquares / count) * this.relativeHalfWidth(values.count);
-    const low = fromUnit(mean - halfWidth, bounds);
-    const high = fromUnit(mean + halfWidth, bounds);
+    const low = scaleFromUnit(mean - halfWidth, bounds);
+    const high = scaleFromUnit(mean + halfWidth, bounds);
     return createInterval('asymptotic-sequence', low, high, this.#confidence);
   }
 }

@@ -1,4 +1,4 @@
-import { fromUnit } from '../intervals/bounds.ts';
+import { scaleFromUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { ConfidenceSequence } from './certified.ts';
 import { normalQuantile } from '../intervals/distribution-quantiles.ts';
@@ -38,19 +38,19 @@ export class CertifiedRule implements StoppingRule {
     if (returned.low === returned.high) this.#returns.add(returned.low);
     // Rounding cannot push a value out of its range.
     const { low: lowest, high: highest } = this.#bounds;
-    const unit = (value: number): number => (Math.min(Math.max(value, range.low), range.high) - lowest) / (highest - lowest);
-    this.#sequence.fold(unit(low), unit(high), { low: unit(range.low), high: unit(range.high) });
+    const toUnit = (value: number): number => (Math.min(Math.max(value, range.low), range.high) - lowest) / (highest - lowest);
+    this.#sequence.fold(toUnit(low), toUnit(high), { low: toUnit(range.low), high: toUnit(range.high) });
   }
 
-  satisfied(): boolean {
+  isSatisfied(): boolean {
     const range = this.#bounds.high - this.#bounds.low;
     return ((this.#sequence.high - this.#sequence.low) / 2) * range <= this.targetHalfWidth;
   }
 
   interval(): Interval | undefined {
     if (this.#episodes === 0) return undefined;
-    const low = fromUnit(this.#sequence.low, this.#bounds);
-    const high = fromUnit(this.#sequence.high, this.#bounds);
+    const low = scaleFromUnit(this.#sequence.low, this.#bounds);
+    const high = scaleFromUnit(this.#sequence.high, this.#bounds);
     return createInterval('certified', low, high, this.confidence);
   }
 
@@ -61,7 +61,7 @@ export class CertifiedRule implements StoppingRule {
   }
 
   expectedRemaining(): number {
-    return this.satisfied() ? 0 : this.#sequence.expectedRemaining();
+    return this.isSatisfied() ? 0 : this.#sequence.expectedRemaining();
   }
 
   warnings(): readonly string[] {
@@ -70,13 +70,13 @@ export class CertifiedRule implements StoppingRule {
       warnings.push(
         'The returns contradict every mean: their distribution changes along the indices, and the interval cannot be relied on.',
       );
-    const loose = this.#looseBounds();
+    const loose = this.#warnOfLooseBounds();
     if (loose !== undefined) warnings.push(loose);
     return warnings;
   }
 
   /** However little the returns vary, ln(2/α)/2h episodes are needed even with all of the capital at risk, and some 0.6·ln(2/α)/h as bets are made. */
-  #looseBounds(): string | undefined {
+  #warnOfLooseBounds(): string | undefined {
     const { low, high } = this.#bounds;
     const { min, max, variance } = this.#returns;
     if (min === undefined || max === undefined || variance === undefined) return undefined;

@@ -21,7 +21,7 @@ export class FixedRule implements StoppingRule {
     this.#sample.add(score);
   }
 
-  satisfied(): boolean {
+  isSatisfied(): boolean {
     return this.#sample.episodes >= this.#episodes;
   }
 
@@ -38,7 +38,7 @@ export class FixedRule implements StoppingRule {
   }
 
   warnings(): readonly string[] {
-    const reason = this.#sample.whyNoInterval();
+    const reason = this.#sample.explainNoInterval();
     return reason === undefined ? [] : [reason];
   }
 }

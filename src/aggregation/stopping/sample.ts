@@ -79,10 +79,10 @@ export class Sample {
   }
 
   interval(confidence: number): Interval | undefined {
-    const resolved = this.#of(this.#resolved, confidence);
+    const resolved = this.#computeInterval(this.#resolved, confidence);
     if (this.#unresolved === 0) return resolved;
-    const lowest = this.#lows && this.#of(this.#lows, confidence);
-    const highest = this.#highs && this.#of(this.#highs, confidence);
+    const lowest = this.#lows && this.#computeInterval(this.#lows, confidence);
+    const highest = this.#highs && this.#computeInterval(this.#highs, confidence);
     if (lowest === undefined || highest === undefined) return undefined;
     const low = Math.min(lowest.low, resolved?.low ?? Infinity);
     const high = Math.max(highest.high, resolved?.high ?? -Infinity);
@@ -90,12 +90,12 @@ export class Sample {
   }
 
   /** Why there can be no interval; undefined while nothing stands in its way. */
-  whyNoInterval(): string | undefined {
+  explainNoInterval(): string | undefined {
     if (this.#unresolved === 0 || this.#bounds !== undefined) return undefined;
     return `There is no interval: ${this.#unresolved} of ${this.episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`;
   }
 
-  #of({ moments, twoValued }: Stream, confidence: number): Interval | undefined {
+  #computeInterval({ moments, twoValued }: Stream, confidence: number): Interval | undefined {
     return this.#intervalOf(moments, confidence, twoValued);
   }
 }

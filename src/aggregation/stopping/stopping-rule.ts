@@ -27,7 +27,7 @@ export interface Score {
 export interface StoppingRule {
   fold(score: Score): void;
   /** Whether the folded prefix satisfies the rule. */
-  satisfied(): boolean;
+  isSatisfied(): boolean;
   /** For the mean over what has been folded; undefined while there is none. */
   interval(): Interval | undefined;
   /** The interval for what has been folded by now, whatever is folded later; one that takes long is made only when it is asked for. */

@@ -23,7 +23,7 @@ export function openOrigin(
 ): OpenOrigin | undefined {
   const { url, bucketHosts: hosts, ...settings } = delivery;
   if (url === 'none') return undefined;
-  const find = checkpoints.file.bind(checkpoints);
+  const find = checkpoints.findFile.bind(checkpoints);
   const told = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
   const tell = told.tell.bind(told);
   const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
@@ -31,7 +31,7 @@ export function openOrigin(
   return {
     served: origin.served,
     async link(file, checkpoint, signal) {
-      const object = hosts.length === 0 ? undefined : await checkpoints.bucketObject(checkpoint, file.digest);
+      const object = hosts.length === 0 ? undefined : await checkpoints.findBucketObject(checkpoint, file.digest);
       return { url: await origin.link(file), bucketUrl: await objects.to(object, signal) };
     },
     [Symbol.asyncDispose]: async () => {

@@ -17,14 +17,14 @@ export function planTemplateDelivery(
 ): Delivery {
   const { delivery, command } = settings;
   if (delivery === 'auto' || delivery === 'upload') return delivery;
-  const refusalError = (problem: string, remedy: string): InputError =>
+  const createRefusal = (problem: string, remedy: string): InputError =>
     new InputError('template.delivery', `templates.${name}.delivery is ${delivery}, but ${problem}; ${remedy}`);
-  if (!plugin.fetches) throw refusalError('sandboxes of this machine share one copy of what is here, and fetch nothing', 'set it to auto');
+  if (!plugin.fetches) throw createRefusal('sandboxes of this machine share one copy of what is here, and fetch nothing', 'set it to auto');
   if (url === 'none')
-    throw refusalError('delivery.url is none, so there is nowhere to fetch from', 'set delivery.url to how sandboxes reach this Muster');
+    throw createRefusal('delivery.url is none, so there is nowhere to fetch from', 'set delivery.url to how sandboxes reach this Muster');
   if (command !== undefined)
-    throw refusalError('what fetches comes with the Python runner, and the template has a command of its own', 'set it to upload');
+    throw createRefusal('what fetches comes with the Python runner, and the template has a command of its own', 'set it to upload');
   const refusal = plugin.refusesFetching(delivery === 'node-cache' ? 'shared-cache' : delivery, settings);
-  if (refusal) throw refusalError(refusal.problem, refusal.remedy);
+  if (refusal) throw createRefusal(refusal.problem, refusal.remedy);
   return delivery;
 }

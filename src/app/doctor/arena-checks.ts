@@ -10,7 +10,7 @@ export function createLiveEpisodesCheck(setting: string): HealthCheck {
     async run() {
       try {
         await using live = await RedisLiveEpisodes.open(setting, systemClock);
-        return toOkFinding(await live.version());
+        return toOkFinding(await live.readVersion());
       } catch (error) {
         return {
           status: 'problem',

@@ -16,12 +16,12 @@ import { getPlugin, PROVIDERS } from '../sandboxes/providers.ts';
 /** What `muster doctor` looks at on this machine. */
 export function createDoctorChecks(config: Config): readonly HealthCheck[] {
   const templates = Object.entries(config.templates);
-  const templatesOf = ({ name }: ProviderPlugin): ReadonlyMap<string, TemplateConfig> =>
+  const listTemplates = ({ name }: ProviderPlugin): ReadonlyMap<string, TemplateConfig> =>
     new Map(templates.filter(([, { provider }]) => provider === name));
   const startable = templates.filter(([, template]) => getPlugin(template).isOwnMachine);
   return [
     createNodeCheck(process.versions.node),
-    ...PROVIDERS.flatMap((plugin) => plugin.checks(templatesOf(plugin))),
+    ...PROVIDERS.flatMap((plugin) => plugin.checks(listTemplates(plugin))),
     ...templates
       .filter(([, { command }]) => command === undefined)
       .map(([name, { python, imports }]) => createPythonCheck(name, (signal) => findUsablePython(python, imports, PACKAGE_ROOT, signal))),
@@ -36,8 +36,8 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
 async function measureStart(config: Config, template: string, signal: AbortSignal): Promise<number> {
   const began = systemClock.now();
   await using pools = new Pools(config, systemClock, pino({ level: 'silent' }));
-  const { policy } = pools.settings(template);
-  const pool = await pools.of({ template, policy: policy === 'apart' ? 'apart' : 'together' }, signal);
+  const { policy } = pools.getSettings(template);
+  const pool = await pools.open({ template, policy: policy === 'apart' ? 'apart' : 'together' }, signal);
   await using _lease = await pool.acquire({ kind: 'data', principal: LOCAL_CALLER.principal }, signal);
   return (systemClock.now() - began) / 1000;
 }

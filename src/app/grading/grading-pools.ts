@@ -70,7 +70,7 @@ export class GradingPools implements AsyncDisposable {
       openTrusted: (place, signal) =>
         this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#openOne(open, place, signal)),
       rootFiles: async (root, directory, signal) => {
-        const found = await this.#roots.directory(root, buildContext(open), signal);
+        const found = await this.#roots.openDirectory(root, buildContext(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
       },
     };
@@ -181,7 +181,7 @@ export class GradingPools implements AsyncDisposable {
     }
     const signal = this.#closing.signal;
     const context = { projectDirectory: PACKAGE_ROOT, signal };
-    const directory = await this.#roots.directory(root, buildContext(open), signal);
+    const directory = await this.#roots.openDirectory(root, buildContext(open), signal);
     const own: SandboxLimits = {
       ...settings.limits,
       lifetimeSeconds: LIFETIME_SECONDS,

@@ -35,26 +35,32 @@ export class OrderLibrary implements Library {
     this.#isOwn = isOwn;
   }
 
-  async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
+  async orderSuite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
     const read = await this.#read(reference, stop, signal);
     const { definition, files } = await this.#runtime.keepSuite(read, signal);
     // The template is looked up now, while the caller can still correct it.
-    this.#runtime.pools.settings(definition.template);
+    this.#runtime.pools.getSettings(definition.template);
     return { written: read.parsed, digest: definition.digest, files: files && toOrderedContent(files, read.directory ?? '') };
   }
 
-  async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
+  async orderCheckpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
     const { run, version } = reference;
     const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
     if ('sha256' in reference)
       return { ...toOrderedContent(await this.#findUploaded(reference.sha256, principal), reference.sha256), labels };
     const { uri } = reference;
-    const stored = addPinned(this.#runtime.checkpoints, this.#access.source, parsePinnedUri(uri), this.#runtime.either(signal), labels);
+    const stored = addPinned(
+      this.#runtime.checkpoints,
+      this.#access.source,
+      parsePinnedUri(uri),
+      this.#runtime.joinSignals(signal),
+      labels,
+    );
     return toOrderedContent(await stored, uri);
   }
 
   assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
-    this.#runtime.policyPlace(template, checkpoints);
+    this.#runtime.choosePolicyPlace(template, checkpoints);
   }
 
   async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {

@@ -55,9 +55,9 @@ export class OrderPlayer implements Player {
     }
   }
 
-  question(order: EvaluationOrder, principal: string): Question {
-    const template = this.#templateDigest(order.suite.template, listCheckpoints(order));
-    return buildQuestion(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
+  buildQuestion(order: EvaluationOrder, principal: string): Question {
+    const template = this.#digestTemplate(order.suite.template, listCheckpoints(order));
+    return buildQuestion(order, { template, version: this.#version, runs: this.#describeRuns(order), principal });
   }
 
   repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
@@ -73,14 +73,14 @@ export class OrderPlayer implements Player {
 
   async #evaluate(order: OrderOf<'evaluation'>, course: PlayCourse): Promise<Answer> {
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
-    const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
+    const suiteFiles = order.suiteFiles && (await this.#openSuiteFiles(order.suiteFiles, course.signal));
+    const checkpoint = await this.#openCheckpoint(order.checkpoint, course.signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
-    const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
+    const context = await this.#buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
     const runs = describeWhatRuns(suite, [checkpoint]);
-    const runtime = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
-    const journal = this.#journal(course, runtime, 0, checkpoint.digest);
+    const runtime = { suite, draw: drawOf(suite), runs, template: this.#digestTemplate(suite.template, [checkpoint]) };
+    const journal = this.#openJournal(course, runtime, 0, checkpoint.digest);
     const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
     return await evaluate(context, request, {
       journal,
@@ -92,14 +92,14 @@ export class OrderPlayer implements Player {
 
   async #compare(order: OrderOf<'comparison'>, course: PlayCourse): Promise<Answer> {
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
-    const baseline = await this.#checkpoint(order.baseline, course.signal);
+    const suiteFiles = order.suiteFiles && (await this.#openSuiteFiles(order.suiteFiles, course.signal));
+    const baseline = await this.#openCheckpoint(order.baseline, course.signal);
     const candidates = [];
     for (const content of order.candidates)
-      candidates.push({ checkpoint: await this.#checkpoint(content, course.signal), uri: content.uri });
+      candidates.push({ checkpoint: await this.#openCheckpoint(content, course.signal), uri: content.uri });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
     await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
-    const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
+    const context = await this.#buildContext({ suite, suiteFiles, checkpoints }, course);
     using _players = context.players;
     const request = {
       suite,
@@ -110,10 +110,10 @@ export class OrderPlayer implements Player {
       terms: order.terms,
     } as const;
     // One sandbox plays episodes of several arms: code of one of them concerns all.
-    const template = this.#templateDigest(suite.template, checkpoints);
+    const template = this.#digestTemplate(suite.template, checkpoints);
     const played = { suite, draw: 'proportional', runs: describeWhatRuns(suite, checkpoints), template };
     return await compare(context, request, {
-      journal: (arm) => this.#journal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
+      journal: (arm) => this.#openJournal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
       signal: course.signal,
       recallOnly: course.recallOnly,
       onProgress: (progress) => course.onProgress(toComparisonFigures(progress)),
@@ -124,23 +124,23 @@ export class OrderPlayer implements Player {
     const content = listCheckpoints(order)[arm];
     if (!content) throw new InputError('arm.not-found', `arm: the order has no arm ${arm}`);
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await refuseGone(this.#suiteFiles(order.suiteFiles, course.signal), order.suiteFiles));
-    const checkpoint = await refuseGone(this.#checkpoint(content, course.signal), content);
+    const suiteFiles = order.suiteFiles && (await refuseGone(this.#openSuiteFiles(order.suiteFiles, course.signal), order.suiteFiles));
+    const checkpoint = await refuseGone(this.#openCheckpoint(content, course.signal), content);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
-    const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
+    const context = await this.#buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
     const episode = { suite, suiteFiles, checkpoint, index: recorded.index, task: recorded.task };
     return buildReplayDocument({ ...episode, recorded: recorded.outcome }, await replayEpisode(context, episode, course.signal));
   }
 
-  #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+  #openCheckpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { uri, labels } = content;
     return this.#restore(content, () =>
-      addPinned(this.#runtime.checkpoints, this.#source, parsePinnedUri(uri), this.#runtime.either(signal), labels),
+      addPinned(this.#runtime.checkpoints, this.#source, parsePinnedUri(uri), this.#runtime.joinSignals(signal), labels),
     );
   }
 
-  #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+  #openSuiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     return this.#restore(content, () => this.#runtime.addModules(content.uri, signal));
   }
 
@@ -156,14 +156,14 @@ export class OrderPlayer implements Player {
     }
   }
 
-  async #context(played: Parameters<Runtime['context']>[0], course: ReplayCourse): Promise<EvaluateContext> {
-    const context = await this.#runtime.context(played, course.principal, this.#runtime.either(course.signal));
+  async #buildContext(played: Parameters<Runtime['buildContext']>[0], course: ReplayCourse): Promise<EvaluateContext> {
+    const context = await this.#runtime.buildContext(played, course.principal, this.#runtime.joinSignals(course.signal));
     await course.turns.next();
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
 
   /** Of a suite that was asked about lately it is known: to parse it takes longer than all else about a question that was answered before. */
-  #whatRuns(order: EvaluationOrder): WhatRuns {
+  #describeRuns(order: EvaluationOrder): WhatRuns {
     const checkpoints = listCheckpoints(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
     const runs = this.#known.get(key) ?? describeWhatRuns(readOrderedSuite(order), checkpoints);
@@ -171,15 +171,15 @@ export class OrderPlayer implements Player {
     return runs;
   }
 
-  #journal(course: PlayCourse, { suite, draw, runs, template }: JournalContext, arm: number, checkpoint: Digest): EpisodeJournal {
-    return course.journal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
+  #openJournal(course: PlayCourse, { suite, draw, runs, template }: JournalContext, arm: number, checkpoint: Digest): EpisodeJournal {
+    return course.openJournal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
 
   /** Of what the episodes are played on. @throws InputError as `Runtime.policyPlace` does. */
-  #templateDigest(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
+  #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
     // What a sandbox costs, and how its files came, decides nothing that happens in it.
-    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.settings(name);
-    const policy = this.#runtime.policyPlace(name, checkpoints);
+    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);
+    const policy = this.#runtime.choosePolicyPlace(name, checkpoints);
     // Left out where it is as it was before there was a choice: what had been stored then is still found.
     return digestBytes(formatCanonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }

@@ -113,16 +113,16 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   opening.defer(() => webhooks.close());
   service.open();
   opening.defer(() => service.drain(runtime.config.server.drainSeconds * 1000));
-  const problemsOfSuites = (): Promise<readonly string[]> =>
-    findSuiteProblems(Object.keys(runtime.config.server.suites), library, runtime.either(undefined));
-  const problems = await problemsOfSuites();
+  const findProblems = (): Promise<readonly string[]> =>
+    findSuiteProblems(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
+  const problems = await findProblems();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
   return {
     url,
     token: starter?.token,
     suiteProblems: problems,
-    reload: () => reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites }),
+    reload: () => reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites: findProblems }),
     close: () => opened.disposeAsync(),
   };
 }
@@ -213,7 +213,7 @@ function createService(
     turns: new EventLoopTurns(),
     log: runtime.log,
     newId: createId,
-    slotsOf: (template) => pools.slotsOf(template),
+    slotsOf: (template) => pools.getSlots(template),
     onConcluded,
     config: createLiveServiceConfig(runtime),
   });

@@ -7,13 +7,13 @@ import type { Library } from '../../service/orders/library.ts';
  */
 export async function findSuiteProblems(
   names: readonly string[],
-  library: Pick<Library, 'suite'>,
+  library: Pick<Library, 'orderSuite'>,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const problems = await Promise.all(
     names.map(async (name) => {
       try {
-        await library.suite(name, undefined, signal);
+        await library.orderSuite(name, undefined, signal);
         return [];
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;

@@ -80,7 +80,7 @@ async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags):
   await using muster = await open(flags);
   const verdict = await compareOn(muster, suite, flags, interrupt.signal);
   if (verdict.report !== undefined) await print(process.stderr, verdict.report);
-  if (verdict.summary) await print(process.stdout, flags.json ? formatJson(verdict.summary) : text(verdict.summary));
+  if (verdict.summary) await print(process.stdout, flags.json ? formatJson(verdict.summary) : formatText(verdict.summary));
   if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
   // Printing may have shown that stdout was closed.
   return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
@@ -126,7 +126,7 @@ function getTitle(suite: string, { baseline, candidate }: CompareFlags): Compari
   };
 }
 
-function text(summary: ComparisonSummary): string {
+function formatText(summary: ComparisonSummary): string {
   return `${formatComparison(summary, summary.official.suite.name).join('\n')}\n`;
 }
 

@@ -127,10 +127,10 @@ function count(text: string): number {
 }
 
 async function printPools(pools: readonly Pool[], { json }: ServerFlags): Promise<void> {
-  for (const pool of pools) await print(process.stdout, `${json ? JSON.stringify(pool) : poolLine(pool)}\n`);
+  for (const pool of pools) await print(process.stdout, `${json ? JSON.stringify(pool) : formatPool(pool)}\n`);
 }
 
-function poolLine({ name, min, max, warm, draining, sandboxes, waiting }: Pool): string {
+function formatPool({ name, min, max, warm, draining, sandboxes, waiting }: Pool): string {
   const { leased, idle, creating, warming } = sandboxes;
   const how = draining ? 'draining' : `min ${min} max ${max} warm ${warm}`;
   return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting} waiting`;

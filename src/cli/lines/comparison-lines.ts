@@ -63,11 +63,11 @@ function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
     probabilityOfImprovement: better,
   } = candidate;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(difference ?? 1);
-  const figure = (value: number): string => formatFigure(value, spread);
-  const formatSigned = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
+  const format = (value: number): string => formatFigure(value, spread);
+  const formatSigned = (value: number): string => `${value > 0 ? '+' : ''}${format(value)}`;
   const rows: Row[] = [];
   if (difference !== null && mean !== null && baselineMean !== null)
-    rows.push(['difference', `${styleText('bold', formatSigned(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
+    rows.push(['difference', `${styleText('bold', formatSigned(difference))}, ${format(mean)} against ${format(baselineMean)}`]);
   if (reduced !== null && (verdict === 'promote' || verdict === 'regress'))
     rows.push(['bias-reduced', `${formatSigned(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
   if (interval) {
@@ -87,7 +87,7 @@ function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
       `${formatShare(better.value)} [${formatShare(better.low)}, ${formatShare(better.high)}] in an episode of each`,
     ]);
   if (smallestEffect !== null)
-    rows.push(['smallest effect', `${figure(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
+    rows.push(['smallest effect', `${format(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
   if (candidate.unresolvedPairs > 0)
     rows.push(['lost pairs', `${formatCount(candidate.unresolvedPairs)}, an episode of each with its sandbox (they widen the interval)`]);
   rows.push(...formatFailedRows('failed episodes', candidate.failures, candidate.pairs), ['candidate', candidate.name]);

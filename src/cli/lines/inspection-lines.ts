@@ -75,13 +75,13 @@ function formatEntries(entries: readonly { readonly name: string; readonly size:
 }
 
 function formatOnnxLines({ inputs, outputs, initializers, metadata }: Extract<FileContents, { format: 'onnx' }>): readonly string[] {
-  const values = (what: string, all: typeof inputs): readonly string[] =>
+  const formatValues = (what: string, all: typeof inputs): readonly string[] =>
     all.map(({ name, dtype, shape }) => `${what} ${escapeUnprintableLine(name)}: ${dtype} ${escapeUnprintableLine(shapeText(shape))}`);
   const bytes = initializers.reduce((sum, tensor) => sum + tensor.bytes, 0);
   return [
     `onnx: ${formatNumber(initializers.length)} tensors, ${formatNumber(bytes)} bytes`,
-    ...values('input', inputs),
-    ...values('output', outputs),
+    ...formatValues('input', inputs),
+    ...formatValues('output', outputs),
     ...formatMetadataLines(metadata),
     ...formatTable(
       initializers.map((tensor) => [escapeUnprintableLine(tensor.name), tensor.dtype, shapeText(tensor.shape), formatNumber(tensor.bytes)]),
@@ -104,9 +104,9 @@ function formatAnyShape(shape: readonly (number | null)[]): string {
 /** The last column to the right, the others to the left. */
 function formatTable(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
-  const cell = (text: string, column: number, row: readonly string[]): string =>
+  const padCell = (text: string, column: number, row: readonly string[]): string =>
     column === row.length - 1 ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0);
-  return rows.map((row) => row.map((text, column) => cell(text, column, row)).join('  '));
+  return rows.map((row) => row.map((text, column) => padCell(text, column, row)).join('  '));
 }
 
 function shorten(text: string): string {

@@ -16,14 +16,14 @@ export function formatRanking(summaries: readonly Summary[]): string[] {
   const percent = `${Number((100 * confidence).toPrecision(4))} %`;
   const widths = summaries.map(({ official: { interval } }) => (interval ? (interval.high - interval.low) / 2 : Infinity));
   const spread = Math.min(...widths);
-  const figure = (mean: number): string => formatFigure(mean, Number.isFinite(spread) ? spread : Math.abs(mean));
+  const format = (mean: number): string => formatFigure(mean, Number.isFinite(spread) ? spread : Math.abs(mean));
   const rows = places.flatMap(({ contender, best, worst }) => {
     const summary = summaries[contender];
     if (!summary) return [];
     const { mean, interval } = summary.official;
-    const ends = interval ? `  [${figure(interval.low)}, ${figure(interval.high)}]` : '';
+    const ends = interval ? `  [${format(interval.low)}, ${format(interval.high)}]` : '';
     const ranks = best === worst ? `rank ${best}` : `rank ${best} to ${worst}`;
-    const told = mean === null ? 'no mean' : styleText('bold', figure(mean));
+    const told = mean === null ? 'no mean' : styleText('bold', format(mean));
     return [[ranks, `${told}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
   });
   const risk =

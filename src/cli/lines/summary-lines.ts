@@ -44,19 +44,19 @@ function formatAnswerRows(summary: Summary): Row[] {
 function formatMeanRows({ official, ended }: Summary): Row[] {
   const { interval, mean, quantiles } = official;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean ?? 1);
-  const figure = (value: number): string => formatFigure(value, spread);
-  const rows: Row[] = [['mean return', mean === null ? 'none: no episode was resolved' : styleText('bold', figure(mean))]];
+  const format = (value: number): string => formatFigure(value, spread);
+  const rows: Row[] = [['mean return', mean === null ? 'none: no episode was resolved' : styleText('bold', format(mean))]];
   const quoted = toQuote(official);
-  if (quoted !== null) rows.push(['bias-reduced mean', `${figure(quoted)}  ${styleText('dim', QUOTE_IT)}`]);
+  if (quoted !== null) rows.push(['bias-reduced mean', `${format(quoted)}  ${styleText('dim', QUOTE_IT)}`]);
   if (interval) {
     const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
-    const ends = `[${figure(interval.low)}, ${figure(interval.high)}]`;
-    rows.push([`${percent} interval`, `${ends}  ${styleText('dim', promiseText(interval.method, percent))}`]);
+    const ends = `[${format(interval.low)}, ${format(interval.high)}]`;
+    rows.push([`${percent} interval`, `${ends}  ${styleText('dim', describePromise(interval.method, percent))}`]);
   }
-  if (official.variance !== null) rows.push(['standard deviation', figure(Math.sqrt(official.variance))]);
+  if (official.variance !== null) rows.push(['standard deviation', format(Math.sqrt(official.variance))]);
   if (quantiles && official.min !== null && official.max !== null) {
     const five = [official.min, quantiles.p25, quantiles.p50, quantiles.p75, official.max];
-    rows.push(['min · quartiles · max', five.map(figure).join(' · ')]);
+    rows.push(['min · quartiles · max', five.map(format).join(' · ')]);
   }
   rows.push(['episodes', `${formatCount(official.episodes)}, ${formatEnding(ended)}`]);
   return [...rows, ...formatFailureRows(official)];
@@ -70,7 +70,7 @@ function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): numbe
 }
 
 /** The interval's guarantee, short enough for a line; the whole of it is in the summary itself. */
-function promiseText(method: Interval['method'], percent: string): string {
+function describePromise(method: Interval['method'], percent: string): string {
   switch (method) {
     case 'certified':
       return `certified: at least ${percent}, whenever it stops`;

@@ -10,19 +10,19 @@ export function formatTokens(tokens: readonly ListedToken[], now: Date): readonl
   if (tokens.length === 0) return ['there are no tokens'];
   const rows = [
     HEADINGS,
-    ...tokens.map((token) => [token.id, token.principal, token.role, timeOf(token.createdAt, now), stateOf(token, now)]),
+    ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), stateOf(token, now)]),
   ];
   return alignColumns(rows);
 }
 
 function stateOf({ expiresAt, revokedAt }: ListedToken, now: Date): string {
-  if (revokedAt) return `revoked ${timeOf(revokedAt, now)}`;
+  if (revokedAt) return `revoked ${formatTime(revokedAt, now)}`;
   if (!expiresAt) return 'does not expire';
-  return expiresAt <= now ? `expired ${timeOf(expiresAt, now)}` : `until ${timeOf(expiresAt, now)}`;
+  return expiresAt <= now ? `expired ${formatTime(expiresAt, now)}` : `until ${formatTime(expiresAt, now)}`;
 }
 
 /** Days tell apart what is far from now; within two days the time of day does, in UTC as all times of a server. */
-function timeOf(date: Date, now: Date): string {
+function formatTime(date: Date, now: Date): string {
   const isNear = Math.abs(date.getTime() - now.getTime()) < NEAR_MILLISECONDS;
   return isNear ? `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC` : date.toISOString().slice(0, 10);
 }

@@ -14,11 +14,11 @@ export interface ShownUpload extends UploadProgress {
 }
 
 export function uploadView(path: string): ProgressView<ShownUpload> {
-  const line = ({ phase, bytes, allBytes, seconds }: ShownUpload): string => {
+  const formatLine = ({ phase, bytes, allBytes, seconds }: ShownUpload): string => {
     const rate = seconds > 0 ? ` · ${formatBytes(bytes / seconds)}/s` : '';
     return `${phase} ${escapeUnprintableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;
   };
-  return { lines: (upload) => [line(upload), drawBar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line };
+  return { lines: (upload) => [formatLine(upload), drawBar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line: formatLine };
 }
 
 export function createFiguresView(title: string): ProgressView<RunningFigures> {

@@ -79,8 +79,9 @@ export class Calls {
   async tryOnce(call: Call): Promise<Answer> {
     const { answerMilliseconds = ANSWER_MILLISECONDS } = call;
     const { url, clock } = this.options;
-    const late = (): Error => new UnavailableError('server.late', `${url} did not answer within ${answerMilliseconds / 1000} s`);
-    using deadline = new Deadline(clock, answerMilliseconds, late, call.signal);
+    const createTimeoutError = (): Error =>
+      new UnavailableError('server.late', `${url} did not answer within ${answerMilliseconds / 1000} s`);
+    using deadline = new Deadline(clock, answerMilliseconds, createTimeoutError, call.signal);
     const message = await this.open(call, deadline.signal);
     const text = await readText(message, url, deadline.signal);
     return { status: message.statusCode ?? 0, headers: message.headers, text };
@@ -90,7 +91,7 @@ export class Calls {
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
     const { method, path, also = [] } = call;
-    const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: encodeBody(call), signal });
+    const message = await openAnswer(`${url}${path}`, { method, headers: this.#buildHeaders(call), body: encodeBody(call), signal });
     const { statusCode: status = 0, headers } = message;
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
     throw readProblem(status, headers, await readText(message, url, signal));
@@ -107,25 +108,25 @@ export class Calls {
     { text }: Pick<Answer, 'text'>,
     { method, path }: Pick<Call, 'method' | 'path'>,
   ): z.infer<Schema> {
-    const parsed = schema.safeParse(this.json(text, `${method} ${path}`));
+    const parsed = schema.safeParse(this.parseJson(text, `${method} ${path}`));
     if (parsed.success) return parsed.data;
-    throw this.#strange(`${method} ${path}`, z.prettifyError(parsed.error));
+    throw this.#createStrangeAnswerError(`${method} ${path}`, z.prettifyError(parsed.error));
   }
 
   /** @param what it was in answer to. @throws InfrastructureError `server.answer` */
-  json(text: string, what: string): unknown {
+  parseJson(text: string, what: string): unknown {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw this.#strange(what, getMessage(error));
+      throw this.#createStrangeAnswerError(what, getMessage(error));
     }
   }
 
-  #strange(what: string, found: string): InfrastructureError {
+  #createStrangeAnswerError(what: string, found: string): InfrastructureError {
     return new InfrastructureError('server.answer', `${this.options.url} answered ${what} with something else: ${found}`);
   }
 
-  #headers({ body, headers }: Call): Readonly<Record<string, string>> {
+  #buildHeaders({ body, headers }: Call): Readonly<Record<string, string>> {
     const { token } = this.options;
     return {
       accept: 'application/json',

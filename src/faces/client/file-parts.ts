@@ -24,7 +24,7 @@ export class FileParts implements AsyncDisposable {
   }
 
   /** From the offset on: `partBytes` at most; nothing at the end of the file. @throws as the source does. */
-  async from(offset: number): Promise<Uint8Array> {
+  async readFrom(offset: number): Promise<Uint8Array> {
     if (offset < this.#start) await this.#rewind();
     // A part that is handed out again from within is shorter than it could be.
     while (offset >= this.#start + this.#part.length && (await this.#readNext()));

@@ -128,9 +128,9 @@ export class MusterClient {
   /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
   async submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
     assertSubmitting(options);
-    const written = await this.#suite(suite);
-    const subject = await this.#reference(checkpoint, options, options);
-    const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
+    const written = await this.#resolveSuite(suite);
+    const subject = await this.#buildReference(checkpoint, options, options);
+    const baseline = options.baseline === undefined ? undefined : await this.#buildReference(options.baseline, {}, options);
     return this.#submit('/v1/evaluations', createEvaluationBody(subject, { suite: written, baseline }, options), options);
   }
 
@@ -142,10 +142,10 @@ export class MusterClient {
     options: CompareOptions = {},
   ): Promise<EvaluationResource> {
     assertComparing(options);
-    const written = await this.#suite(suite);
-    const reference = await this.#reference(baseline, {}, options);
+    const written = await this.#resolveSuite(suite);
+    const reference = await this.#buildReference(baseline, {}, options);
     const references = [];
-    for (const candidate of [candidates].flat()) references.push(await this.#reference(candidate, options, options));
+    for (const candidate of [candidates].flat()) references.push(await this.#buildReference(candidate, options, options));
     return this.#submit('/v1/comparisons', createComparisonBody(reference, references, written, options), options);
   }
 
@@ -265,11 +265,11 @@ export class MusterClient {
     return isOver(evaluation) ? getAnswer(evaluation) : this.wait(evaluation.id, options);
   }
 
-  async #suite(given: SuiteLike): Promise<SuiteLike> {
+  async #resolveSuite(given: SuiteLike): Promise<SuiteLike> {
     return typeof given === 'string' && FILE.test(given) ? this.#readSuite(given) : given;
   }
 
-  async #reference(
+  async #buildReference(
     given: CheckpointLike,
     labels: Pick<EvaluationFields, 'run' | 'version'>,
     how: Submitting,

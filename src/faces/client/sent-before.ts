@@ -32,12 +32,12 @@ export class SentBefore {
   }
 
   /** Those that a file may be like, the latest first. */
-  like({ size, digest }: LocalFile): readonly LocalFile[] {
+  listSimilar({ size, digest }: LocalFile): readonly LocalFile[] {
     return size < WORTH_TELLING_BYTES ? [] : this.#files.filter((file) => file.size === size && file.digest !== digest);
   }
 
   /** Undefined when it would not be smaller, or one of the two is no longer what it was. @throws the signal's reason. */
-  async difference(file: LocalFile, base: LocalFile, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async encodeDifference(file: LocalFile, base: LocalFile, signal: AbortSignal): Promise<Uint8Array | undefined> {
     if (!(await this.#isUnchanged(base, signal))) return undefined;
     try {
       await using now = await FileStretches.open(file.address);

@@ -42,7 +42,7 @@ interface Content {
   /** Of a file, or the file that a delta tells. */
   readonly name?: string;
   readonly size: number;
-  readonly from: (offset: number) => Promise<Uint8Array>;
+  readonly readFrom: (offset: number) => Promise<Uint8Array>;
 }
 
 /**
@@ -77,36 +77,36 @@ export class Uploader {
     let before = 0;
     for (const file of local.files) {
       const begun = before;
-      await this.#file(file, signal, (bytes) => onProgress?.({ phase: 'sending', bytes: begun + bytes, allBytes }));
+      await this.#uploadFile(file, signal, (bytes) => onProgress?.({ phase: 'sending', bytes: begun + bytes, allBytes }));
       before += file.size;
     }
-    await this.#manifest(local, signal);
+    await this.#uploadManifest(local, signal);
   }
 
-  async #file(file: LocalFile, signal: AbortSignal, onSent: (bytes: number) => void): Promise<void> {
-    if (await this.#asDelta(file, signal)) return onSent(file.size);
+  async #uploadFile(file: LocalFile, signal: AbortSignal, onSent: (bytes: number) => void): Promise<void> {
+    if (await this.#tryDelta(file, signal)) return onSent(file.size);
     await using parts = new FileParts(this.#source, file, this.#partBytes, signal);
-    const from = (offset: number): Promise<Uint8Array> => parts.from(offset);
-    await this.#send({ digest: file.digest, kind: 'file', name: nameOf(file), size: file.size, from }, signal, onSent);
+    const readFrom = (offset: number): Promise<Uint8Array> => parts.readFrom(offset);
+    await this.#send({ digest: file.digest, kind: 'file', name: nameOf(file), size: file.size, readFrom: readFrom }, signal, onSent);
   }
 
   /** @returns whether the server has the file by it. */
-  async #asDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
-    const bases = this.#before.like(file);
+  async #tryDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
+    const bases = this.#before.listSimilar(file);
     // An upload that was begun is gone on with; what the server has is not sent.
     if (bases.length === 0 || (await this.#readOffset(file.digest, signal)) !== 0) return false;
     for (const base of bases) {
       if ((await this.#readOffset(base.digest, signal)) !== undefined) continue;
-      const delta = await this.#before.difference(file, base, signal);
+      const delta = await this.#before.encodeDifference(file, base, signal);
       if (delta) return this.#sendDelta(file, delta, signal);
     }
     return false;
   }
 
   async #sendDelta(file: LocalFile, delta: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const from = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
+    const readFrom = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
     try {
-      await this.#send({ digest: file.digest, kind: 'delta', name: nameOf(file), size: delta.length, from }, signal);
+      await this.#send({ digest: file.digest, kind: 'delta', name: nameOf(file), size: delta.length, readFrom: readFrom }, signal);
       return true;
     } catch (error) {
       if (error instanceof RefusedError && TAKES_NO_DELTA.has(error.reason)) return false;
@@ -115,10 +115,10 @@ export class Uploader {
   }
 
   /** The last of a directory: the server puts it together. */
-  async #manifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
+  async #uploadManifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
     if (!manifest) return;
     const from = async (offset: number): Promise<Uint8Array> => manifest.subarray(offset, offset + this.#partBytes);
-    await this.#send({ digest, kind: 'manifest', size: manifest.length, from }, signal);
+    await this.#send({ digest, kind: 'manifest', size: manifest.length, readFrom: from }, signal);
   }
 
   async #send(content: Content, signal: AbortSignal, onSent?: (bytes: number) => void): Promise<void> {
@@ -127,7 +127,7 @@ export class Uploader {
     while (offset !== undefined) {
       const begin: number = offset <= content.size ? offset : 0;
       onSent?.(begin);
-      const part = await content.from(begin);
+      const part = await content.readFrom(begin);
       try {
         const answer = await this.#calls.tryOnce(createPartCall(content, begin, part, signal));
         patience.onSuccess();

@@ -35,7 +35,7 @@ import { addSubmissionRoutes } from './routes/submission-routes.ts';
 export interface HttpServerOptions {
   readonly service: EvaluationService;
   /** Decides who may read what programs printed. */
-  readonly use: Pick<CheckpointUse, 'usable'>;
+  readonly use: Pick<CheckpointUse, 'findUsable'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
@@ -152,7 +152,7 @@ function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
   app.addHook('onRequest', async ({ is404, method, url }) => {
     if (!is404) return;
     const asked = `${method} ${url.split('?')[0]}`;
-    const allowed = methods.methodsOf(url);
+    const allowed = methods.listMethods(url);
     if (allowed.length > 0) throw new MethodNotAllowedError(asked, allowed);
     throw new InputError('request.not-found', `there is no ${asked}; /docs lists what there is`);
   });

@@ -18,7 +18,7 @@ export function renderComparison(comparison: ComparisonSummary): Markup {
   const { official, warnings, run } = comparison;
   const candidates = rankCandidates(comparison);
   return markup`<div class="decisions">${candidates.map((candidate) => renderVerdictCard(candidate, official.margin))}</div>
-${promise(comparison)}
+${renderPromise(comparison)}
 ${renderWarningList([...official.warnings, ...warnings])}
 ${candidates.length > 1 ? renderCandidateTable(candidates, official.margin) : undefined}
 ${candidates.map((candidate) => renderCandidateSection(candidate, official.margin))}
@@ -48,7 +48,7 @@ function getDifference({ statistics }: NamedCandidate): number {
 }
 
 /** What the verdicts together promise, and what they took. */
-function promise({ official, ended }: ComparisonSummary): Markup {
+function renderPromise({ official, ended }: ComparisonSummary): Markup {
   const { candidates, margin, confidence, pairs, episodes } = official;
   const verdicts = candidates.length === 1 ? 'the verdict is right' : 'none of these verdicts is wrong';
   const tolerance = markup` Differences of at most ${renderData(margin, String(margin), 'official.margin')} do not matter (the margin).`;

@@ -31,7 +31,7 @@ export function renderFigures(official: Official, source: string): Markup {
 function renderSpread(official: Official, source: string): RowGroup {
   const { interval, mean, variance, standardError, min, max, quantiles, meanLength, resolved, stop } = official;
   const around = computeSpread(interval, mean);
-  const quantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
+  const renderQuantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
     quantiles
       ? joinContent(
           members.map((member) => renderFigure(quantiles[member], around, `${source}.quantiles.${member}`)),
@@ -56,8 +56,8 @@ function renderSpread(official: Official, source: string): RowGroup {
         value: joinContent([renderFigure(min, around, `${source}.min`), renderFigure(max, around, `${source}.max`)], ' · '),
         note: markup`of ${count(resolved, `${source}.resolved`)} resolved episodes`,
       },
-      { name: 'Quartiles', value: quantile('p25', 'p50', 'p75'), note: 'a quarter, half and three quarters are below' },
-      { name: '5 % · 95 % quantile', value: quantile('p05', 'p95') },
+      { name: 'Quartiles', value: renderQuantile('p25', 'p50', 'p75'), note: 'a quarter, half and three quarters are below' },
+      { name: '5 % · 95 % quantile', value: renderQuantile('p05', 'p95') },
       {
         name: 'Length',
         value: renderFigure(meanLength, Math.abs(meanLength ?? 1) / 10, `${source}.meanLength`),
@@ -73,13 +73,13 @@ function renderRobust({ iqm, bca, interval, mean }: Official, source: string): R
     rows.push({
       name: 'Interquartile mean',
       value: estimate(iqm.value, iqm.interval, computeSpread(interval, mean), `${source}.iqm`),
-      note: markup`mean of the middle half of all returns${iqm.interval ? markup`; ${promise(iqm.interval)} (${count(iqm.replicates, `${source}.iqm.replicates`)} replicates)` : undefined}`,
+      note: markup`mean of the middle half of all returns${iqm.interval ? markup`; ${renderPromise(iqm.interval)} (${count(iqm.replicates, `${source}.iqm.replicates`)} replicates)` : undefined}`,
     });
   if (bca)
     rows.push({
       name: 'Bootstrap interval of the mean',
       value: renderEnds(bca, computeSpread(bca, mean), `${source}.bca`),
-      note: promise(bca),
+      note: renderPromise(bca),
     });
   return { title: 'Robust figures', rows };
 }
@@ -99,7 +99,7 @@ function renderSuccess({ success }: Official, source: string): RowGroup {
     rows.push({
       name: 'Clopper–Pearson interval',
       value: renderEnds(clopperPearson, computeSpread(clopperPearson, rate), `${at}.clopperPearson`),
-      note: promise(clopperPearson),
+      note: renderPromise(clopperPearson),
     });
   for (const [position, { k, anyOf, allOf }] of pass.entries()) {
     const tries = `${countText(k, 'episode')} of a task`;
@@ -121,14 +121,14 @@ function passEstimate({ value, low, high }: PassEstimate, source: string): Conte
 
 function renderEstimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official, source: string): RowGroup {
   const at = `${source}.estimands`;
-  const mean = ({ mean, standardError }: typeof thisSuite, name: string): Content =>
+  const renderMean = ({ mean, standardError }: typeof thisSuite, name: string): Content =>
     mean === null
       ? NONE
       : markup`${renderFigure(mean, standardError ?? Math.abs(mean ?? 1), `${at}.${name}.mean`)} ± ${renderSpreadFigure(standardError, `${at}.${name}.standardError`)}`;
   const rows: FigureRow[] = [
     {
       name: 'This suite',
-      value: mean(thisSuite, 'thisSuite'),
+      value: renderMean(thisSuite, 'thisSuite'),
       note: tasks.length < 2 ? 'mean and standard error' : 'exactly these tasks, with exactly their weights; mean and standard error',
     },
   ];
@@ -136,8 +136,8 @@ function renderEstimands({ estimands: { thisSuite, taskPopulation }, tasks }: Of
     const { interval } = taskPopulation;
     rows.push({
       name: 'Task population',
-      value: markup`${mean(taskPopulation, 'taskPopulation')}${interval ? markup`<br>${renderEnds(interval, computeSpread(interval, taskPopulation.mean), `${at}.taskPopulation.interval`)}` : undefined}`,
-      note: markup`all tasks of which these ${count(taskPopulation.tasks, `${at}.taskPopulation.tasks`)} are a sample; mean and clustered standard error${interval ? markup`; ${promise(interval)}` : undefined}`,
+      value: markup`${renderMean(taskPopulation, 'taskPopulation')}${interval ? markup`<br>${renderEnds(interval, computeSpread(interval, taskPopulation.mean), `${at}.taskPopulation.interval`)}` : undefined}`,
+      note: markup`all tasks of which these ${count(taskPopulation.tasks, `${at}.taskPopulation.tasks`)} are a sample; mean and clustered standard error${interval ? markup`; ${renderPromise(interval)}` : undefined}`,
     });
   }
   return { title: 'What is estimated', rows };
@@ -178,6 +178,6 @@ function estimate(
   return markup`${renderFigure(value, around, `${source}.value`)}${interval ? markup` ${renderEnds(interval, around, endsSource)}` : undefined}`;
 }
 
-function promise({ confidence, method, guarantee }: Interval): Markup {
+function renderPromise({ confidence, method, guarantee }: Interval): Markup {
   return markup`${formatPercentage(confidence)} interval (${formatMethod(method)}): ${guarantee}`;
 }

@@ -17,10 +17,10 @@ export interface Ranked {
 
 /** The highest mean first; those without one last, in the order given. */
 export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
-  const mean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
+  const getMean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
   const names = nameCheckpoints(summaries.map(({ checkpoint }) => checkpoint));
   const entries = summaries.map((summary, position) => ({ summary, position, name: names[position] ?? '' }));
-  return entries.sort((a, b) => mean(b) - mean(a) || a.position - b.position);
+  return entries.sort((a, b) => getMean(b) - getMean(a) || a.position - b.position);
 }
 
 export function renderRankingTable(entries: readonly Ranked[]): Markup {

@@ -13,13 +13,13 @@ const NAMED = 20;
 export function runSection(run: RunFacts, source: string): Markup {
   return markup`<section class="card"><h3>How it ran</h3>
 ${renderFigureTable([
-  { title: 'Time', rows: timeRows(run, source) },
+  { title: 'Time', rows: renderTimeRows(run, source) },
   { title: 'Episodes', rows: renderEpisodeRows(run, source) },
   { title: 'Sandboxes', rows: renderSandboxRows(run.pool, `${source}.pool`) },
 ])}</section>`;
 }
 
-function timeRows(
+function renderTimeRows(
   { startedAt, seconds, firstEpisodeSeconds, episodesPerSecond, episodeSeconds, sandboxSeconds, cost }: RunFacts,
   source: string,
 ): FigureRow[] {

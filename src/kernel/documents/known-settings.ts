@@ -9,14 +9,14 @@ export class KnownSettings {
   }
 
   /** Keys with fixed names at the path. */
-  keysAt(path: SettingPath): readonly string[] {
-    return this.#nodesAt(path).flatMap(({ properties }) => (isMapping(properties) ? Object.keys(properties) : []));
+  listKeys(path: SettingPath): readonly string[] {
+    return this.#listNodes(path).flatMap(({ properties }) => (isMapping(properties) ? Object.keys(properties) : []));
   }
 
   /** Whether the key may stand there exactly as it is written. */
   takesKey(path: SettingPath, key: string): boolean {
-    if (this.keysAt(path).includes(key)) return true;
-    return this.#nodesAt(path).some(({ additionalProperties, propertyNames }) => {
+    if (this.listKeys(path).includes(key)) return true;
+    return this.#listNodes(path).some(({ additionalProperties, propertyNames }) => {
       if (!isMapping(additionalProperties) || !isMapping(propertyNames)) return false;
       return typeof propertyNames['pattern'] !== 'string' || new RegExp(propertyNames['pattern']).test(key);
     });
@@ -24,15 +24,15 @@ export class KnownSettings {
 
   /** Whether something may stand at the path. */
   knows(path: SettingPath): boolean {
-    return this.#nodesAt(path).length > 0;
+    return this.#listNodes(path).length > 0;
   }
 
   takesTextOnly(path: SettingPath): boolean {
-    const types = this.#nodesAt(path).flatMap(({ type }) => (type === undefined ? [] : [type]));
+    const types = this.#listNodes(path).flatMap(({ type }) => (type === undefined ? [] : [type]));
     return types.length > 0 && types.every((type) => type === 'string');
   }
 
-  #nodesAt(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
+  #listNodes(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
     let nodes = listAlternatives(this.#schema);
     for (const part of path) nodes = nodes.flatMap((node) => listAlternatives(getChild(node, part)));
     return nodes;

@@ -67,7 +67,7 @@ function findClosestForm(forms: readonly Issues[]): Issues | undefined {
 }
 
 function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSettings): Problem {
-  const names = known.keysAt(path);
+  const names = known.listKeys(path);
   const suggestion = suggestNames(key, names) || describePlaceOf(path, key, known);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
   const expected = `one of ${[...new Set(names)].join(', ')}`;
@@ -81,7 +81,7 @@ function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSet
 
 /** Where the key is known one level further down. */
 function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
-  const below = [...new Set(known.keysAt(path))].filter((name) => known.keysAt([...path, name]).includes(key));
+  const below = [...new Set(known.listKeys(path))].filter((name) => known.listKeys([...path, name]).includes(key));
   return below.length === 0 ? '' : `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
 }
 

@@ -43,21 +43,21 @@ export function parseYamlDocument(text: string, lines: LineCounter): Document.Pa
   const parser = new Parser(lines.addNewLine);
   // Duplicate keys are looked for elsewhere: the composer compares each key with all others.
   const composer = new Composer({ uniqueKeys: false, prettyErrors: false, lineCounter: lines });
-  const lineOf = (offset: number): number => lines.linePos(offset).line;
+  const getLine = (offset: number): number => lines.linePos(offset).line;
   const parts = [];
   let tokens = 0;
   for (const lexeme of new Lexer().lex(text)) {
     tokens += 1;
-    if (tokens > mostTokens) throw new YamlProblem(lineOf(parser.offset), `more than ${mostTokens} tokens; split the file`);
+    if (tokens > mostTokens) throw new YamlProblem(getLine(parser.offset), `more than ${mostTokens} tokens; split the file`);
     parts.push(...parser.next(lexeme));
-    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw createTooDeepProblem(lineOf(parser.offset));
+    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw createTooDeepProblem(getLine(parser.offset));
   }
   parts.push(...parser.end());
   const [document, second] = composer.compose(parts, true, text.length);
   if (document === undefined) throw new YamlProblem(1, 'the text has no document');
   const [problem] = document.errors;
-  if (problem !== undefined) throw new YamlProblem(lineOf(problem.pos[0]), problem.message, problem);
-  if (second !== undefined) throw new YamlProblem(lineOf(second.range[0]), 'a second document begins; a file holds one');
+  if (problem !== undefined) throw new YamlProblem(getLine(problem.pos[0]), problem.message, problem);
+  if (second !== undefined) throw new YamlProblem(getLine(second.range[0]), 'a second document begins; a file holds one');
   return document;
 }
 

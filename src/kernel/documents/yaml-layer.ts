@@ -13,11 +13,11 @@ import { readValues } from './yaml-values.ts';
  */
 export function parseYamlLayer(name: string, text: string, code: string): Layer {
   const lines = new LineCounter();
-  const lineAt = (offset: number): number => lines.linePos(offset).line;
+  const getLine = (offset: number): number => lines.linePos(offset).line;
   try {
     const document = parseYamlDocument(text, lines);
-    const value = getMapping(readValues(document, lineAt));
-    return { value, findOrigin: (path) => `${name}:${lineAt(getOffset(document, path))}` };
+    const value = getMapping(readValues(document, getLine));
+    return { value, findOrigin: (path) => `${name}:${getLine(getOffset(document, path))}` };
   } catch (error) {
     if (!(error instanceof YamlProblem)) throw error;
     throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });

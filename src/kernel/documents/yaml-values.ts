@@ -16,7 +16,7 @@ const ONE: Extent = { values: 1, depth: 0 };
  * @param lineAt of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
  */
 export function readValues(document: Document.Parsed, lineAt: (offset: number) => number): unknown {
-  new Measure(lineAt).node(document.contents);
+  new Measure(lineAt).checkNode(document.contents);
   // Measured above; the library's own bound counts differently.
   return document.toJS({ maxAliasCount: -1 });
 }
@@ -31,17 +31,17 @@ class Measure {
     this.#lineAt = lineAt;
   }
 
-  node(node: unknown): Extent {
+  checkNode(node: unknown): Extent {
     if (isNode(node) && node.range) this.#line = this.#lineAt(node.range[0]);
-    if (isAlias(node)) return this.#alias(node.source);
+    if (isAlias(node)) return this.#checkAlias(node.source);
     const anchor = isNode(node) ? node.anchor : undefined;
     if (anchor !== undefined) this.#anchored.set(anchor, undefined);
-    const extent = isCollection(node) ? this.#collection(node.items, isMap(node)) : ONE;
+    const extent = isCollection(node) ? this.#checkCollection(node.items, isMap(node)) : ONE;
     if (anchor !== undefined) this.#anchored.set(anchor, extent);
     return extent;
   }
 
-  #alias(anchor: string): Extent {
+  #checkAlias(anchor: string): Extent {
     const extent = this.#anchored.get(anchor);
     if (extent !== undefined) return extent;
     const problem = this.#anchored.has(anchor)
@@ -50,13 +50,13 @@ class Measure {
     throw new YamlProblem(this.#line, problem);
   }
 
-  #collection(items: readonly unknown[], isMapping: boolean): Extent {
+  #checkCollection(items: readonly unknown[], isMapping: boolean): Extent {
     const line = this.#line;
     const keys = new Set<string>();
     let [values, depth] = [1, 0];
     for (const item of items) {
-      if (isMapping && isPair(item)) this.#key(item.key, keys);
-      const inner = this.node(isPair(item) ? item.value : item);
+      if (isMapping && isPair(item)) this.#checkKey(item.key, keys);
+      const inner = this.checkNode(isPair(item) ? item.value : item);
       values += inner.values;
       depth = Math.max(depth, inner.depth);
       if (values > YAML_BOUNDS.values)
@@ -66,8 +66,8 @@ class Measure {
     return { values, depth: depth + 1 };
   }
 
-  #key(key: unknown, others: Set<string>): void {
-    this.node(key);
+  #checkKey(key: unknown, others: Set<string>): void {
+    this.checkNode(key);
     if (isAlias(key) || (key !== null && !isScalar(key)))
       throw new YamlProblem(this.#line, 'a key is a list, a mapping or an alias; expected plain text');
     const name = String(key === null ? null : key.value);

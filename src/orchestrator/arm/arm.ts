@@ -125,14 +125,14 @@ export class Arm {
   }
 
   /** How many blocks of episodes could be dispatched now; without batching each episode is one. */
-  available(sandboxes: number): number {
-    return this.isOver ? 0 : this.#dispatcher.available(this.#horizon(sandboxes));
+  countAvailable(sandboxes: number): number {
+    return this.isOver ? 0 : this.#dispatcher.countAvailable(this.#computeHorizon(sandboxes));
   }
 
   /** The next range for a runner; empty when there is nothing for it now. */
   take(now: number, sandboxes: number, outstanding: DispatchView['outstanding'], capacity: number): readonly PlannedEpisode[] {
     if (this.isOver) return [];
-    return this.#dispatcher.take({ now, horizon: this.#horizon(sandboxes), sandboxes, outstanding, capacity });
+    return this.#dispatcher.take({ now, horizon: this.#computeHorizon(sandboxes), sandboxes, outstanding, capacity });
   }
 
   /** As `take`: a second copy of what has been out for long. */
@@ -165,7 +165,7 @@ export class Arm {
    */
   async recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
     const isWanted = (): boolean => !this.isOver && !signal.aborted;
-    const isMore = (await this.#recall?.recallUpTo(() => this.#firstUnneeded(sandboxes), isWanted)) ?? false;
+    const isMore = (await this.#recall?.recallUpTo(() => this.#findFirstUnneeded(sandboxes), isWanted)) ?? false;
     await this.#held?.emit(this.#goal.folded);
     return isMore;
   }
@@ -189,12 +189,12 @@ export class Arm {
     await this.#held?.finish();
   }
 
-  #horizon(sandboxes: number): number {
-    return this.isRecalled ? this.#firstUnneeded(sandboxes) : this.#dispatcher.next;
+  #computeHorizon(sandboxes: number): number {
+    return this.isRecalled ? this.#findFirstUnneeded(sandboxes) : this.#dispatcher.next;
   }
 
   /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
-  #firstUnneeded(sandboxes: number): number {
+  #findFirstUnneeded(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
     return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);

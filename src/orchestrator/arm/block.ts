@@ -36,7 +36,7 @@ export class Block {
   }
 
   /** Those without an outcome. */
-  unsettled(): readonly PlannedEpisode[] {
+  listUnsettled(): readonly PlannedEpisode[] {
     return this.isSettled ? [] : this.episodes.filter((_, position) => !this.#settled[position]);
   }
 }

@@ -103,7 +103,7 @@ export class Dispatcher {
   }
 
   /** Blocks that could go out now: as many runners could have something to do. */
-  available(horizon: number): number {
+  countAvailable(horizon: number): number {
     return this.#returned.length + Math.max(0, Math.ceil(horizon / this.#blockSize) - this.#next);
   }
 
@@ -111,7 +111,7 @@ export class Dispatcher {
   take(view: DispatchView): readonly PlannedEpisode[] {
     const { ranges, episodes } = view.outstanding;
     const size = chooseRangeSize({
-      available: this.available(view.horizon),
+      available: this.countAvailable(view.horizon),
       sandboxes: view.sandboxes,
       outstanding: ranges,
       blockMilliseconds: this.#episodeMilliseconds === undefined ? undefined : this.#blockSize * this.#episodeMilliseconds,
@@ -126,8 +126,8 @@ export class Dispatcher {
 
   /** The straggler that the fold waits for first, as a second copy for a free sandbox; empty when there is none. */
   takeStraggler(now: number): readonly PlannedEpisode[] {
-    const candidate = this.#flights.firstSingle();
-    if (!candidate || now < this.#straggles(candidate)) return [];
+    const candidate = this.#flights.findFirstSingle();
+    if (!candidate || now < this.#measureDelay(candidate)) return [];
     candidate.copies = 2;
     this.#duplicated += 1;
     return candidate.block.episodes;
@@ -135,15 +135,15 @@ export class Dispatcher {
 
   /** When the next block in flight becomes a straggler; undefined when none can. */
   nextStragglerAt(): number | undefined {
-    const candidate = this.#flights.firstSingle();
-    return candidate && this.#straggles(candidate);
+    const candidate = this.#flights.findFirstSingle();
+    return candidate && this.#measureDelay(candidate);
   }
 
   /** What one runner was sent and has not played to its end, for no fault of its own. It costs the blocks no attempt. */
   giveBack(episodes: readonly PlannedEpisode[]): void {
     let last: number | undefined;
     for (const { index } of episodes) {
-      const number = this.#numberOf(index);
+      const number = this.#getBlockNumber(index);
       if (number !== last) this.#dropCopy(number);
       last = number;
     }
@@ -151,7 +151,7 @@ export class Dispatcher {
 
   /** A copy of the episode's block whose sandbox was lost. Undefined: another copy is still being played, and decides. */
   recordLoss(index: EpisodeIndex, detail: string, killed: Killed): LossDecision | undefined {
-    const flight = this.#flights.get(this.#numberOf(index));
+    const flight = this.#flights.get(this.#getBlockNumber(index));
     if (!flight) return undefined;
     const { block } = flight;
     const decision = decideAfterLoss(block.attempts, detail, killed, this.#config.maxAttempts);
@@ -161,7 +161,7 @@ export class Dispatcher {
       this.#dropCopy(block.number);
       return { kind: 'again' };
     }
-    if (flight.copies === 1) return { ...decision, episodes: block.unsettled() };
+    if (flight.copies === 1) return { ...decision, episodes: block.listUnsettled() };
     flight.copies -= 1;
     flight.isLast = true;
     return undefined;
@@ -169,7 +169,7 @@ export class Dispatcher {
 
   /** @returns undefined when the episode was settled before. */
   settle(index: EpisodeIndex, milliseconds: number): Settled | undefined {
-    const number = this.#numberOf(index);
+    const number = this.#getBlockNumber(index);
     const flight = this.#flights.get(number);
     // What came of a block before its runner's end may be reported after the block has been handed back.
     const block = flight?.block ?? this.#returned.find((returned) => returned.number === number);
@@ -186,10 +186,10 @@ export class Dispatcher {
 
   /** Whether a runner has the episode's block. */
   isOut(index: EpisodeIndex): boolean {
-    return this.#flights.get(this.#numberOf(index)) !== undefined;
+    return this.#flights.get(this.#getBlockNumber(index)) !== undefined;
   }
 
-  #numberOf(index: EpisodeIndex): number {
+  #getBlockNumber(index: EpisodeIndex): number {
     return Math.floor(index / this.#blockSize);
   }
 
@@ -208,7 +208,7 @@ export class Dispatcher {
     this.#returned.push(flight.block);
   }
 
-  #straggles({ block, since, behind }: Flight): number {
+  #measureDelay({ block, since, behind }: Flight): number {
     const usual = this.#episodeMilliseconds ?? Number.POSITIVE_INFINITY;
     const { stragglerMilliseconds, stragglerFactor } = this.#config;
     return since + Math.max(stragglerMilliseconds, stragglerFactor * usual * (block.episodes.length + behind));

@@ -51,7 +51,7 @@ export class Flights {
   }
 
   /** The lowest number of which one copy is out, and another may be: what the fold waits for. */
-  firstSingle(): Flight | undefined {
+  findFirstSingle(): Flight | undefined {
     for (let number = this.#start; number < this.#end; number += 1) {
       const flight = this.get(number);
       if (flight?.copies === 1 && !flight.isLast) return flight;

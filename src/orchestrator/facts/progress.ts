@@ -80,32 +80,32 @@ export class ProgressReporter<Running extends RunningFigures> {
   }
 
   report(): void {
-    this.#listener?.(this.#progress());
+    this.#listener?.(this.#buildProgress());
   }
 
-  timings(): Timings {
+  getTimings(): Timings {
     const now = this.#clock.now();
     const first = this.#firstOutcome;
     return {
       startedAt: this.#startedAt,
       seconds: (now - this.#start) / 1000,
       firstEpisodeSeconds: first === undefined ? undefined : (first - this.#start) / 1000,
-      episodesPerSecond: this.#rate(now),
+      episodesPerSecond: this.#computeRate(now),
       outcomes: this.#outcomes,
-      episodeSeconds: this.#times.summary(),
+      episodeSeconds: this.#times.summarise(),
       forwardShare: this.#forward.share,
     };
   }
 
-  #rate(now: number): number {
+  #computeRate(now: number): number {
     if (this.#firstOutcome === undefined || now <= this.#firstOutcome) return 0;
     return (1000 * this.#outcomes) / (now - this.#firstOutcome);
   }
 
-  #progress(): Progress<Running> {
+  #buildProgress(): Progress<Running> {
     const now = this.#clock.now();
     const statistics = this.#study.running();
-    const episodesPerSecond = this.#rate(now);
+    const episodesPerSecond = this.#computeRate(now);
     return {
       statistics,
       outcomes: this.#outcomes,
@@ -167,13 +167,13 @@ export class EpisodeTimes {
   }
 
   /** Undefined while there is none. */
-  summary(): EpisodeSeconds | undefined {
+  summarise(): EpisodeSeconds | undefined {
     if (this.#count === 0) return undefined;
-    return { mean: this.#sum / this.#count, p50: this.#quantile(0.5), p95: this.#quantile(0.95), max: this.#max };
+    return { mean: this.#sum / this.#count, p50: this.#computeQuantile(0.5), p95: this.#computeQuantile(0.95), max: this.#max };
   }
 
   /** Upper end of the bucket that holds it. */
-  #quantile(share: number): number {
+  #computeQuantile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#count));
     let seen = 0;
     const bucket = this.#buckets.findIndex((count) => (seen += count) >= rank);

@@ -78,7 +78,7 @@ export class AgentPlayers implements Players {
   /** One episode, the first that is due or one that others are slow with. */
   #take(duty: Duty): readonly PlannedEpisode[] {
     const now = this.#clock.now();
-    const due = duty.arm.take(now, duty.sandboxes(), { ranges: 0, episodes: 0 }, 1);
+    const due = duty.arm.take(now, duty.countSandboxes(), { ranges: 0, episodes: 0 }, 1);
     return due.length > 0 ? due : duty.arm.takeStraggler(now);
   }
 

@@ -18,25 +18,25 @@ export class ArmShifts {
   }
 
   /** The arm with the most to do for each sandbox that works for it already. */
-  neediest(): Arm {
-    return this.#arms.reduce((best, arm) => (this.#need(arm) > this.#need(best) ? arm : best));
+  findNeediest(): Arm {
+    return this.#arms.reduce((best, arm) => (this.#computeNeed(arm) > this.#computeNeed(best) ? arm : best));
   }
 
   /** Sandboxes that share an arm's episodes, those on their way included. @param workers those at work for any arm. */
-  sandboxesOf(arm: Arm, workers: number): number {
+  countSandboxes(arm: Arm, workers: number): number {
     const live = this.#arms.length === 1 ? 1 : this.#arms.filter(({ isOver }) => !isOver).length;
-    return Math.max(1, this.#of(arm), Math.ceil(workers / Math.max(1, live)));
+    return Math.max(1, this.#countShifts(arm), Math.ceil(workers / Math.max(1, live)));
   }
 
-  #need(arm: Arm): number {
-    return arm.isOver ? -1 : arm.available(1) / (1 + this.#of(arm));
+  #computeNeed(arm: Arm): number {
+    return arm.isOver ? -1 : arm.countAvailable(1) / (1 + this.#countShifts(arm));
   }
 
-  #of(arm: Arm): number {
+  #countShifts(arm: Arm): number {
     return this.#counts.get(arm) ?? 0;
   }
 
   #count(arm: Arm, change: 1 | -1): void {
-    this.#counts.set(arm, this.#of(arm) + change);
+    this.#counts.set(arm, this.#countShifts(arm) + change);
   }
 }

@@ -13,6 +13,6 @@ export async function awaitWork(
       ? undefined
       : clock.after(Math.max(1, stragglesAt - clock.now()), () => idle.wake(1));
   // One worker has to look after stragglers; the other idle ones are of more use to other runs.
-  using _spare = idle.count > 0 ? slot?.spare() : undefined;
+  using _spare = idle.count > 0 ? slot?.offerSlot() : undefined;
   await idle.wait(leave);
 }

@@ -96,7 +96,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#caller?.removeEventListener('abort', onAbort);
     this.#progress.report();
     if (!this.#failure) await this.#finish().catch((error: unknown) => this.#fail(toError(error)));
-    return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
+    return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#getFacts() };
   }
 
   /** Loads policies into sandboxes where no other run plays, until it is this run's turn. */
@@ -117,14 +117,14 @@ export class EpisodeRun<Running extends RunningFigures> {
     for (const arm of this.#study.arms) await arm.finish();
   }
 
-  #facts(): RunFacts {
+  #getFacts(): RunFacts {
     const { clock, players, provider, maxSandboxes, costPerSandboxHour } = this.#context;
-    const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
+    const sandboxSeconds = this.#sandboxTime.sumSeconds(clock.now());
     const suite = this.#study.arms[0]?.suite;
     return runFacts({
       arms: this.#study.arms,
       surplus: this.#study.surplus,
-      timings: this.#progress.timings(),
+      timings: this.#progress.getTimings(),
       sandboxSeconds,
       costPerSandboxHour,
       deliveries: players.deliveries,
@@ -153,7 +153,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   #watchBudget(): Disposable {
     const { clock, costPerSandboxHour } = this.#context;
     const budget = this.#study.arms[0]?.suite.budget;
-    const cost = (): number => ((costPerSandboxHour ?? 0) * this.#sandboxTime.seconds(clock.now())) / 3600;
+    const cost = (): number => ((costPerSandboxHour ?? 0) * this.#sandboxTime.sumSeconds(clock.now())) / 3600;
     return watchBudget({ clock, seconds: budget?.seconds, cost: budget?.cost, spent: cost, onSpent: (what) => this.#end(what) });
   }
 
@@ -182,7 +182,7 @@ export class EpisodeRun<Running extends RunningFigures> {
 
   /** Starts as many workers as there are blocks of episodes waiting, within the pool's bounds. */
   #putToWork(): void {
-    const wanted = this.#available() - this.#idle.count;
+    const wanted = this.#countAvailable() - this.#idle.count;
     const free = this.#context.maxSandboxes - this.#workers.size;
     for (let i = 0; i < Math.min(wanted, free); i += 1) {
       const worker = this.#workers.add();
@@ -191,9 +191,9 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /** Blocks of episodes that could be dispatched now. */
-  #available(): number {
+  #countAvailable(): number {
     let sum = 0;
-    for (const arm of this.#study.arms) sum += arm.available(this.#context.maxSandboxes);
+    for (const arm of this.#study.arms) sum += arm.countAvailable(this.#context.maxSandboxes);
     return sum;
   }
 
@@ -215,7 +215,7 @@ export class EpisodeRun<Running extends RunningFigures> {
           },
         });
         // One worker is enough to look after stragglers; slots are taken again when there is work.
-        if (this.#available() === 0 && this.#idle.count > 0) return;
+        if (this.#countAvailable() === 0 && this.#idle.count > 0) return;
       }
     } catch (error) {
       if (!this.#over.signal.aborted) this.#fail(toError(error));
@@ -229,7 +229,7 @@ export class EpisodeRun<Running extends RunningFigures> {
    */
   async #shift(): Promise<void> {
     using slot = await this.#workers.takeSlot(this.#over.signal);
-    const arm = this.#shifts.neediest();
+    const arm = this.#shifts.findNeediest();
     using _shift = this.#shifts.begin(arm);
     await this.#context.players.work({
       arm,
@@ -238,8 +238,8 @@ export class EpisodeRun<Running extends RunningFigures> {
       slot,
       begun: this.#begun.promise,
       turns: this.#context.turns,
-      sandboxes: () => this.#shifts.sandboxesOf(arm, this.#workers.atWork),
-      isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
+      countSandboxes: () => this.#shifts.countSandboxes(arm, this.#workers.atWork),
+      isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.countAvailable(1) > 0),
       record: (played) => this.#record(arm, played),
       hold: () => this.#hold(),
     });
@@ -272,7 +272,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     if (this.#study.ended) return this.#end(this.#study.ended);
     this.#putToWork();
     // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.
-    this.#idle.wake(Math.max(1, this.#available()));
+    this.#idle.wake(Math.max(1, this.#countAvailable()));
   }
 }
 

@@ -24,7 +24,7 @@ export interface Duty {
   /** Of a process that has others to answer while it plays. */
   readonly turns: Turns | undefined;
   /** How many sandboxes share the arm's episodes, those on their way included. */
-  sandboxes(): number;
+  countSandboxes(): number;
   /** Whether another arm has work that this worker could do. */
   isWantedElsewhere(): boolean;
   record(played: readonly PlayedEpisode[]): Promise<void>;

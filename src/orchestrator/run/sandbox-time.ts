@@ -17,7 +17,7 @@ export class SandboxTime {
     this.#ended += now - startedAt;
   }
 
-  seconds(now: number): number {
+  sumSeconds(now: number): number {
     return (this.#ended + this.#running * now - this.#sumOfStarts) / 1000;
   }
 }

@@ -172,7 +172,7 @@ export class Shift {
     while (this.#session.outstandingRanges < RANGES_AHEAD) {
       const outstanding = { ranges: this.#session.outstandingRanges, episodes: this.#session.outstandingEpisodes };
       const capacity = this.#lease.episodesLeft - outstanding.episodes;
-      const range = this.#duty.arm.take(this.#context.clock.now(), this.#duty.sandboxes(), outstanding, capacity);
+      const range = this.#duty.arm.take(this.#context.clock.now(), this.#duty.countSandboxes(), outstanding, capacity);
       if (range.length === 0) break;
       this.#session.play(range);
     }

@@ -11,5 +11,5 @@ export interface Slot extends Disposable {
   /** Aborted when another study is due: the holder finishes what is under way, and returns the slot. */
   readonly recalled: AbortSignal;
   /** Says, until it is disposed of, that its holder has nothing to do there just now: others may use the slot. */
-  spare(): Disposable;
+  offerSlot(): Disposable;
 }

@@ -201,7 +201,7 @@ export function createEpisodePlanner(
   const streams = seedStreams(seed);
   return (index) => {
     const seeds = streams.seeds(index);
-    const draw = tasks.length === 1 ? 0 : streams.taskDraw(index);
+    const draw = tasks.length === 1 ? 0 : streams.drawTask(index);
     return { index: parseEpisodeIndex(index), task: drawTask(index, draw), environmentSeed: seeds.environment, policySeed: seeds.policy };
   };
 }

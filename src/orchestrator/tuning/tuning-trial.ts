@@ -94,10 +94,10 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
     while (this.#buffer.take()) continue;
     this.#outcomes += 1;
     if (outcome.kind !== 'completed') this.#failed += 1;
-    this.#time(this.#options.clock.now());
+    this.#recordTime(this.#options.clock.now());
   }
 
-  #time(now: number): void {
+  #recordTime(now: number): void {
     this.#lastAt = now;
     if (this.#outcomes < this.#firstBlocks) return;
     if (this.#start === undefined || now - this.#start.at < TOGETHER) {

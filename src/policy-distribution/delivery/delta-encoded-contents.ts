@@ -95,7 +95,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     const object = await this.#options.find(digest);
     if (object?.size === undefined || object.size !== base.size) return undefined;
     await using stack = new AsyncDisposableStack();
-    const [file, before] = [await this.#side(object, name, stack), await this.#side(base, name, stack)];
+    const [file, before] = [await this.#openSide(object, name, stack), await this.#openSide(base, name, stack)];
     if (!file || !before) return undefined;
     const path = join(await (this.#directory ??= this.#make()), key);
     const incoming = `${path}.incomplete`;
@@ -112,7 +112,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     }
   }
 
-  async #side({ digest, hostPath, size }: StoredObject, name: string, stack: AsyncDisposableStack): Promise<DeltaSide | undefined> {
+  async #openSide({ digest, hostPath, size }: StoredObject, name: string, stack: AsyncDisposableStack): Promise<DeltaSide | undefined> {
     const bytes = await FileStretches.open(hostPath);
     if (!bytes) return undefined;
     stack.use(bytes);
@@ -126,7 +126,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
   /** A directory whose name says whose it is; those of processes that have ended are removed. */
   async #make(): Promise<string> {
     const { directory, clock } = this.#options;
-    const names = await IncomingNames.forThisProcess(clock);
+    const names = await IncomingNames.create(clock);
     const own = join(directory, names.next());
     await translateErrors(directory, async () => {
       await mkdir(own, { recursive: true });

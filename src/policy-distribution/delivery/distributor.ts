@@ -84,7 +84,7 @@ export class Distributor {
     for (let way = ways.shift(); ; way = ways.shift()) {
       if (way === undefined) throw new InfrastructureError('sandbox.delivery', `there is no way to bring ${stored.digest} into a sandbox`);
       try {
-        return { way, path: await this.#by(way, stored, inbox, signal) };
+        return { way, path: await this.#deliverBy(way, stored, inbox, signal) };
       } catch (error) {
         const [next] = ways;
         if (signal.aborted || next === undefined || !isFetchFailure(error)) throw error;
@@ -107,7 +107,7 @@ export class Distributor {
     this.#options.log?.warn({ checkpoint: digest, bytes }, `${problem}; ${remedy}`);
   }
 
-  #by(way: DeliveryWay, stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
+  #deliverBy(way: DeliveryWay, stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
     switch (way) {
       case 'upload':
         return upload(stored, inbox, signal);

@@ -53,7 +53,7 @@ export async function encodeDelta(file: DeltaSide, base: DeltaSide, { maxBytes, 
     const { name, size, wordBytes } = segment;
     segments.push({ name, size, wordBytes, from: from[i] ?? null, crc32: checksum, blocks });
   }
-  const tail = indexBytes({
+  const tail = encodeIndex({
     format: 'muster-delta/1',
     file: { digest: file.digest, size: file.bytes.size },
     base: { digest: base.digest, size: base.bytes.size },
@@ -119,7 +119,7 @@ class BlockEncoder {
 }
 
 /** @returns undefined when it would be beyond what is read of one. */
-function indexBytes(index: DeltaIndex): Uint8Array | undefined {
+function encodeIndex(index: DeltaIndex): Uint8Array | undefined {
   const json = Buffer.from(JSON.stringify(index));
   if (!isWithin(json, INDEX_BOUNDS)) return undefined;
   const packed = zstdCompressSync(json);

@@ -21,7 +21,7 @@ export type DigestReply = { readonly kind: 'block'; readonly buffer: ArrayBuffer
  */
 export interface BlockDigest extends AsyncDisposable {
   /** Waits while all are still to be hashed. At most two are with the caller at a time. */
-  block(): Promise<Uint8Array<ArrayBuffer>>;
+  nextBlock(): Promise<Uint8Array<ArrayBuffer>>;
   /** @param length bytes at the block's beginning. */
   hash(block: Uint8Array<ArrayBuffer>, length: number): void;
   /** Once, when all has been handed over. @throws InfrastructureError `store.unusable` when the thread has failed. */
@@ -37,7 +37,7 @@ class DigestHere implements BlockDigest {
   readonly #hash: Hash = createHash('sha256');
   readonly #free: Uint8Array<ArrayBuffer>[] = [];
 
-  async block(): Promise<Uint8Array<ArrayBuffer>> {
+  async nextBlock(): Promise<Uint8Array<ArrayBuffer>> {
     return this.#free.pop() ?? new Uint8Array(BLOCK_BYTES);
   }
 
@@ -72,7 +72,7 @@ class DigestInThread implements BlockDigest {
     this.#thread.on('exit', () => onFailure('before it was done'));
   }
 
-  async block(): Promise<Uint8Array<ArrayBuffer>> {
+  async nextBlock(): Promise<Uint8Array<ArrayBuffer>> {
     for (;;) {
       const buffer = this.#free.pop();
       if (buffer) return new Uint8Array(buffer);

@@ -37,7 +37,7 @@ export async function copyInto(
   await using hash = createBlockDigest(size);
   await using direct = size < WORTH_A_THREAD_BYTES ? undefined : await DirectWriter.open(handle, clock);
   const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity, direct);
-  let block = await hash.block();
+  let block = await hash.nextBlock();
   let filled = 0;
   for await (const chunk of bytes) {
     for (let at = 0; at < chunk.length;) {
@@ -46,7 +46,7 @@ export async function copyInto(
       [at, filled] = [at + part.length, filled + part.length];
       if (filled < BLOCK_BYTES) continue;
       await writer.write(block, filled);
-      [block, filled] = [await hash.block(), 0];
+      [block, filled] = [await hash.nextBlock(), 0];
     }
   }
   await writer.write(block, filled);
@@ -61,7 +61,7 @@ export async function digestPieces(bytes: AsyncIterable<Uint8Array>, size: numbe
   for await (const chunk of bytes) {
     for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
       const part = chunk.subarray(at, at + BLOCK_BYTES);
-      const block = await hash.block();
+      const block = await hash.nextBlock();
       block.set(part);
       hash.hash(block, part.length);
     }
@@ -80,7 +80,7 @@ export async function digestFile(
   await using hash = createBlockDigest(size);
   for (let position = 0; ;) {
     await onProgress(position);
-    const block = await hash.block();
+    const block = await hash.nextBlock();
     const at = position;
     const length = await translateErrors(path, () => readInto(handle, block, at));
     hash.hash(block, length);

@@ -47,13 +47,13 @@ export class FileStretches implements Stretches, AsyncDisposable {
 
   async #readInto(buffer: Uint8Array, position: number): Promise<number> {
     if (buffer.length >= LONG_BYTES) return readInto(this.#handle, buffer, position);
-    const { begin, bytes } = await this.#windowOver(position, buffer.length);
+    const { begin, bytes } = await this.#getWindow(position, buffer.length);
     const found = bytes.subarray(position - begin).subarray(0, buffer.length);
     buffer.set(found);
     return found.length;
   }
 
-  async #windowOver(position: number, length: number): Promise<Window> {
+  async #getWindow(position: number, length: number): Promise<Window> {
     const { begin, bytes } = this.#window;
     if (begin <= position && position + length <= begin + bytes.length) return this.#window;
     const window = { begin: position, bytes: await readAt(this.#handle, position, AHEAD_BYTES) };

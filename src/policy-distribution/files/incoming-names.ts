@@ -19,7 +19,7 @@ export class IncomingNames {
     this.#clock = clock;
   }
 
-  static async forThisProcess(clock: Clock): Promise<IncomingNames> {
+  static async create(clock: Clock): Promise<IncomingNames> {
     const [boot, namespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]);
     const place = createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 16);
     return new IncomingNames(place, (await startOf(process.pid)) ?? '0', clock);

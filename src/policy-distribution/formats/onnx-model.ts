@@ -61,7 +61,7 @@ const DTYPES: ReadonlyMap<number, string> = new Map([
 /** @throws InputError `checkpoint.onnx`, naming the file and what was found. */
 export async function readOnnxModel(file: string, size: number, readAt: ReadAt): Promise<OnnxModel> {
   try {
-    return await new ModelReader(new FieldReader(size, readAt, { fields: MOST_FIELDS, textBytes: MOST_TEXT_BYTES })).model(size);
+    return await new ModelReader(new FieldReader(size, readAt, { fields: MOST_FIELDS, textBytes: MOST_TEXT_BYTES })).readModel(size);
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error;
     throw new InputError('checkpoint.onnx', `checkpoint: ${file}: ${error.message}; expected an ONNX model`, { cause: error });
@@ -81,12 +81,12 @@ class ModelReader {
     this.#reader = reader;
   }
 
-  async model(size: number): Promise<OnnxModel> {
+  async readModel(size: number): Promise<OnnxModel> {
     let hasGraph = false;
-    for await (const field of this.#reader.fields(0, size)) {
+    for await (const field of this.#reader.readFields(0, size)) {
       if (field.kind !== 'bytes') continue;
-      if (field.number === MODEL.graph) await this.#graph(field);
-      if (field.number === MODEL.metadata) this.#metadata.push(await this.#entry(field));
+      if (field.number === MODEL.graph) await this.#readGraph(field);
+      if (field.number === MODEL.metadata) this.#metadata.push(await this.#readEntry(field));
       hasGraph ||= field.number === MODEL.graph;
     }
     if (!hasGraph) throw new MalformedMessage('it has no graph');
@@ -100,24 +100,24 @@ class ModelReader {
     };
   }
 
-  async #graph({ begin, end }: Bytes): Promise<void> {
-    for await (const field of this.#reader.fields(begin, end)) {
+  async #readGraph({ begin, end }: Bytes): Promise<void> {
+    for await (const field of this.#reader.readFields(begin, end)) {
       if (field.kind !== 'bytes') continue;
-      if (field.number === GRAPH.initializer) this.#initializers.push(await this.#tensor(field));
-      if (field.number === GRAPH.input) this.#inputs.push(await this.#value(field));
-      if (field.number === GRAPH.output) this.#outputs.push(await this.#value(field));
+      if (field.number === GRAPH.initializer) this.#initializers.push(await this.#readTensor(field));
+      if (field.number === GRAPH.input) this.#inputs.push(await this.#readValue(field));
+      if (field.number === GRAPH.output) this.#outputs.push(await this.#readValue(field));
     }
   }
 
-  async #tensor({ begin, end }: Bytes): Promise<OnnxTensor> {
+  async #readTensor({ begin, end }: Bytes): Promise<OnnxTensor> {
     let [name, dtype, bytes] = ['', getDtype(0), 0];
     const shape: number[] = [];
-    for await (const field of this.#reader.fields(begin, end)) {
+    for await (const field of this.#reader.readFields(begin, end)) {
       if (field.kind === 'varint' && field.number === TENSOR.type) dtype = getDtype(Number(field.value));
       if (field.kind === 'varint' && field.number === TENSOR.dims) shape.push(Number(field.value));
       if (field.kind !== 'bytes') continue;
-      if (field.number === TENSOR.dims) for (const size of await this.#reader.varints(field.begin, field.end)) shape.push(Number(size));
-      else if (field.number === TENSOR.name) name = await this.#reader.text(field.begin, field.end, MOST_NAME_BYTES);
+      if (field.number === TENSOR.dims) for (const size of await this.#reader.readVarints(field.begin, field.end)) shape.push(Number(size));
+      else if (field.number === TENSOR.name) name = await this.#reader.readText(field.begin, field.end, MOST_NAME_BYTES);
       // Numbers stand raw or as those of one type or another: the longest field is theirs.
       else bytes = Math.max(bytes, field.end - field.begin);
     }
@@ -126,45 +126,45 @@ class ModelReader {
   }
 
   /** ValueInfoProto: a name, and a type that holds a tensor's type. */
-  async #value(value: Bytes): Promise<OnnxValue> {
+  async #readValue(value: Bytes): Promise<OnnxValue> {
     let name = '';
     let type: Omit<OnnxValue, 'name'> = { dtype: getDtype(0), shape: [] };
-    for await (const field of this.#reader.fields(value.begin, value.end)) {
+    for await (const field of this.#reader.readFields(value.begin, value.end)) {
       if (field.kind !== 'bytes') continue;
-      if (field.number === 1) name = await this.#reader.text(field.begin, field.end, MOST_NAME_BYTES);
+      if (field.number === 1) name = await this.#reader.readText(field.begin, field.end, MOST_NAME_BYTES);
       if (field.number !== 2) continue;
-      for await (const inner of this.#reader.fields(field.begin, field.end))
-        if (inner.kind === 'bytes' && inner.number === 1) type = await this.#tensorType(inner);
+      for await (const inner of this.#reader.readFields(field.begin, field.end))
+        if (inner.kind === 'bytes' && inner.number === 1) type = await this.#readTensorType(inner);
     }
     return { name, ...type };
   }
 
-  async #tensorType({ begin, end }: Bytes): Promise<Omit<OnnxValue, 'name'>> {
+  async #readTensorType({ begin, end }: Bytes): Promise<Omit<OnnxValue, 'name'>> {
     let dtype = getDtype(0);
     const shape: (number | string)[] = [];
-    for await (const field of this.#reader.fields(begin, end)) {
+    for await (const field of this.#reader.readFields(begin, end)) {
       if (field.kind === 'varint' && field.number === 1) dtype = getDtype(Number(field.value));
       if (field.kind !== 'bytes' || field.number !== 2) continue;
-      for await (const dimension of this.#reader.fields(field.begin, field.end))
-        if (dimension.kind === 'bytes' && dimension.number === 1) shape.push(await this.#dimension(dimension));
+      for await (const dimension of this.#reader.readFields(field.begin, field.end))
+        if (dimension.kind === 'bytes' && dimension.number === 1) shape.push(await this.#readDimension(dimension));
     }
     assertDimensions(shape);
     return { dtype, shape };
   }
 
-  async #dimension({ begin, end }: Bytes): Promise<number | string> {
-    for await (const field of this.#reader.fields(begin, end)) {
+  async #readDimension({ begin, end }: Bytes): Promise<number | string> {
+    for await (const field of this.#reader.readFields(begin, end)) {
       if (field.kind === 'varint' && field.number === 1) return Number(field.value);
-      if (field.kind === 'bytes' && field.number === 2) return this.#reader.text(field.begin, field.end, MOST_NAME_BYTES);
+      if (field.kind === 'bytes' && field.number === 2) return this.#reader.readText(field.begin, field.end, MOST_NAME_BYTES);
     }
     return '?';
   }
 
-  async #entry({ begin, end }: Bytes): Promise<[string, string]> {
+  async #readEntry({ begin, end }: Bytes): Promise<[string, string]> {
     let [key, value] = ['', ''];
-    for await (const field of this.#reader.fields(begin, end)) {
+    for await (const field of this.#reader.readFields(begin, end)) {
       if (field.kind !== 'bytes') continue;
-      const text = await this.#reader.text(field.begin, field.end, MOST_METADATA_BYTES);
+      const text = await this.#reader.readText(field.begin, field.end, MOST_METADATA_BYTES);
       if (field.number === ENTRY.key) key = text;
       if (field.number === ENTRY.value) value = text;
     }

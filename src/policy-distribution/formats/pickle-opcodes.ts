@@ -51,7 +51,7 @@ const MOST_SHOWN = 200;
 
 /** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
 export function readPickle(pickle: Uint8Array): unknown {
-  return new Opcodes(pickle).result();
+  return new Opcodes(pickle).getResult();
 }
 
 /** Of a class that lies as code in the same TorchScript archive, and is what was set on it. */
@@ -73,7 +73,7 @@ class Opcodes {
   }
 
   /** What the pickle comes to. */
-  result(): unknown {
+  getResult(): unknown {
     try {
       for (;;) {
         this.#step(1);
@@ -122,15 +122,15 @@ class Opcodes {
       case 0x47: // BINFLOAT
         return this.#push(this.#view.getFloat64(this.#skip(8)));
       case 0x8a: // LONG1
-        return this.#push(this.#long(this.#view.getUint8(this.#skip(1))));
+        return this.#push(this.#readLong(this.#view.getUint8(this.#skip(1))));
       case 0x58: // BINUNICODE
       case 0x54: // BINSTRING
       case 0x42: // BINBYTES
-        return this.#push(this.#text(this.#view.getUint32(this.#skip(4), true)));
+        return this.#push(this.#readText(this.#view.getUint32(this.#skip(4), true)));
       case 0x8c: // SHORT_BINUNICODE
       case 0x55: // SHORT_BINSTRING
       case 0x43: // SHORT_BINBYTES
-        return this.#push(this.#text(this.#view.getUint8(this.#skip(1))));
+        return this.#push(this.#readText(this.#view.getUint8(this.#skip(1))));
       case 0x71: // BINPUT
         return this.#remember(this.#view.getUint8(this.#skip(1)));
       case 0x72: // LONG_BINPUT
@@ -171,7 +171,7 @@ class Opcodes {
       case 0x75: // SETITEMS
         return this.#set(this.#toMark());
       case 0x63: // GLOBAL
-        return this.#push(new Named(`${this.#line()}.${this.#line()}`));
+        return this.#push(new Named(`${this.#readLine()}.${this.#readLine()}`));
       case 0x93: // STACK_GLOBAL
         return this.#push(this.#createNamed(this.#stack.splice(-2)));
       case 0x51: // BINPERSID
@@ -240,21 +240,21 @@ class Opcodes {
     return this.#at - bytes;
   }
 
-  #text(length: number): string {
+  #readText(length: number): string {
     const begin = this.#skip(length);
     if (this.#at > this.#bytes.length) throw new UnknownPickle('it ends in the middle of a text');
     return new TextDecoder().decode(this.#bytes.subarray(begin, this.#at));
   }
 
-  #line(): string {
+  #readLine(): string {
     const end = this.#bytes.indexOf(0x0a, this.#at);
     if (end < 0) throw new UnknownPickle('it ends in the middle of a name');
-    const text = this.#text(end - this.#at);
+    const text = this.#readText(end - this.#at);
     this.#at += 1;
     return text;
   }
 
-  #long(length: number): number {
+  #readLong(length: number): number {
     let value = 0n;
     const begin = this.#skip(length);
     for (let i = 0; i < length; i += 1) value |= BigInt(this.#view.getUint8(begin + i)) << BigInt(8 * i);

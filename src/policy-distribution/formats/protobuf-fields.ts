@@ -35,19 +35,19 @@ export class FieldReader {
   }
 
   /** @throws MalformedMessage */
-  async *fields(begin: number, end: number): AsyncGenerator<Field> {
+  async *readFields(begin: number, end: number): AsyncGenerator<Field> {
     for (let at = begin; at < end;) {
       this.#left -= 1;
       if (this.#left < 0) throw new MalformedMessage('it has more fields than any model');
-      const key = await this.#varint(at, end);
+      const key = await this.#readVarint(at, end);
       const number = Number(key.value >> 3n);
       const wire = Number(key.value & 7n);
       if (wire === 0) {
-        const { value, next } = await this.#varint(key.next, end);
+        const { value, next } = await this.#readVarint(key.next, end);
         yield { number, kind: 'varint', value };
         at = next;
       } else if (wire === 2) {
-        const { value, next } = await this.#varint(key.next, end);
+        const { value, next } = await this.#readVarint(key.next, end);
         if (value > BigInt(end - next)) throw new MalformedMessage(`field ${number} at byte ${at} claims ${value} bytes of ${end - next}`);
         at = next + Number(value);
         yield { number, kind: 'bytes', begin: next, end: at };
@@ -60,7 +60,7 @@ export class FieldReader {
   }
 
   /** @throws MalformedMessage when it is longer than `mostBytes`. */
-  async text(begin: number, end: number, mostBytes: number): Promise<string> {
+  async readText(begin: number, end: number, mostBytes: number): Promise<string> {
     if (end - begin > mostBytes)
       throw new MalformedMessage(`a text at byte ${begin} has ${end - begin} bytes, at most ${mostBytes} are shown`);
     this.#textBytesLeft -= end - begin;
@@ -69,29 +69,29 @@ export class FieldReader {
   }
 
   /** Numbers one after the other, as repeated ones are packed. */
-  async varints(begin: number, end: number): Promise<readonly bigint[]> {
+  async readVarints(begin: number, end: number): Promise<readonly bigint[]> {
     const values: bigint[] = [];
     for (let at = begin; at < end;) {
       this.#left -= 1;
       if (this.#left < 0) throw new MalformedMessage('it has more numbers than any model');
-      const { value, next } = await this.#varint(at, end);
+      const { value, next } = await this.#readVarint(at, end);
       values.push(value);
       at = next;
     }
     return values;
   }
 
-  async #varint(begin: number, end: number): Promise<{ readonly value: bigint; readonly next: number }> {
+  async #readVarint(begin: number, end: number): Promise<{ readonly value: bigint; readonly next: number }> {
     let value = 0n;
     for (let i = 0; i < MOST_VARINT_BYTES && begin + i < end; i += 1) {
-      const byte = await this.#byte(begin + i);
+      const byte = await this.#readByte(begin + i);
       value |= BigInt(byte & 0x7f) << BigInt(7 * i);
       if (byte < 0x80) return { value: BigInt.asUintN(64, value), next: begin + i + 1 };
     }
     throw new MalformedMessage(`the number at byte ${begin} does not end`);
   }
 
-  async #byte(at: number): Promise<number> {
+  async #readByte(at: number): Promise<number> {
     if (at < this.#windowAt || at >= this.#windowAt + this.#window.length) {
       this.#window = await this.#readAt(at, Math.min(WINDOW_BYTES, this.#size - at));
       this.#windowAt = at;

@@ -37,7 +37,7 @@ export async function assertShards(
 }
 
 async function readShards(address: string, size: number, readAt: ReadAt): Promise<ReadonlySet<string>> {
-  const index = await indexOf(address, size, readAt);
+  const index = await readIndex(address, size, readAt);
   const map: unknown = typeof index === 'object' && index !== null ? Reflect.get(index, 'weight_map') : undefined;
   if (typeof map !== 'object' || map === null || Array.isArray(map))
     throw createRefusalError(address, 'it has no "weight_map"', 'an object');
@@ -47,7 +47,7 @@ async function readShards(address: string, size: number, readAt: ReadAt): Promis
   return new Set(shards.filter((shard) => typeof shard === 'string'));
 }
 
-async function indexOf(address: string, size: number, readAt: ReadAt): Promise<unknown> {
+async function readIndex(address: string, size: number, readAt: ReadAt): Promise<unknown> {
   try {
     return parseText(await readJsonText(readAt, 0, size, INDEX_BOUNDS));
   } catch (error) {

@@ -73,7 +73,7 @@ export class CheckpointRecords {
       try {
         // Not synced: what a power cut takes is brought anew.
         await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
-        await rename(incoming, this.#pathOf(digest));
+        await rename(incoming, this.#getPath(digest));
         await this.#touchNow(digest);
       } finally {
         await rm(incoming, { force: true });
@@ -83,7 +83,7 @@ export class CheckpointRecords {
 
   /** Undefined when there is none, or none that can be read: then it is to be brought anew. */
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
-    const path = this.#pathOf(digest);
+    const path = this.#getPath(digest);
     const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));
     const record = recordSchema.safeParse(text === undefined ? undefined : tryParseJson(text));
     return record.success ? { digest, ...record.data } : undefined;
@@ -117,13 +117,13 @@ export class CheckpointRecords {
   }
 
   /** All that are recorded. */
-  async digests(): Promise<readonly Digest[]> {
+  async listDigests(): Promise<readonly Digest[]> {
     return (await translateErrors(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
   }
 
   /** When it was last used, in milliseconds since 1970; undefined when there is none. */
   async readLastUse(digest: Digest): Promise<number | undefined> {
-    const facts = await translateErrors(this.#pathOf(digest), () => readFacts(this.#pathOf(digest)));
+    const facts = await translateErrors(this.#getPath(digest), () => readFacts(this.#getPath(digest)));
     return facts?.touchedMs;
   }
 
@@ -139,7 +139,7 @@ export class CheckpointRecords {
    * @returns whether it is forgotten.
    */
   async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
-    const path = this.#pathOf(digest);
+    const path = this.#getPath(digest);
     return translateErrors(path, async () => {
       // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
       const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
@@ -153,7 +153,7 @@ export class CheckpointRecords {
 
   async #touchNow(digest: Digest): Promise<void> {
     const now = this.#clock.date();
-    const path = this.#pathOf(digest);
+    const path = this.#getPath(digest);
     const touched = await translateErrors(path, () => utimes(path, now, now).then(() => true, ignoreMissing));
     if (touched) this.#touched.note(digest);
   }
@@ -170,7 +170,7 @@ export class CheckpointRecords {
     return held;
   }
 
-  #pathOf(digest: Digest): string {
+  #getPath(digest: Digest): string {
     return join(this.#directory, getDigestHex(digest));
   }
 }

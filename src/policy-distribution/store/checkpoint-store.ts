@@ -58,7 +58,7 @@ export class CheckpointStore {
 
   /** @throws InfrastructureError `store.unusable` */
   static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
-    const names = await IncomingNames.forThisProcess(clock);
+    const names = await IncomingNames.create(clock);
     const plain = await ContentStore.open(directory, names, clock, syncing);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
@@ -188,12 +188,12 @@ export class CheckpointStore {
   }
 
   /** The object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
-  async bucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
+  async findBucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
     return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
 
   /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
-  file(digest: Digest): Promise<StoredObject | undefined> {
+  findFile(digest: Digest): Promise<StoredObject | undefined> {
     return this.#contents.find(digest);
   }
 

@@ -73,7 +73,7 @@ export class ContentStore {
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
       await store.#unsynced.recover(
-        (digest) => store.#pathOf(digest),
+        (digest) => store.#getPath(digest),
         (digest) => store.#isIntact(digest),
       );
     });
@@ -88,7 +88,7 @@ export class ContentStore {
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
   async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
-    const incoming = this.#incomingPath();
+    const incoming = this.#makeIncomingPath();
     try {
       await using handle = await translateErrors(incoming, () => open(incoming, 'wx+', 0o600));
       const isBehind = this.#syncing === 'behind' && expectedSize >= WORTH_NOTING_BYTES;
@@ -129,14 +129,14 @@ export class ContentStore {
 
   /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
-    const hostPath = this.#pathOf(digest);
+    const hostPath = this.#getPath(digest);
     const facts = await translateErrors(hostPath, () => readFacts(hostPath));
     return facts && (await this.#ensureSynced({ digest, size: facts.size, hostPath }));
   }
 
   /** As if it had been brought again. Undefined when it is not there, or not all of it. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
-    const hostPath = this.#pathOf(digest);
+    const hostPath = this.#getPath(digest);
     const isThere = await translateErrors(
       hostPath,
       async () => (await readFacts(hostPath))?.size === size && (await this.#touch(hostPath)),
@@ -146,7 +146,7 @@ export class ContentStore {
 
   /** Removes an object whose content does not match its name. Processes that have it open or linked keep it. */
   async discard(digest: Digest): Promise<void> {
-    await translateErrors(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
+    await translateErrors(this.#getPath(digest), () => rm(this.#getPath(digest), { force: true }));
   }
 
   /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
@@ -155,7 +155,7 @@ export class ContentStore {
   }
 
   /** All that is kept. */
-  async digests(): Promise<readonly Digest[]> {
+  async listDigests(): Promise<readonly Digest[]> {
     const names = await translateErrors(this.#objects, () => readdir(this.#objects));
     return names.map((name) => `sha256:${name}`).filter(isDigest);
   }
@@ -168,7 +168,7 @@ export class ContentStore {
    * @returns the bytes that were freed; undefined when it stays.
    */
   async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
-    const hostPath = this.#pathOf(digest);
+    const hostPath = this.#getPath(digest);
     const isFree = async (path: string): Promise<number | undefined> => {
       const facts = await readFacts(path);
       return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
@@ -186,7 +186,7 @@ export class ContentStore {
 
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
-    const hostPath = this.#pathOf(digest);
+    const hostPath = this.#getPath(digest);
     if ((await readFacts(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#ensureSynced({ digest, size, hostPath });
     await chmod(incoming, 0o444);
     const note = isBehind ? await this.#unsynced.note(digest) : undefined;
@@ -238,11 +238,11 @@ export class ContentStore {
     }
   }
 
-  #pathOf(digest: Digest): string {
+  #getPath(digest: Digest): string {
     return join(this.#objects, getDigestHex(digest));
   }
 
-  #incomingPath(): string {
+  #makeIncomingPath(): string {
     return join(this.#incoming, this.#names.next());
   }
 }

@@ -63,7 +63,7 @@ export class DeltaFile implements Stretches {
 
   async readInto(buffer: Uint8Array, position: number): Promise<void> {
     for (let filled = 0; filled < buffer.length;) {
-      const place = this.#placeAt(position + filled);
+      const place = this.#findBlock(position + filled);
       const block = await this.#read(place);
       const part = block.subarray(position + filled - place.begin).subarray(0, buffer.length - filled);
       buffer.set(part, filled);
@@ -76,7 +76,7 @@ export class DeltaFile implements Stretches {
    *
    * @throws MalformedDelta naming the segment that is not what it was.
    */
-  async *pieces(): AsyncGenerator<Uint8Array> {
+  async *readPieces(): AsyncGenerator<Uint8Array> {
     let checksum = 0;
     for (const place of this.#places) {
       const block = await this.#read(place);
@@ -87,7 +87,7 @@ export class DeltaFile implements Stretches {
     }
   }
 
-  #placeAt(position: number): BlockPosition {
+  #findBlock(position: number): BlockPosition {
     let [low, high] = [0, this.#places.length - 1];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);

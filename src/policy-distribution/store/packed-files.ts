@@ -49,7 +49,7 @@ export class PackedFiles {
     return files;
   }
 
-  async all(): Promise<readonly PackedFile[]> {
+  async listAll(): Promise<readonly PackedFile[]> {
     const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
@@ -66,7 +66,7 @@ export class PackedFiles {
   }
 
   async find(digest: Digest): Promise<PackedFile | undefined> {
-    return (await this.all()).find((file) => file.digest === digest);
+    return (await this.listAll()).find((file) => file.digest === digest);
   }
 
   /** @returns false when its delta would not be smaller, and then nothing is kept. @throws InfrastructureError `store.full`, `store.unusable` */
@@ -106,7 +106,7 @@ export class PackedFiles {
   async read(digest: Digest, plainPath: (digest: Digest) => Promise<string | undefined>): Promise<ReadFile | undefined> {
     await using opened = new AsyncDisposableStack();
     const deltas: FileStretches[] = [];
-    const all = new Map((await this.all()).map((file) => [file.digest, file]));
+    const all = new Map((await this.listAll()).map((file) => [file.digest, file]));
     const seen = new Set<Digest>();
     for (let wanted = digest; ;) {
       const plain = await plainPath(wanted);
@@ -120,7 +120,7 @@ export class PackedFiles {
       if (plain !== undefined) {
         const bytes = await applyDeltas(file, deltas.toReversed());
         const held = opened.move();
-        const pieces = (): AsyncIterable<Uint8Array> => (bytes instanceof DeltaFile ? bytes.pieces() : cutBlocks(bytes));
+        const pieces = (): AsyncIterable<Uint8Array> => (bytes instanceof DeltaFile ? bytes.readPieces() : cutBlocks(bytes));
         return { bytes, pieces, [Symbol.asyncDispose]: () => held.disposeAsync() };
       }
       deltas.push(file);

@@ -41,9 +41,9 @@ export async function keepDelta(
     const index = await readIndex(delta, `the delta of ${expected}`);
     if (index.file.digest !== expected) throw createRefusalError(expected, `it tells ${index.file.digest}`);
     assertSize(expected, index.file.size, maxBytes);
-    await using base = await baseOf(index, contents, usable);
+    await using base = await openBase(index, contents, usable);
     const file = new DeltaFile(delta, index, base);
-    return await plain.write(stopOnAbort(signal, file.pieces()), file.size, async (readAt, size, found) => {
+    return await plain.write(stopOnAbort(signal, file.readPieces()), file.size, async (readAt, size, found) => {
       if (found !== expected)
         throw new InputError(
           'checkpoint.digest',
@@ -56,7 +56,7 @@ export async function keepDelta(
   }
 }
 
-async function baseOf({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
+async function openBase({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
   // Not even looked for: how long that takes would tell that it is here.
   const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));

@@ -30,7 +30,7 @@ export class SharedHolds {
       // The next caller tries anew.
       if (!hold) this.#forget(digest, shared);
     }
-    return hold && this.#holder(digest, shared, hold);
+    return hold && this.#makeHold(digest, shared, hold);
   }
 
   #begin(digest: Digest): Shared {
@@ -39,7 +39,7 @@ export class SharedHolds {
     return shared;
   }
 
-  #holder(digest: Digest, shared: Shared, hold: Hold): Hold {
+  #makeHold(digest: Digest, shared: Shared, hold: Hold): Hold {
     let isHeld = true;
     return {
       [Symbol.asyncDispose]: async () => {

@@ -56,7 +56,7 @@ export class StoreRetention {
     const kept = await this.#listKept(unusedSinceMs, isNeeded);
     const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
     const forgotten: Digest[] = [];
-    for (const digest of chooseCheckpointsToRemove(kept, await this.#parts.contents.all(), maxBytes))
+    for (const digest of chooseCheckpointsToRemove(kept, await this.#parts.contents.listAll(), maxBytes))
       if (await this.#parts.records.forget(digest, unusedSinceMs)) forgotten.push(digest);
     const { removed, bytes } = await this.#sweep(unusedSinceMs);
     return { forgotten, removed, packed, bytes: bytes + freed };
@@ -64,7 +64,7 @@ export class StoreRetention {
 
   async #listKept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly RetainedCheckpoint[]> {
     const held = await this.#parts.records.listHeld();
-    return (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
+    return (await this.#listAll()).map(({ record: { digest, files }, usedMs }) => ({
       digest,
       files,
       usedMs,
@@ -77,7 +77,7 @@ export class StoreRetention {
     unusedSinceMs: number,
     signal: AbortSignal,
   ): Promise<{ readonly packed: readonly Digest[]; readonly bytes: number }> {
-    const contents = new Map(await this.#parts.contents.all());
+    const contents = new Map(await this.#parts.contents.listAll());
     const packed: Digest[] = [];
     let bytes = 0;
     for (const file of findPackable(kept, contents)) {
@@ -96,7 +96,7 @@ export class StoreRetention {
   async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
     const { records, contents } = this.#parts;
     if ((await this.#readLastUse(checkpoint)) >= unusedSinceMs || (await records.listHeld()).has(checkpoint)) return true;
-    return !isDeltaEncoded(digest, await contents.all());
+    return !isDeltaEncoded(digest, await contents.listAll());
   }
 
   /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
@@ -128,9 +128,9 @@ export class StoreRetention {
   /** Otherwise its delta goes: it is damaged, or another process has removed its base meanwhile. */
   async #isRebuilt(digest: Digest): Promise<boolean> {
     const { packed, plain } = this.#parts;
-    const plainPath = async (each: Digest): Promise<string | undefined> =>
+    const findPlainPath = async (each: Digest): Promise<string | undefined> =>
       each === digest ? undefined : (await plain.find(each))?.hostPath;
-    if (await isIntact(await packed.read(digest, plainPath).catch(ignoreDamage), digest)) return true;
+    if (await isIntact(await packed.read(digest, findPlainPath).catch(ignoreDamage), digest)) return true;
     const delta = await packed.find(digest);
     // Another process may have come to rely on it.
     if (delta) await packed.remove(delta, async () => (await plain.find(digest)) === undefined);
@@ -139,14 +139,14 @@ export class StoreRetention {
 
   async #sweep(unusedSinceMs: number): Promise<{ readonly removed: readonly Digest[]; readonly bytes: number }> {
     const { contents, plain, packed } = this.#parts;
-    const all = await contents.all();
+    const all = await contents.listAll();
     const used = listContents(
-      (await this.#all()).flatMap(({ record: { files } }) => files),
+      (await this.#listAll()).flatMap(({ record: { files } }) => files),
       all,
     );
     const removed: Digest[] = [];
     let bytes = 0;
-    for (const delta of await packed.all()) {
+    for (const delta of await packed.listAll()) {
       if (used.has(delta.digest) || (await this.#readLastUse(delta.digest)) >= unusedSinceMs) continue;
       await packed.remove(delta, async () => false);
       bytes += delta.bytes;
@@ -154,7 +154,7 @@ export class StoreRetention {
     }
     for (const [digest, { isPlain }] of all) {
       if (used.has(digest) || !isPlain) continue;
-      const isBase = async (): Promise<boolean> => (await packed.all()).some(({ base }) => base === digest);
+      const isBase = async (): Promise<boolean> => (await packed.listAll()).some(({ base }) => base === digest);
       const size = await plain.remove(digest, unusedSinceMs, isBase);
       if (size === undefined) continue;
       removed.push(digest);
@@ -171,10 +171,10 @@ export class StoreRetention {
     return (await this.#parts.records.readLastUse(digest)) ?? 0;
   }
 
-  async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
+  async #listAll(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
     const { records } = this.#parts;
     const all: { record: RecordedCheckpoint; usedMs: number }[] = [];
-    for (const digest of await records.digests()) {
+    for (const digest of await records.listDigests()) {
       const [record, usedMs] = [await records.read(digest), await records.readLastUse(digest)];
       if (record && usedMs !== undefined) all.push({ record, usedMs });
     }

@@ -51,9 +51,9 @@ export class StoreVerification {
   /** @throws InfrastructureError `store.unusable`; the signal's reason. */
   async run(): Promise<VerifiedStore> {
     const { plain, packed } = this.#parts;
-    for (const digest of await plain.digests()) await this.#look(digest, await plain.find(digest));
-    for (const delta of await packed.all()) await this.#lookAtDelta(delta);
-    return { intact: this.#files, bytes: this.#bytes, damaged: this.#damaged, incomplete: await this.#incomplete() };
+    for (const digest of await plain.listDigests()) await this.#look(digest, await plain.find(digest));
+    for (const delta of await packed.listAll()) await this.#lookAtDelta(delta);
+    return { intact: this.#files, bytes: this.#bytes, damaged: this.#damaged, incomplete: await this.#listIncomplete() };
   }
 
   async #look(digest: Digest, object: StoredObject | undefined): Promise<void> {
@@ -66,16 +66,16 @@ export class StoreVerification {
   /** A delta is as good as its base, which is verified by itself, too. */
   async #lookAtDelta(delta: PackedFile): Promise<void> {
     this.#options.signal.throwIfAborted();
-    const problem = await this.#problemOf(delta);
+    const problem = await this.#findProblem(delta);
     await this.#note(delta, problem, () => this.#parts.packed.remove(delta, async () => false));
   }
 
-  async #problemOf({ digest }: PackedFile): Promise<string | undefined> {
+  async #findProblem({ digest }: PackedFile): Promise<string | undefined> {
     const { plain, packed } = this.#parts;
     try {
-      const plainPath = async (each: Digest): Promise<string | undefined> =>
+      const findPlainPath = async (each: Digest): Promise<string | undefined> =>
         each === digest ? undefined : (await plain.find(each))?.hostPath;
-      await using file = await packed.read(digest, plainPath);
+      await using file = await packed.read(digest, findPlainPath);
       if (!file) return 'its base is not there';
       const found = (await digestPieces(file.pieces(), file.bytes.size)).digest;
       return found === digest ? undefined : `it gives ${found}`;
@@ -101,9 +101,9 @@ export class StoreVerification {
     this.#damaged.push({ path, digest, problem, removed: this.#options.remove });
   }
 
-  async #incomplete(): Promise<VerifiedStore['incomplete']> {
+  async #listIncomplete(): Promise<VerifiedStore['incomplete']> {
     const incomplete: { digest: Digest; missing: readonly string[] }[] = [];
-    for (const digest of await this.#parts.records.digests()) {
+    for (const digest of await this.#parts.records.listDigests()) {
       const record = await this.#parts.records.read(digest);
       const missing = record?.files.filter((file) => !this.#intact.has(file.digest)).map(({ path }) => path) ?? ['its record'];
       if (missing.length > 0) incomplete.push({ digest, missing });

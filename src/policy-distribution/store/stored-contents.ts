@@ -35,26 +35,26 @@ export class StoredContents {
     if (plain) return plain;
     const under = this.#rebuilding.get(digest);
     if (under) return under;
-    const rebuilt = this.#rebuilt(digest).finally(() => this.#rebuilding.delete(digest));
+    const rebuilt = this.#rebuild(digest).finally(() => this.#rebuilding.delete(digest));
     this.#rebuilding.set(digest, rebuilt);
     return rebuilt;
   }
 
   /** All that is there. */
-  async all(): Promise<ReadonlyMap<Digest, StoredContent>> {
+  async listAll(): Promise<ReadonlyMap<Digest, StoredContent>> {
     const all = new Map<Digest, StoredContent>();
-    for (const digest of await this.#plain.digests()) {
+    for (const digest of await this.#plain.listDigests()) {
       const object = await this.#plain.find(digest);
       if (object) all.set(digest, { bytes: object.size, isPlain: true, base: undefined });
     }
-    for (const { digest, base, bytes } of await this.#packed.all()) {
+    for (const { digest, base, bytes } of await this.#packed.listAll()) {
       const plain = all.get(digest);
       all.set(digest, { bytes: bytes + (plain?.bytes ?? 0), isPlain: plain !== undefined, base });
     }
     return all;
   }
 
-  async #rebuilt(digest: Digest): Promise<StoredObject | undefined> {
+  async #rebuild(digest: Digest): Promise<StoredObject | undefined> {
     const delta = await this.#packed.find(digest);
     if (!delta) return undefined;
     await using file = await this.#packed.read(digest, async (each) => (await this.#plain.find(each))?.hostPath);

@@ -41,28 +41,28 @@ export class UploadFiles {
   /** @throws InfrastructureError `store.unusable` */
   static async open(directory: string, clock: Clock): Promise<UploadFiles> {
     await translateErrors(directory, () => mkdir(directory, { recursive: true }));
-    return new UploadFiles(directory, await IncomingNames.forThisProcess(clock));
+    return new UploadFiles(directory, await IncomingNames.create(clock));
   }
 
   /** Where an upload that has no file yet is to be written. */
-  fresh(key: UploadKey): string {
+  makePath(key: UploadKey): string {
     return join(this.#directory, `${key}.${this.#names.next()}`);
   }
 
   /** The path of an upload's file, as this process's own from now on; undefined when there is none, or another process is at it. */
   async take(key: UploadKey): Promise<string | undefined> {
-    for (const file of await this.all()) {
+    for (const file of await this.listAll()) {
       if (file.key !== key) continue;
       if (this.#names.isOwn(file.owner)) return file.path;
       if (!(await this.#names.isAbandoned(file.owner, file.touchedMs, ELSEWHERE_MS))) continue;
-      const own = this.fresh(key);
+      const own = this.makePath(key);
       const isTaken = await translateErrors(file.path, () => rename(file.path, own).then(() => true, ignoreMissing));
       if (isTaken === true) return own;
     }
     return undefined;
   }
 
-  async all(): Promise<readonly UploadFile[]> {
+  async listAll(): Promise<readonly UploadFile[]> {
     const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
@@ -73,7 +73,7 @@ export class UploadFiles {
     return (await Promise.all(files)).flat();
   }
 
-  async sizeOf(path: string): Promise<number> {
+  async measureFile(path: string): Promise<number> {
     return (await translateErrors(path, () => readFacts(path)))?.size ?? 0;
   }
 

@@ -121,19 +121,19 @@ export class Uploads implements AsyncDisposable {
   /** Bytes that have come of an upload: where the next part begins. */
   async countReceived(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
     const path = await this.#files.take(uploadKey(digest, uploader, kind));
-    return path === undefined ? 0 : this.#files.sizeOf(path);
+    return path === undefined ? 0 : this.#files.measureFile(path);
   }
 
   /** Bytes that a principal's unfinished uploads hold. */
-  async pendingBytes(uploader: string): Promise<number> {
-    const own = (await this.#files.all()).filter(({ key }) => isOf(uploader, key));
+  async sumPendingBytes(uploader: string): Promise<number> {
+    const own = (await this.#files.listAll()).filter(({ key }) => isOf(uploader, key));
     return own.reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Removes uploads that were not continued. @returns how many. */
   async sweep(): Promise<number> {
     const before = this.#clock.date().getTime() - this.#limits.unfinishedMs;
-    const abandoned = (await this.#files.all()).filter(({ key, touchedMs }) => touchedMs <= before && !this.#active.has(key));
+    const abandoned = (await this.#files.listAll()).filter(({ key, touchedMs }) => touchedMs <= before && !this.#active.has(key));
     for (const { path } of abandoned) await this.#files.remove(path);
     return abandoned.length;
   }
@@ -145,8 +145,8 @@ export class Uploads implements AsyncDisposable {
   }
 
   async #append(part: UploadPart, key: UploadKey, signal: AbortSignal): Promise<Uploaded> {
-    const path = (await this.#files.take(key)) ?? this.#files.fresh(key);
-    const received = await this.#files.sizeOf(path);
+    const path = (await this.#files.take(key)) ?? this.#files.makePath(key);
+    const received = await this.#files.measureFile(path);
     if (part.offset !== 0 && part.offset !== received) throw new UploadOffsetError(part, received);
     try {
       const size = await this.#write(path, part, signal);
@@ -191,9 +191,9 @@ export class Uploads implements AsyncDisposable {
     { digest }: UploadPart,
     signal: AbortSignal,
   ): Promise<IteratorResult<Uint8Array, unknown>> {
-    const late = (): Error =>
+    const createTimeoutError = (): Error =>
       new InputError('upload.stalled', `upload of ${digest}: nothing came for ${IDLE_MS / 1000} s; go on from where it ended`);
-    using idle = new Deadline(this.#clock, IDLE_MS, late, signal);
+    using idle = new Deadline(this.#clock, IDLE_MS, createTimeoutError, signal);
     return await iteration.next(idle.signal);
   }
 

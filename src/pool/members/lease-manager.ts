@@ -62,13 +62,13 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
   }
 
   renew(ticket: LeaseTicket): void {
-    const member = this.#holding(ticket);
+    const member = this.#findHolder(ticket);
     const expiresAt = this.#clock.now() + this.#terms.leaseSeconds * 1000;
     this.#members.move(member, { kind: 'leased', lease: ticket.id, generation: ticket.generation, expiresAt });
   }
 
   countEpisodes(ticket: LeaseTicket, count: number): void {
-    this.#holding(ticket).episodes += count;
+    this.#findHolder(ticket).episodes += count;
   }
 
   episodesLeft(ticket: LeaseTicket): number {
@@ -91,7 +91,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
   }
 
   /** @throws LeaseLostError when the ticket is not in force. */
-  #holding(ticket: LeaseTicket): Member<Resident> {
+  #findHolder(ticket: LeaseTicket): Member<Resident> {
     const member = this.#inForce(ticket);
     if (member !== undefined) return member;
     ticket.signal.throwIfAborted();

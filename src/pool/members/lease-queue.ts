@@ -52,7 +52,7 @@ export class LeaseQueue<T> implements Iterable<WaiterObservation> {
     return promise;
   }
 
-  first(): WaiterObservation | undefined {
+  observeFirst(): WaiterObservation | undefined {
     return this.#waiters.values().next().value;
   }
 

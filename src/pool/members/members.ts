@@ -58,7 +58,7 @@ export class Members<Resident extends Occupant> {
     return this.#counts.leased;
   }
 
-  counts(): SandboxCounts {
+  count(): SandboxCounts {
     return { ...this.#counts };
   }
 
@@ -88,7 +88,7 @@ export class Members<Resident extends Occupant> {
   }
 
   /** Resolves when no sandbox is left on the books. */
-  empty(): Promise<void> {
+  waitUntilEmpty(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.size === 0) resolve();
     else this.#whenEmpty.push(resolve);

@@ -25,8 +25,9 @@ export async function prepare(
   signal: AbortSignal,
 ): Promise<Preparation> {
   const step = async <T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    const late = () => new InfrastructureError('pool.start-timeout', `provider ${provider.name} took over ${STEP_MS / 1000} s to ${name}`);
-    using deadline = new Deadline(clock, STEP_MS, late, signal);
+    const createTimeoutError = () =>
+      new InfrastructureError('pool.start-timeout', `provider ${provider.name} took over ${STEP_MS / 1000} s to ${name}`);
+    using deadline = new Deadline(clock, STEP_MS, createTimeoutError, signal);
     deadline.signal.throwIfAborted();
     return await raceWithAbort(work(deadline.signal), deadline.signal);
   };

@@ -44,7 +44,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.#listener = listener;
   }
 
-  totals(): Omit<PoolTotals, 'leases' | 'revoked'> {
+  getTotals(): Omit<PoolTotals, 'leases' | 'revoked'> {
     return { ...this.#totals };
   }
 

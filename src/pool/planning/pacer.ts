@@ -20,7 +20,7 @@ export class Pacer implements Disposable {
     this.#run = run;
   }
 
-  soon(): void {
+  runPaced(): void {
     const earliest = this.#ranAt + this.#intervalMs();
     if (earliest > this.#clock.now()) this.#startTimer(earliest);
     else this.runSoon();

@@ -167,7 +167,7 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
       room--;
     }
   }
-  census.idle = idle.remaining();
+  census.idle = idle.listRemaining();
   return left;
 }
 

@@ -49,7 +49,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
   }
 
   /** The sandboxes that no waiter took, in their order. */
-  remaining(): Sandbox[] {
+  listRemaining(): Sandbox[] {
     return this.#all.filter(({ id }) => !this.#taken.has(id));
   }
 

@@ -36,14 +36,14 @@ export class QuotaGate {
   }
 
   /** Room for an evaluation. @throws QuotaError `quota.waiting-evaluations`, `quota.episodes-per-day` */
-  async submission(principal: string): Promise<Disposable> {
+  async admitSubmission(principal: string): Promise<Disposable> {
     const { usage, quotaOf, clock } = this.#options;
     const quota = quotaOf(principal);
     return this.#enter({ principal, evaluations: 1, bytes: 0 }, async (others) => {
       const asked = others.reduce((sum, { evaluations }) => sum + evaluations, 0);
       const { waitingEvaluations: limit } = quota;
       const waiting = limit === undefined ? 0 : await this.#waiting.of(principal, limit, asked);
-      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.episodesSince(principal, startOfDay(clock.date()));
+      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.countEpisodesSince(principal, startOfDay(clock.date()));
       this.#assertAllowed(quota, { kind: 'submit', evaluations: 1, waiting: waiting + asked, episodesToday });
     });
   }
@@ -59,7 +59,7 @@ export class QuotaGate {
     const quota = quotaOf(principal);
     return this.#enter({ principal, evaluations: 0, bytes, digest }, async (others) => {
       if (quota.checkpointBytes === undefined) return;
-      const kept = (await usage.checkpointBytes(principal)) + (await pendingBytes()) + countBytesOfOthers(others, digest);
+      const kept = (await usage.sumCheckpointBytes(principal)) + (await pendingBytes()) + countBytesOfOthers(others, digest);
       this.#assertAllowed(quota, { kind: 'upload', bytes, kept });
     });
   }
@@ -113,12 +113,12 @@ interface Count {
  * asked once a second and not for each.
  */
 export class WaitingCounts {
-  readonly #usage: Pick<UsageLedger, 'waiting'>;
+  readonly #usage: Pick<UsageLedger, 'countWaiting'>;
   readonly #clock: Clock;
   readonly #counts = new LRUCache<string, Count>({ max: MOST_PRINCIPALS });
   #requests = 0;
 
-  constructor(usage: Pick<UsageLedger, 'waiting'>, clock: Clock) {
+  constructor(usage: Pick<UsageLedger, 'countWaiting'>, clock: Clock) {
     this.#usage = usage;
     this.#clock = clock;
   }
@@ -139,7 +139,7 @@ export class WaitingCounts {
       const most = known.waiting + before - known.before;
       if (most < FAR_FROM_LIMIT * limit) return most;
     }
-    const waiting = await this.#usage.waiting(principal);
+    const waiting = await this.#usage.countWaiting(principal);
     this.#counts.set(principal, { waiting: waiting + asked, at: now, before });
     return waiting;
   }

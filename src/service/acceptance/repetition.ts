@@ -11,7 +11,7 @@ const MOST_EPISODES = 2000;
 
 export interface RepetitionOptions {
   readonly answers: AnswerCache;
-  readonly player: Pick<Player, 'question' | 'repeatAnswer'>;
+  readonly player: Pick<Player, 'buildQuestion' | 'repeatAnswer'>;
   readonly clock: Clock;
 }
 
@@ -30,7 +30,7 @@ export async function acceptRepeated(
   const startedAt = clock.date();
   const start = clock.now();
   if (!order.cache || (order.deadline !== undefined && order.deadline <= startedAt)) return undefined;
-  const given = await answers.findAnswer(player.question(order, principal));
+  const given = await answers.findAnswer(player.buildQuestion(order, principal));
   const run = { startedAt: startedAt.toISOString(), seconds: (clock.now() - start) / 1000 };
   const summary = given && player.repeatAnswer(order, given.summary, run);
   if (!given || !summary) return undefined;
@@ -40,11 +40,11 @@ export async function acceptRepeated(
 
 /** The answer for another caller with the same question; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
 export function getAnsweredQuestion(
-  player: Pick<Player, 'question'>,
+  player: Pick<Player, 'buildQuestion'>,
   order: EvaluationOrder,
   principal: string,
   { partial, run }: Answer,
 ): Question | undefined {
   const episodes = run.outcomes + (run.recalled ?? 0);
-  return order.cache && !partial && episodes <= MOST_EPISODES ? player.question(order, principal) : undefined;
+  return order.cache && !partial && episodes <= MOST_EPISODES ? player.buildQuestion(order, principal) : undefined;
 }

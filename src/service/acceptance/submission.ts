@@ -51,8 +51,8 @@ export async function createOrder(
 ): Promise<OrderedEvaluation> {
   const { question, labels, priority } = submission;
   const [suite, asked] = await runSideBySide(
-    () => library.suite(submission.suite, submission.stop, signal),
-    (either) => resolveQuestion(question, (reference) => library.checkpoint(reference, principal, either)),
+    () => library.orderSuite(submission.suite, submission.stop, signal),
+    (either) => resolveQuestion(question, (reference) => library.orderCheckpoint(reference, principal, either)),
     signal,
   );
   const request: EvaluationOrder = {

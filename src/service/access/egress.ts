@@ -54,7 +54,7 @@ export class Egress {
   /** @param host that led to it. @throws InputError `egress.address`. */
   assertAddress(address: string, host: string): void {
     if (this.allows(address)) return;
-    throw this.refusal(host);
+    throw this.createRefusal(host);
   }
 
   allows(address: string): boolean {
@@ -62,7 +62,7 @@ export class Egress {
   }
 
   /** It does not say which address: that would tell a stranger what names there are inside. */
-  refusal(host: string): InputError {
+  createRefusal(host: string): InputError {
     return new InputError(
       'egress.address',
       `${host} has no public address, and is in no network of ${this.#setting}.networks; ask an operator to add its network`,

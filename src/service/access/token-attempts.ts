@@ -26,7 +26,7 @@ export class TokenAttempts {
 
   /** @returns for how many seconds nothing more is looked up for the address; undefined when this one is, and counts. */
   begin(address: string): number | undefined {
-    const attempts = this.#current(address) ?? this.#first(address);
+    const attempts = this.#findCurrent(address) ?? this.#startCounting(address);
     if (attempts.count >= this.most) return Math.max(1, Math.ceil((attempts.since + MINUTE_MS - this.#clock.now()) / 1000));
     attempts.count += 1;
     return undefined;
@@ -34,21 +34,21 @@ export class TokenAttempts {
 
   /** Takes back an attempt that does not count: the token was good, or could not be checked. */
   takeBack(address: string): void {
-    const attempts = this.#current(address);
+    const attempts = this.#findCurrent(address);
     if (!attempts) return;
     attempts.count -= 1;
     // Addresses with good tokens take no room.
     if (attempts.count <= 0) this.#attempts.delete(address);
   }
 
-  #current(address: string): Attempts | undefined {
+  #findCurrent(address: string): Attempts | undefined {
     const attempts = this.#attempts.get(address);
     if (!attempts || this.#clock.now() < attempts.since + MINUTE_MS) return attempts;
     this.#attempts.delete(address);
     return undefined;
   }
 
-  #first(address: string): Attempts {
+  #startCounting(address: string): Attempts {
     // The one whose minute began longest ago goes.
     const [oldest] = this.#attempts.keys();
     if (this.#attempts.size === MOST_ADDRESSES && oldest !== undefined) this.#attempts.delete(oldest);

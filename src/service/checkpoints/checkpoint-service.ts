@@ -45,8 +45,8 @@ export class CheckpointService {
     const { uploads, usage, gate, use } = this.#options;
     const { digest, uploader, size, content } = part;
     const missing = Math.max(0, size - (await uploads.countReceived(digest, uploader, content.kind)));
-    using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
-    const uploaded = await uploads.append({ ...part, usable: (digests) => use.usableFiles(uploader, digests) }, signal);
+    using _room = await gate.upload(uploader, digest, missing, () => uploads.sumPendingBytes(uploader));
+    const uploaded = await uploads.append({ ...part, usable: (digests) => use.findUsableFiles(uploader, digests) }, signal);
     // The file's own size, also when it came as a delta: it may have to be kept as it is.
     const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
     if (file) await usage.chargeCheckpoint(uploader, digest, file.size);

@@ -38,24 +38,24 @@ export class CheckpointUse {
   async find(principal: string, digest: Digest): Promise<UsableAs | undefined> {
     const { rights, isGranted, isEveryones } = this.#options;
     if (isEveryones) return { kind: undefined, name: undefined };
-    const usable = (await rights.usable(principal, [digest])).get(digest);
+    const usable = (await rights.findUsable(principal, [digest])).get(digest);
     if (usable && usable.name === undefined && usable.kind === 'file')
-      return { ...usable, name: (await rights.firstBrought(digest))?.name };
+      return { ...usable, name: (await rights.findFirstBrought(digest))?.name };
     if (usable || !isGranted(principal, digest)) return usable;
-    return { kind: undefined, name: (await rights.firstBrought(digest))?.name };
+    return { kind: undefined, name: (await rights.findFirstBrought(digest))?.name };
   }
 
   /** Tells of checkpoints with these digests whether the principal may use them as what they are. */
-  async usable(principal: string, digests: readonly Digest[]): Promise<(content: Pick<Checkpoint, 'digest' | 'kind'>) => boolean> {
+  async findUsable(principal: string, digests: readonly Digest[]): Promise<(content: Pick<Checkpoint, 'digest' | 'kind'>) => boolean> {
     const { rights, isGranted, isEveryones } = this.#options;
     if (isEveryones) return () => true;
-    const usable = await rights.usable(principal, digests);
+    const usable = await rights.findUsable(principal, digests);
     return ({ digest, kind }) => usable.get(digest)?.kind === kind || isGranted(principal, digest);
   }
 
   /** Those of the digests that the principal may use as files. */
-  async usableFiles(principal: string, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
-    const isUsable = await this.usable(principal, digests);
+  async findUsableFiles(principal: string, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
+    const isUsable = await this.findUsable(principal, digests);
     return new Set(digests.filter((digest) => isUsable({ digest, kind: 'file' })));
   }
 

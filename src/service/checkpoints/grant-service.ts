@@ -30,7 +30,7 @@ export class GrantService {
     const { rights, audit } = this.#options;
     await this.#assertMay(digest, caller);
     if (!isPrincipalName(principal)) throw new InputError('grant.principal', `principal: ${PRINCIPAL_EXPECTED}, got "${principal}"`);
-    const grants = await rights.grants(digest, MOST_GRANTS);
+    const grants = await rights.listGrants(digest, MOST_GRANTS);
     const known = grants.find((each) => each.principal === principal && each.grantedBy === caller.principal);
     if (known) return known;
     if (grants.length >= MOST_GRANTS) {
@@ -64,13 +64,14 @@ export class GrantService {
    */
   async list(digest: Digest, caller: Caller): Promise<readonly StoredGrant[]> {
     await this.#assertMay(digest, caller);
-    return this.#options.rights.grants(digest, MOST_GRANTS, getGranter(caller));
+    return this.#options.rights.listGrants(digest, MOST_GRANTS, getGranter(caller));
   }
 
   async #assertMay(digest: Digest, caller: Caller): Promise<void> {
     const { rights, use } = this.#options;
     const { principal, role } = caller;
-    const mayGrant = role === 'operator' ? (await rights.firstBrought(digest)) !== undefined : await rights.hasBrought(principal, digest);
+    const mayGrant =
+      role === 'operator' ? (await rights.findFirstBrought(digest)) !== undefined : await rights.hasBrought(principal, digest);
     if (mayGrant) return;
     if (role !== 'operator' && (await use.find(principal, digest)))
       throw new InputError(

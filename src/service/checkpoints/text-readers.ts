@@ -14,7 +14,7 @@ type Looked = Pick<StoredEvaluation, 'id' | 'principal' | 'request'>;
 export async function findReadable(
   caller: Caller,
   evaluations: readonly Looked[],
-  use: Pick<CheckpointUse, 'usable'>,
+  use: Pick<CheckpointUse, 'findUsable'>,
 ): Promise<ReadonlySet<EvaluationId>> {
   const { principal, role } = caller;
   const isOwn = (evaluation: Looked): boolean => role === 'operator' || evaluation.principal === principal;
@@ -26,7 +26,7 @@ export async function findReadable(
   });
   if (asked.length === 0) return readable;
   const digests = asked.flatMap(({ checkpoints }) => checkpoints.map(({ digest }) => digest));
-  const isUsable = await use.usable(principal, [...new Set(digests)]);
+  const isUsable = await use.findUsable(principal, [...new Set(digests)]);
   for (const { id, checkpoints } of asked) if (checkpoints.every(isUsable)) readable.add(id);
   return readable;
 }

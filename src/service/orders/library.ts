@@ -21,12 +21,12 @@ export interface OrderedSuite {
 /** Brings what callers name to where it is kept under the name of its content. */
 export interface Library {
   /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
-  suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
+  orderSuite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
 
   /**
    * @param principal who names it. @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers, or not by this one.
    */
-  checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
+  orderCheckpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
 
   /** @throws InputError `template.…` when sandboxes of the template do not play such checkpoints here. */
   assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void;

@@ -35,7 +35,7 @@ export interface Player {
    *
    * @throws InputError when it cannot be played.
    */
-  question(order: EvaluationOrder, principal: string): Question;
+  buildQuestion(order: EvaluationOrder, principal: string): Question;
 
   /**
    * The answer to an order whose question was answered before, without playing anything.
@@ -57,7 +57,7 @@ export interface PlayCourse {
   /** Whose order it is. */
   readonly principal: string;
   /** Where the episodes of an arm are kept. */
-  journal(arm: number, parts: CacheKeyParts): EpisodeJournal;
+  openJournal(arm: number, parts: CacheKeyParts): EpisodeJournal;
   /** What the order may have of the sandboxes of a template. */
   share(template: string): SlotShare;
   /** One is waited for before each longer step. */

@@ -29,7 +29,7 @@ export class EndWatch {
   /** Until it is disposed of, the end of the evaluation is announced. */
   watch(evaluation: EvaluationId): Disposable {
     this.#awaited.set(evaluation, (this.#awaited.get(evaluation) ?? 0) + 1);
-    if (!this.#isLooking) this.#timer ??= this.#later();
+    if (!this.#isLooking) this.#timer ??= this.#scheduleLook();
     return { [Symbol.dispose]: () => this.#leave(evaluation) };
   }
 
@@ -42,7 +42,7 @@ export class EndWatch {
     this.#timer = undefined;
   }
 
-  #later(): Disposable {
+  #scheduleLook(): Disposable {
     return this.#options.clock.after(this.#options.everyMilliseconds, () => void this.#look());
   }
 
@@ -54,6 +54,6 @@ export class EndWatch {
     const over = await evaluations.findOver(awaited).catch(() => awaited);
     this.#isLooking = false;
     for (const evaluation of over) news.announce(evaluation, 'end');
-    if (this.#awaited.size > 0) this.#timer = this.#later();
+    if (this.#awaited.size > 0) this.#timer = this.#scheduleLook();
   }
 }

@@ -23,7 +23,7 @@ export class EpisodeBounds {
   }
 
   /** @param here slots that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
-  most(principal: string, here: number, wanted: number): number {
+  computeMost(principal: string, here: number, wanted: number): number {
     const elsewhere = (this.#played.get(principal) ?? 0) - here;
     return countAllowedEpisodes(this.#quotaOf(principal), elsewhere, wanted);
   }

@@ -16,8 +16,8 @@ export interface OwnedOptions {
 /** Renews an ownership until disposed or lost. A renewal that fails otherwise is tried again: the ownership lasts until another process claims the evaluation. */
 export function keepOwned(ownership: Ownership, { ownerships, clock, log, milliseconds, onCancel, onLost }: OwnedOptions): Disposable {
   let isOver = false;
-  let timer = later();
-  function later(): Disposable {
+  let timer = scheduleRenewal();
+  function scheduleRenewal(): Disposable {
     return clock.after(milliseconds / 3, () => void renew());
   }
   async function renew(): Promise<void> {
@@ -30,7 +30,7 @@ export function keepOwned(ownership: Ownership, { ownerships, clock, log, millis
       if (error instanceof OwnershipLostError) return onLost();
       log.warn({ evaluation: ownership.evaluation, error: getMessage(error) }, 'an ownership could not be renewed');
     }
-    timer = later();
+    timer = scheduleRenewal();
   }
   return {
     [Symbol.dispose]() {

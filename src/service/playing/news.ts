@@ -28,13 +28,13 @@ export class News {
   /** Listens from now on, so that nothing is missed between looking and waiting. @param wanted all news, or of its end only. */
   listen(evaluation: EvaluationId, wanted: NewsKind): Listener {
     return new Listener((wake) => {
-      const listener: Hear = (kind) => {
+      const hear: Hear = (kind) => {
         if (wanted === 'progress' || kind === 'end') wake();
       };
       const listeners = this.#waiting.get(evaluation) ?? new Set();
-      this.#waiting.set(evaluation, listeners.add(listener));
+      this.#waiting.set(evaluation, listeners.add(hear));
       return () => {
-        listeners.delete(listener);
+        listeners.delete(hear);
         if (listeners.size === 0) this.#waiting.delete(evaluation);
       };
     });

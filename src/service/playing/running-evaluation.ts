@@ -59,7 +59,7 @@ export class RunningEvaluation {
   }
 
   stop(reason: StopReason): void {
-    this.#stop.now(reason);
+    this.#stop.stopNow(reason);
   }
 
   /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
@@ -92,12 +92,12 @@ export class RunningEvaluation {
       clock,
       log,
       milliseconds: ownershipMilliseconds,
-      onCancel: () => stop.now('cancelled'),
-      onLost: () => stop.now('lost'),
+      onCancel: () => stop.stopNow('cancelled'),
+      onLost: () => stop.stopNow('lost'),
     });
     const stored = await store.evaluations.find(this.#ownership.evaluation);
     if (!stored) return undefined;
-    if (stored.cancelRequestedAt) stop.now('cancelled');
+    if (stored.cancelRequestedAt) stop.stopNow('cancelled');
     await turns.next();
     const order = this.#order(stored);
     if ('state' in order) return order;
@@ -128,7 +128,7 @@ export class RunningEvaluation {
       log,
       everyMilliseconds: reportMilliseconds,
       onReported: (running) => onNews('progress', running),
-      onLost: () => this.#stop.now('lost'),
+      onLost: () => this.#stop.stopNow('lost'),
     });
     const conclusion = await this.#playOrder(order, principal, reporter);
     if (conclusion) return { ...conclusion, report: await reporter.close() };
@@ -140,7 +140,7 @@ export class RunningEvaluation {
   async #playOrder(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
     const { player, turns } = this.#options;
     try {
-      const answer = await player.play(order, this.#course(order, principal, reporter));
+      const answer = await player.play(order, this.#buildCourse(order, principal, reporter));
       await turns.next();
       return answer.partial && this.#stop.reason !== undefined
         ? this.#concludeStopped(order, answer)
@@ -150,12 +150,12 @@ export class RunningEvaluation {
     }
   }
 
-  #course(order: EvaluationOrder, principal: string, reporter: Reporter): PlayCourse {
+  #buildCourse(order: EvaluationOrder, principal: string, reporter: Reporter): PlayCourse {
     const { store, share, turns } = this.#options;
     const isOver = this.#stop.reason !== undefined;
     return {
       principal,
-      journal: (arm, parts) => {
+      openJournal: (arm, parts) => {
         const leg = { arm, cacheKey: order.cache ? buildCacheKey(parts, principal) : undefined };
         return takeTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },

@@ -101,9 +101,10 @@ export class Scheduler {
     this.#timer?.[Symbol.dispose]();
     await this.#looking;
     const ended = Promise.all([...this.#playing.values()].map(({ ended }) => ended));
-    const late = (): Error => new InfrastructureError('service.drain', `evaluations were still played after ${milliseconds} ms`);
+    const createTimeoutError = (): Error =>
+      new InfrastructureError('service.drain', `evaluations were still played after ${milliseconds} ms`);
     try {
-      await withTimeout(this.#options.clock, milliseconds, ended, late);
+      await withTimeout(this.#options.clock, milliseconds, ended, createTimeoutError);
     } catch (error) {
       this.#options.log.info({ evaluations: this.#playing.size }, `${getMessage(error)}; they are given back for the next Muster`);
       for (const { performance } of this.#playing.values()) performance.stop('drained');
@@ -114,7 +115,7 @@ export class Scheduler {
   async #claim(): Promise<void> {
     const { store, owner, config, log } = this.#options;
     try {
-      const claimable = await store.ownerships.claimable(SEEN_PER_SLOT * config.slots);
+      const claimable = await store.ownerships.listClaimable(SEEN_PER_SLOT * config.slots);
       const free = claimable.filter(({ id }) => !this.#playing.has(id));
       const byId = new Map(free.map((each) => [each.id, each]));
       for (const id of planClaims({ slots: config.slots, active: this.playing, claimable: free })) {

@@ -132,7 +132,7 @@ export class Slots implements Disposable {
       priority: member.isBack ? member.priority - BACK : member.priority,
       wanted: member.busy + member.waiting.size,
     }));
-    const limits = plan({ slots: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
+    const limits = plan({ slots: this.#total, competitors, served: this.#served, most: this.#computeMost(competitors) });
     let unclaimed = this.#total - [...limits.values()].reduce((sum, limit) => sum + limit, 0);
     for (const [member, limit] of limits) {
       const spare = Math.min(member.spare, Math.max(0, unclaimed));
@@ -151,12 +151,12 @@ export class Slots implements Disposable {
     this.#keepTurns();
   }
 
-  #most(competitors: readonly Competitor<Member>[]): ReadonlyMap<string, number> {
+  #computeMost(competitors: readonly Competitor<Member>[]): ReadonlyMap<string, number> {
     const most = new Map<string, number>();
     for (const [principal, own] of Map.groupBy(competitors, ({ principal }) => principal)) {
       const here = own.reduce((sum, { id }) => sum + id.holdings.size, 0);
       const wanted = own.reduce((sum, each) => sum + each.wanted, 0);
-      most.set(principal, this.#bounds.most(principal, here, wanted));
+      most.set(principal, this.#bounds.computeMost(principal, here, wanted));
     }
     return most;
   }
@@ -172,7 +172,7 @@ export class Slots implements Disposable {
     this.#bounds.take(member.principal);
     return {
       recalled: holding.recall.signal,
-      spare: () => {
+      offerSlot: () => {
         holding.isSpare = true;
         this.#share();
         return { [Symbol.dispose]: () => (holding.isSpare = false) };

@@ -31,7 +31,7 @@ export class Stop implements Disposable {
     return this.#lost.signal;
   }
 
-  now(reason: StopReason): void {
+  stopNow(reason: StopReason): void {
     if (reason === 'lost') this.#reason = reason;
     this.#reason ??= reason;
     const why = new DOMException(`the evaluation was stopped: ${reason}`, 'AbortError');
@@ -41,8 +41,8 @@ export class Stop implements Disposable {
 
   stopAt(deadline: Date): void {
     const milliseconds = deadline.getTime() - this.#clock.date().getTime();
-    if (milliseconds <= 0) return this.now('deadline');
-    this.#alarm = this.#clock.after(milliseconds, () => this.now('deadline'));
+    if (milliseconds <= 0) return this.stopNow('deadline');
+    this.#alarm = this.#clock.after(milliseconds, () => this.stopNow('deadline'));
   }
 
   [Symbol.dispose](): void {

@@ -51,7 +51,7 @@ export class PoolService {
     this.#clock = clock;
   }
 
-  slotsOf(template: string): Slots {
+  getSlots(template: string): Slots {
     const known = this.#slots.get(template) ?? new Slots(this.#pools.sizeOf(template).max, this.#clock, this.#bounds);
     this.#slots.set(template, known);
     return known;
@@ -93,7 +93,7 @@ export class PoolService {
     if (drains) this.#draining.add(name);
     else this.#draining.delete(name);
     this.#pools.resize(name, size, drains);
-    this.slotsOf(name).resize(drains ? 0 : size.max);
+    this.getSlots(name).resize(drains ? 0 : size.max);
   }
 
   #report(name: string): PoolReport {

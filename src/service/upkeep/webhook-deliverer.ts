@@ -69,7 +69,7 @@ export class WebhookDeliverer {
     }
     this.#timer?.[Symbol.dispose]();
     this.#looking = this.#deliver()
-      .then((pause) => this.#later(pause))
+      .then((pause) => this.#scheduleDelivery(pause))
       .finally(() => {
         this.#looking = undefined;
         if (!this.#isToLookAgain) return;
@@ -87,7 +87,7 @@ export class WebhookDeliverer {
     await Promise.all(this.#underWay.values());
   }
 
-  #later(milliseconds: number): void {
+  #scheduleDelivery(milliseconds: number): void {
     if (this.#isOpen) this.#timer = this.#options.clock.after(milliseconds, () => this.look());
   }
 
@@ -130,7 +130,7 @@ export class WebhookDeliverer {
 
   async #send(delivery: WebhookDelivery): Promise<void> {
     const { outbox, clock, log } = this.#options;
-    const failure = await this.#failureOf(delivery);
+    const failure = await this.#attemptDelivery(delivery);
     if (failure === undefined) return outbox.settle(delivery);
     if (this.#closing.signal.aborted) return;
     const fields = { evaluation: delivery.evaluation, webhook: delivery.id, attempt: delivery.attempt, failure: failure.text };
@@ -144,11 +144,11 @@ export class WebhookDeliverer {
     return outbox.postpone(delivery, until);
   }
 
-  async #failureOf(delivery: WebhookDelivery): Promise<{ readonly text: string; readonly isFinal: boolean } | undefined> {
+  async #attemptDelivery(delivery: WebhookDelivery): Promise<{ readonly text: string; readonly isFinal: boolean } | undefined> {
     const { sender, clock, secret } = this.#options;
     const body = JSON.stringify(delivery.body);
-    const late = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
-    using deadline = new Deadline(clock, ANSWER_MILLISECONDS, late, this.#closing.signal);
+    const createTimeoutError = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
+    using deadline = new Deadline(clock, ANSWER_MILLISECONDS, createTimeoutError, this.#closing.signal);
     const headers = createSignedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
     try {
       const status = await sender.post(delivery.url, headers, body, deadline.signal);

@@ -72,7 +72,7 @@ export class RunWatch {
     this.#record = record;
     this.#quiet = new QuietTime(terms.everyMs, terms.marker !== undefined);
     this.#begun = new BegunEvaluations((checkpoint, after, signal) =>
-      ports.evaluate(checkpoint.name, this.#uriOf(checkpoint), signal, after),
+      ports.evaluate(checkpoint.name, this.#getUri(checkpoint), signal, after),
     );
   }
 
@@ -141,7 +141,7 @@ export class RunWatch {
   /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */
   async #evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<boolean> {
     const { name } = checkpoint;
-    await using newer = this.#lookingForNewer(checkpoint, signal);
+    await using newer = this.#lookForNewer(checkpoint, signal);
     try {
       const score = await this.#begun.evaluate(checkpoint, newer.signal);
       newer.signal.throwIfAborted();
@@ -159,7 +159,7 @@ export class RunWatch {
   }
 
   /** Its signal is aborted when the checkpoint is to be given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
-  #lookingForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
+  #lookForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
     const [overtaken, over] = [new AbortController(), new AbortController()];
     const look = async (): Promise<void> => {
       const signal = AbortSignal.any([outer, over.signal]);
@@ -220,7 +220,7 @@ export class RunWatch {
     if (await this.#ports.pointTo(best, signal)) this.#pointedTo = best.digest;
   }
 
-  #uriOf({ name, kind }: FoundCheckpoint): string {
+  #getUri({ name, kind }: FoundCheckpoint): string {
     return `${this.#terms.uri.replace(/\/$/, '')}/${name}${kind === 'directory' ? '/' : ''}`;
   }
 }

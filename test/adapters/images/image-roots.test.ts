@@ -25,7 +25,7 @@ async function layout(...layers: readonly (readonly TarEntry[])[]): Promise<stri
 }
 
 async function unpacked(directory: string, bounds = LAYER_BOUNDS, state = place()): Promise<string> {
-  return new ImageRoots(state, bounds).unpacked('test', await readImage('test', directory, 'amd64'), soon());
+  return new ImageRoots(state, bounds).unpackImage('test', await readImage('test', directory, 'amd64'), soon());
 }
 
 describe('the root file system of an image', () => {
@@ -135,6 +135,6 @@ describe('the root file system of an image', () => {
       ['-v', /it is not there/],
       [top, /neither index\.json nor manifest\.json/],
     ] as const)
-      await expect(roots.directory({ kind: 'image', image: name }, undefined, soon())).rejects.toThrow(problem);
+      await expect(roots.openDirectory({ kind: 'image', image: name }, undefined, soon())).rejects.toThrow(problem);
   });
 });

@@ -95,8 +95,8 @@ describe.each(Object.entries(OPENINGS))('a database of %s that was used before r
     await migrate(database, 'it', systemClock);
     const { rights } = await openSqlEvaluationStore(database, systemClock);
     const all = [SENT, READ, DIRECTORY, PART, FOREIGN, HALF, SUITE];
-    const of = async (principal: string): Promise<ReadonlySet<Digest>> => new Set((await rights.usable(principal, all)).keys());
-    expect((await rights.usable('trainer', [DIRECTORY])).get(DIRECTORY)).toEqual({ kind: 'directory', name: undefined });
+    const of = async (principal: string): Promise<ReadonlySet<Digest>> => new Set((await rights.findUsable(principal, all)).keys());
+    expect((await rights.findUsable('trainer', [DIRECTORY])).get(DIRECTORY)).toEqual({ kind: 'directory', name: undefined });
     // SQLite can read the half of a surrogate pair: what it says is that the trainer named that file by its URI.
     const readable = _name === 'SQLite' ? [FOREIGN] : [];
     expect(await of('trainer')).toEqual(new Set([SENT, READ, DIRECTORY, PART, ...readable]));

@@ -119,10 +119,10 @@ export const catalogue: Readonly<Record<string, Case>> = {
   async 'a request that is sent again with its key is the same evaluation'({ open }) {
     await using store = await open();
     const idempotency = { key: 'retry-1', fingerprint: digestBytes('body') };
-    expect(await store.evaluations.earlier('pipeline', idempotency)).toBeUndefined();
+    expect(await store.evaluations.findEarlier('pipeline', idempotency)).toBeUndefined();
     const evaluation = await accepted(store, {}, idempotency);
-    expect(await store.evaluations.earlier('pipeline', idempotency)).toEqual({ kind: 'repeated', evaluation });
-    expect(await store.evaluations.earlier('another', idempotency)).toBeUndefined();
+    expect(await store.evaluations.findEarlier('pipeline', idempotency)).toEqual({ kind: 'repeated', evaluation });
+    expect(await store.evaluations.findEarlier('another', idempotency)).toBeUndefined();
     expect(await store.evaluations.accept(asked(), idempotency)).toEqual({ kind: 'repeated', evaluation });
     const other = { key: 'retry-1', fingerprint: digestBytes('another body') };
     expect(await store.evaluations.accept(asked(), other)).toEqual({ kind: 'conflict', evaluation });

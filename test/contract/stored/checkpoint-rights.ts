@@ -7,7 +7,7 @@ import type { Case } from '../evaluation-store.ts';
 const [WEIGHTS, OTHER] = [digestBytes('weights'), digestBytes('other weights')];
 
 async function mayUse({ rights }: EvaluationStore, principal: string, digest: Digest = WEIGHTS): Promise<boolean> {
-  return (await rights.usable(principal, [digest])).has(digest);
+  return (await rights.findUsable(principal, [digest])).has(digest);
 }
 
 export const checkpointRights: Readonly<Record<string, Case>> = {
@@ -22,7 +22,7 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
       await store.rights.bring([{ principal: 'researcher', digest: WEIGHTS, kind: 'file', name: 'policy.pt' }]);
     })();
     await using store = await open();
-    const names = (principal: string): Promise<unknown> => store.rights.usable(principal, [WEIGHTS, OTHER]);
+    const names = (principal: string): Promise<unknown> => store.rights.findUsable(principal, [WEIGHTS, OTHER]);
     const both = new Map([
       [WEIGHTS, { kind: 'file', name: 'policy.onnx' }] as const,
       [OTHER, { kind: 'directory', name: undefined }] as const,
@@ -42,11 +42,11 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
     await bring('file', 'policy.onnx');
     await bring('file', 'zoo.pt', 'archive');
     await bring('directory', undefined);
-    expect((await store.rights.usable('pipeline', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'directory', name: undefined });
+    expect((await store.rights.findUsable('pipeline', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'directory', name: undefined });
     await bring('file', 'policy.safetensors');
-    expect((await store.rights.usable('pipeline', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.safetensors' });
-    expect(await store.rights.firstBrought(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.safetensors' });
-    expect(await store.rights.firstBrought(OTHER)).toBeUndefined();
+    expect((await store.rights.findUsable('pipeline', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.safetensors' });
+    expect(await store.rights.findFirstBrought(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.safetensors' });
+    expect(await store.rights.findFirstBrought(OTHER)).toBeUndefined();
   },
 
   async 'of very many digests those are found that the principal may use'({ open }) {
@@ -55,8 +55,8 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
     const own = digests.filter((_, i) => i % 3 === 0);
     await store.rights.bring(own.map((digest) => ({ principal: 'pipeline', digest, kind: 'file', name: 'x.bin' })));
     await store.rights.bring(digests.map((digest) => ({ principal: 'researcher', digest, kind: 'file', name: 'x.bin' })));
-    expect([...(await store.rights.usable('pipeline', digests)).keys()].sort()).toEqual([...own].sort());
-    expect(await store.rights.usable('pipeline', [])).toEqual(new Map());
+    expect([...(await store.rights.findUsable('pipeline', digests)).keys()].sort()).toEqual([...own].sort());
+    expect(await store.rights.findUsable('pipeline', [])).toEqual(new Map());
   },
 
   async 'a grant lets one principal use one checkpoint, under the name of who granted it, until it is taken back'({ open, clock }) {
@@ -67,7 +67,7 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
     expect(given).toEqual({ ...grant, at: clock.date() });
     await clock.advance(1000);
     expect(await store.rights.grant(grant)).toEqual(given);
-    expect((await store.rights.usable('eval-team', [WEIGHTS, OTHER])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.onnx' });
+    expect((await store.rights.findUsable('eval-team', [WEIGHTS, OTHER])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'policy.onnx' });
     expect([await mayUse(store, 'eval-team', OTHER), await mayUse(store, 'other-team')]).toEqual([false, false]);
     expect(await store.rights.hasBrought('eval-team', WEIGHTS)).toBe(false);
     expect(await store.rights.revoke(WEIGHTS, 'eval-team', 'pipeline')).toEqual([given]);
@@ -82,10 +82,10 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
     for (const grantedBy of ['pipeline', 'archive']) await store.rights.grant({ digest: WEIGHTS, principal: 'eval-team', grantedBy });
     await store.rights.grant({ digest: WEIGHTS, principal: 'auditor', grantedBy: 'pipeline' });
     const listed = async (limit = 10): Promise<readonly string[]> =>
-      (await store.rights.grants(WEIGHTS, limit)).map(({ principal, grantedBy }) => `${principal} by ${grantedBy}`);
+      (await store.rights.listGrants(WEIGHTS, limit)).map(({ principal, grantedBy }) => `${principal} by ${grantedBy}`);
     expect(await listed()).toEqual(['auditor by pipeline', 'eval-team by archive', 'eval-team by pipeline']);
     expect(await listed(2)).toHaveLength(2);
-    expect(await store.rights.grants(WEIGHTS, 10, 'archive')).toMatchObject([{ principal: 'eval-team', grantedBy: 'archive' }]);
+    expect(await store.rights.listGrants(WEIGHTS, 10, 'archive')).toMatchObject([{ principal: 'eval-team', grantedBy: 'archive' }]);
     await store.rights.revoke(WEIGHTS, 'eval-team', 'pipeline');
     expect(await mayUse(store, 'eval-team')).toBe(true);
     await store.rights.grant({ digest: WEIGHTS, principal: 'eval-team', grantedBy: 'pipeline' });
@@ -100,7 +100,7 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
       { principal: 'eval-team', digest: WEIGHTS, kind: 'file', name: 'same.onnx' },
     ]);
     await store.rights.grant({ digest: WEIGHTS, principal: 'eval-team', grantedBy: 'pipeline' });
-    expect((await store.rights.usable('eval-team', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'same.onnx' });
+    expect((await store.rights.findUsable('eval-team', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'same.onnx' });
     await store.rights.revoke(WEIGHTS, 'eval-team');
     expect(await mayUse(store, 'eval-team')).toBe(true);
   },
@@ -111,7 +111,7 @@ export const checkpointRights: Readonly<Record<string, Case>> = {
     await clock.advance(1000);
     await store.rights.bring([{ principal: 'archive', digest: WEIGHTS, kind: 'file', name: 'second.onnx' }]);
     await store.rights.grant({ digest: WEIGHTS, principal: 'eval-team', grantedBy: 'admin' });
-    expect((await store.rights.usable('eval-team', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'first.onnx' });
+    expect((await store.rights.findUsable('eval-team', [WEIGHTS])).get(WEIGHTS)).toEqual({ kind: 'file', name: 'first.onnx' });
     await store.rights.grant({ digest: OTHER, principal: 'eval-team', grantedBy: 'admin' });
     expect(await mayUse(store, 'eval-team', OTHER)).toBe(false);
   },

@@ -11,7 +11,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     const claims = await Promise.all([ALICE, BOB, ALICE, BOB].map((owner) => store.ownerships.claim(id, owner, TTL)));
     expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1);
     expect(await store.ownerships.claim(id, BOB, TTL)).toBeUndefined();
-    expect(await store.ownerships.claimable(10)).toEqual([]);
+    expect(await store.ownerships.listClaimable(10)).toEqual([]);
   },
 
   async 'what can be claimed comes by priority, then by age'({ open, clock }) {
@@ -37,7 +37,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     await clock.advance(1);
     const loop = await accepted(store, { principal: 'loop', priority: -1 });
     const second = await accepted(store, { principal: 'loop', priority: -2 });
-    expect(await store.ownerships.claimable(1)).toEqual([{ id: batch[0], principal: 'batch', priority: 3 }]);
+    expect(await store.ownerships.listClaimable(1)).toEqual([{ id: batch[0], principal: 'batch', priority: 3 }]);
     expect(await idsClaimable(store, 5)).toEqual([batch[0], loop.id, batch[1], second.id, batch[2]]);
   },
 
@@ -130,6 +130,6 @@ export const ownership: Readonly<Record<string, Case>> = {
 };
 
 async function idsClaimable(store: EvaluationStore, limit: number): Promise<readonly string[]> {
-  const claimable = await store.ownerships.claimable(limit);
+  const claimable = await store.ownerships.listClaimable(limit);
   return claimable.map(({ id }) => id);
 }

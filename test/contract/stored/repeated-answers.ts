@@ -66,10 +66,10 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     await answered(store);
     const wanted = asked({ principal: 'researcher' });
     await store.answers.repeat(wanted, { given: await given(store), summary: SUMMARY, webhooks: [] });
-    expect(await store.ownerships.claimable(10)).toEqual([]);
+    expect(await store.ownerships.listClaimable(10)).toEqual([]);
     expect(await store.ownerships.claim(wanted.id, BOB, 1000)).toBeUndefined();
-    expect(await store.usage.waiting('researcher')).toBe(0);
-    expect(await store.usage.episodesSince('researcher', clock.date())).toBe(0);
+    expect(await store.usage.countWaiting('researcher')).toBe(0);
+    expect(await store.usage.countEpisodesSince('researcher', clock.date())).toBe(0);
   },
 
   async 'its webhook is told'({ open }) {

@@ -68,17 +68,17 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
 
   async 'only what waits counts as waiting, for each principal by itself'({ open }) {
     await using store = await open();
-    expect(await store.usage.waiting('pipeline')).toBe(0);
+    expect(await store.usage.countWaiting('pipeline')).toBe(0);
     const first = await accepted(store);
     await accepted(store);
     await accepted(store, { principal: 'researcher' });
-    expect(await store.usage.waiting('pipeline')).toBe(2);
+    expect(await store.usage.countWaiting('pipeline')).toBe(2);
     const owned = await claimed(store, first.id);
     await store.course.begin(owned);
-    expect(await store.usage.waiting('pipeline')).toBe(1);
+    expect(await store.usage.countWaiting('pipeline')).toBe(1);
     await store.course.conclude(owned, { state: 'finished', webhooks: [] });
-    expect(await store.usage.waiting('pipeline')).toBe(1);
-    expect(await store.usage.waiting('researcher')).toBe(1);
+    expect(await store.usage.countWaiting('pipeline')).toBe(1);
+    expect(await store.usage.countWaiting('researcher')).toBe(1);
   },
 
   async 'episodes are counted by the hour in which they were stored, whatever becomes of the evaluation'({ open, clock }) {
@@ -92,11 +92,11 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
     await store.episodes.append(others, LEG, completedRange(0, 100));
     await store.course.conclude(first, { state: 'cancelled', webhooks: [] });
     const since = (hours: number): Date => new Date(clock.date().getTime() + hours * HOUR);
-    expect(await store.usage.episodesSince('pipeline', since(-1))).toBe(18);
-    expect(await store.usage.episodesSince('pipeline', since(0))).toBe(3);
-    expect(await store.usage.episodesSince('pipeline', since(0.5))).toBe(3);
-    expect(await store.usage.episodesSince('pipeline', since(1))).toBe(0);
-    expect(await store.usage.episodesSince('nobody', since(-1))).toBe(0);
+    expect(await store.usage.countEpisodesSince('pipeline', since(-1))).toBe(18);
+    expect(await store.usage.countEpisodesSince('pipeline', since(0))).toBe(3);
+    expect(await store.usage.countEpisodesSince('pipeline', since(0.5))).toBe(3);
+    expect(await store.usage.countEpisodesSince('pipeline', since(1))).toBe(0);
+    expect(await store.usage.countEpisodesSince('nobody', since(-1))).toBe(0);
   },
 
   async 'an answer that others have played costs nothing'({ open, clock }) {
@@ -104,7 +104,7 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
     await store.episodes.append(await running(store), SHARED_LEG, completedRange(0, 10));
     const asking = await running(store, { principal: 'researcher' });
     await store.cache.adopt(asking, SHARED_LEG, 0, 10);
-    expect(await store.usage.episodesSince('researcher', clock.date())).toBe(0);
+    expect(await store.usage.countEpisodesSince('researcher', clock.date())).toBe(0);
   },
 
   async 'an owner that has lost its evaluation is not charged to anybody'({ open, clock }) {
@@ -112,7 +112,7 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
     const late = await running(store);
     await store.course.conclude(late, { state: 'finished', webhooks: [] });
     await expect(store.episodes.append(late, LEG, completedRange(0, 10))).rejects.toMatchObject({ code: 'store.ownership-lost' });
-    expect(await store.usage.episodesSince('pipeline', clock.date())).toBe(0);
+    expect(await store.usage.countEpisodesSince('pipeline', clock.date())).toBe(0);
   },
 
   async 'a checkpoint is charged once to each who brought it, until it is gone'({ open }) {
@@ -120,12 +120,12 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
     const [large, small] = [digestBytes('large'), digestBytes('small')];
     for (const principal of ['pipeline', 'pipeline', 'researcher']) await store.usage.chargeCheckpoint(principal, large, 50 * 2 ** 30);
     await store.usage.chargeCheckpoint('pipeline', small, 7);
-    expect(await store.usage.checkpointBytes('pipeline')).toBe(50 * 2 ** 30 + 7);
-    expect(await store.usage.checkpointBytes('researcher')).toBe(50 * 2 ** 30);
+    expect(await store.usage.sumCheckpointBytes('pipeline')).toBe(50 * 2 ** 30 + 7);
+    expect(await store.usage.sumCheckpointBytes('researcher')).toBe(50 * 2 ** 30);
     await store.usage.creditCheckpoint(large);
-    expect(await store.usage.checkpointBytes('pipeline')).toBe(7);
-    expect(await store.usage.checkpointBytes('researcher')).toBe(0);
-    expect(await store.usage.checkpointBytes('nobody')).toBe(0);
+    expect(await store.usage.sumCheckpointBytes('pipeline')).toBe(7);
+    expect(await store.usage.sumCheckpointBytes('researcher')).toBe(0);
+    expect(await store.usage.sumCheckpointBytes('nobody')).toBe(0);
   },
 };
 

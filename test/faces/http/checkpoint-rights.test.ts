@@ -153,7 +153,7 @@ describe('the text of a directory’s manifest', () => {
     expect((await other('HEAD', url)).status).toBe(404);
     expect((await owner('HEAD', url)).status).toBe(200);
     expect(await checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: [{ path: 'weights.bin' }] });
-    const isUsable = await fixture.server.fixture.use.usable('other', [digest]);
+    const isUsable = await fixture.server.fixture.use.findUsable('other', [digest]);
     expect([isUsable({ digest, kind: 'file' }), isUsable({ digest, kind: 'directory' })]).toEqual([true, false]);
   });
 });

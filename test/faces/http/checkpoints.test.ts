@@ -65,7 +65,7 @@ describe('bringing a checkpoint', () => {
       json: { sha256: DIGEST, kind: 'file', bytes: 5000, files: [{ path: 'policy.bin', size: 5000, sha256: DIGEST }] },
     });
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).status).toBe(200);
-    expect(await fixture.store.usage.checkpointBytes('local')).toBe(5000);
+    expect(await fixture.store.usage.sumCheckpointBytes('local')).toBe(5000);
     expect((await files.checkpoints.find(parseDigest(`sha256:${DIGEST}`)))?.files[0]?.path).toBe('policy.bin');
   });
 
@@ -92,7 +92,7 @@ describe('bringing a checkpoint', () => {
     await server.send('PUT', TARGET, { body: WEIGHTS });
     expect(await server.send('PUT', target, { body })).toMatchObject({ status: 201, json: { sha256: sha256(next), bytes: next.length } });
     expect((await server.send('HEAD', target.split('?')[0] ?? '')).status).toBe(200);
-    expect(await fixture.store.usage.checkpointBytes('local')).toBe(2 * WEIGHTS.length);
+    expect(await fixture.store.usage.sumCheckpointBytes('local')).toBe(2 * WEIGHTS.length);
   });
 
   it('of no bytes, and without saying of what type it is', async () => {
@@ -108,8 +108,8 @@ describe('bringing a checkpoint', () => {
     const { server, fixture, files } = all;
     const answer = await server.send('PUT', TARGET, { body: Buffer.concat([WEIGHTS.subarray(0, 4999), Buffer.from([0])]) });
     expect(answer).toMatchObject({ status: 422, json: { code: 'checkpoint.digest' } });
-    expect(await files.uploads.pendingBytes('local')).toBe(0);
-    expect(await fixture.store.usage.checkpointBytes('local')).toBe(0);
+    expect(await files.uploads.sumPendingBytes('local')).toBe(0);
+    expect(await fixture.store.usage.sumCheckpointBytes('local')).toBe(0);
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).status).toBe(404);
   });
 
@@ -138,7 +138,7 @@ describe('bringing a checkpoint', () => {
       status: 201,
       json: { kind: 'directory', bytes: weights.length + code.length, files: [{ path: 'code/policy.py' }, { path: 'weights.bin' }] },
     });
-    expect(await fixture.store.usage.checkpointBytes('local')).toBe(weights.length + code.length);
+    expect(await fixture.store.usage.sumCheckpointBytes('local')).toBe(weights.length + code.length);
   });
 
   it('beyond the quota is refused before its bytes are read, also when it comes in many requests at once', async () => {

@@ -78,7 +78,7 @@ describe('the pools of a server', () => {
   it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
     const { server, pools, fleet } = await opened();
     await using _server = server;
-    using share = pools.slotsOf('local').join({ principal: 'alice', priority: 0 });
+    using share = pools.getSlots('local').join({ principal: 'alice', priority: 0 });
     const { signal } = new AbortController();
     const held = await share.take(signal);
     expect(await server.send('PATCH', '/v1/pools/local', { body: { draining: true } })).toMatchObject({

@@ -47,7 +47,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
     return { kind: 'accepted', evaluation: held.evaluation };
   }
 
-  async earlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined> {
+  async findEarlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined> {
     return this.#earlier(principal, idempotency);
   }
 

@@ -17,7 +17,7 @@ export class InMemoryCheckpointRights implements CheckpointRights {
     }
   }
 
-  async usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
+  async findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
     const usable = new Map<Digest, Usable>();
     for (const digest of digests) {
       const own = this.#brought(principal, digest);
@@ -30,7 +30,7 @@ export class InMemoryCheckpointRights implements CheckpointRights {
     return usable;
   }
 
-  async firstBrought(digest: Digest): Promise<Usable | undefined> {
+  async findFirstBrought(digest: Digest): Promise<Usable | undefined> {
     const [first] = this.#allBrought(digest).sort(byAge);
     return first && { kind: first.kind, name: first.name };
   }
@@ -56,7 +56,7 @@ export class InMemoryCheckpointRights implements CheckpointRights {
     return sorted(revoked);
   }
 
-  async grants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
+  async listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const isAsked = (each: StoredGrant): boolean => each.digest === digest && (grantedBy === undefined || each.grantedBy === grantedBy);
     return sorted(this.#memory.checkpointGrants.filter(isAsked)).slice(0, limit);
   }

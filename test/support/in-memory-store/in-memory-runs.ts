@@ -12,7 +12,7 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     this.#memory = memory;
   }
 
-  async claimable(limit: number): Promise<readonly Claimable[]> {
+  async listClaimable(limit: number): Promise<readonly Claimable[]> {
     const free = [...this.#memory.evaluations.values()].filter((held) => isOpen(held) && !this.#isTaken(held)).sort(byUrgency);
     const turns = new Map<string, number>();
     const inTurn = free.map(({ evaluation: { id, principal, priority } }) => {

@@ -11,17 +11,17 @@ export class InMemoryUsage implements UsageLedger {
     this.#memory = memory;
   }
 
-  async waiting(principal: string): Promise<number> {
+  async countWaiting(principal: string): Promise<number> {
     return this.#of(principal).filter(({ evaluation }) => evaluation.state === 'waiting').length;
   }
 
-  async episodesSince(principal: string, since: Date): Promise<number> {
+  async countEpisodesSince(principal: string, since: Date): Promise<number> {
     const from = Math.floor(since.getTime() / HOUR_MS) * HOUR_MS;
     const appends = this.#of(principal).flatMap(({ played }) => played.filter(({ at }) => at >= from));
     return appends.reduce((sum, { episodes }) => sum + episodes, 0);
   }
 
-  async checkpointBytes(principal: string): Promise<number> {
+  async sumCheckpointBytes(principal: string): Promise<number> {
     return [...(this.#memory.chargedCheckpoints.get(principal)?.values() ?? [])].reduce((sum, bytes) => sum + bytes, 0);
   }
 

@@ -96,7 +96,7 @@ export class SimulatedNode implements AsyncDisposable {
 
   static async open(stateDir: string, owner: OwnerId): Promise<SimulatedNode> {
     const runtime = new BubblewrapRuntime({ clock: systemClock });
-    const layout = await runtime.cgroupLayout();
+    const layout = await runtime.findCgroupLayout();
     const cgroups = layout && new OwnerCgroups(layout, owner, kernelCgroupFiles, systemClock);
     await openOwnerDirectory(stateDir, owner, cgroups?.directories ?? []);
     await cgroups?.open();
@@ -158,7 +158,7 @@ export class SimulatedNode implements AsyncDisposable {
       ...(image.zygote && { zygote: image.zygote }),
     };
     const isMade = this.#runtime.makesCgroup?.(template) === true;
-    pod.cgroup = isMade ? this.#cgroups?.at(id) : (pod.cgroup ?? (await this.#cgroups?.create(id, template.limits)));
+    pod.cgroup = isMade ? this.#cgroups?.getCgroup(id) : (pod.cgroup ?? (await this.#cgroups?.create(id, template.limits)));
     const site = { id, directory, inbox: path.join(directory, 'inbox'), cgroup: pod.cgroup };
     const { program } = await this.#runtime.start(site, template, new AbortController().signal);
     pod.programs.add(program);
@@ -231,7 +231,7 @@ export class SimulatedNode implements AsyncDisposable {
   }
 
   async memoryKills(name: string): Promise<number> {
-    return (await this.#pods.get(name)?.cgroup?.memoryKills()) ?? 0;
+    return (await this.#pods.get(name)?.cgroup?.countMemoryKills()) ?? 0;
   }
 
   /** Ends all that runs in the pod, at once. */

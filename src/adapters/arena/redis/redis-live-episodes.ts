@@ -84,7 +84,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 
   async get(id: AgentEpisodeId): Promise<LiveEpisode | undefined> {
-    const [fence, state] = await this.#asked(this.#client.hmGet(formatKey(id), ['fence', 'state']));
+    const [fence, state] = await this.#translateErrors(this.#client.hmGet(formatKey(id), ['fence', 'state']));
     if (typeof fence !== 'string' || typeof state !== 'string') return undefined;
     // What another program has put there is as good as nothing.
     const read = liveSchema.safeParse({ fence, state: tryParseJson(state) });
@@ -92,16 +92,16 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 
   async put(id: AgentEpisodeId, episode: LiveEpisode): Promise<boolean> {
-    return await this.#asked(this.#client.putIfNewer(formatKey(id), episode));
+    return await this.#translateErrors(this.#client.putIfNewer(formatKey(id), episode));
   }
 
   async remove(id: AgentEpisodeId): Promise<void> {
-    await this.#asked(this.#client.del(formatKey(id)));
+    await this.#translateErrors(this.#client.del(formatKey(id)));
   }
 
   /** Name and version, as the server says: `redis 7.0.15`. */
-  async version(): Promise<string> {
-    return readVersion(await this.#asked(this.#client.info('server')));
+  async readVersion(): Promise<string> {
+    return readVersion(await this.#translateErrors(this.#client.info('server')));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -109,7 +109,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 
   /** @throws InfrastructureError `live.failed` when there is no answer, or not in time. */
-  async #asked<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  async #translateErrors<Answer>(answer: Promise<Answer>): Promise<Answer> {
     try {
       return await withTimeout(this.#clock, ANSWER_MS, answer, () => new Error(`no answer within ${ANSWER_MS} ms`));
     } catch (error) {

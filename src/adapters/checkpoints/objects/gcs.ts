@@ -51,7 +51,7 @@ export class GcsStore implements ObjectStore {
 
   async find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
     try {
-      return toFoundObject(await this.#read(objectSchema, this.#objectUrl(place), signal));
+      return toFoundObject(await this.#read(objectSchema, this.#buildObjectUrl(place), signal));
     } catch (error) {
       const failure = createGcsError(error);
       if (failure.status === 404) return undefined;
@@ -62,7 +62,7 @@ export class GcsStore implements ObjectStore {
   async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
     const query = { prefix, maxResults: String(PAGE_OBJECTS), ...(token === undefined ? {} : { pageToken: token }) };
     try {
-      const { items, nextPageToken } = await this.#read(pageSchema, this.#url(`/storage/v1/b/${bucket}/o`, query), signal);
+      const { items, nextPageToken } = await this.#read(pageSchema, this.#buildUrl(`/storage/v1/b/${bucket}/o`, query), signal);
       return { objects: items.map(toFoundObject), next: nextPageToken };
     } catch (error) {
       throw createGcsError(error);
@@ -74,7 +74,7 @@ export class GcsStore implements ObjectStore {
     try {
       // Bytes as they are stored, also of what was stored compressed: sizes and digests are of those.
       const headers = { ...range, 'accept-encoding': 'gzip' };
-      const answer = await this.#send(this.#contentUrl(place, revision), { method: 'GET', headers }, signal);
+      const answer = await this.#send(this.#buildContentUrl(place, revision), { method: 'GET', headers }, signal);
       return {
         from: answer.statusCode === 206 ? from : 0,
         body: answer,
@@ -88,7 +88,7 @@ export class GcsStore implements ObjectStore {
   }
 
   async link(place: ObjectPlace, revision: string, seconds: number): Promise<string> {
-    if (!this.#isSigned) return this.#contentUrl(place, revision).href;
+    if (!this.#isSigned) return this.#buildContentUrl(place, revision).href;
     try {
       const query = { generation: getGeneration(revision) };
       return await signUrl(await this.#createAuth(), { endpoint: this.#endpoint, place, query, seconds, now: systemClock.date() });
@@ -98,7 +98,7 @@ export class GcsStore implements ObjectStore {
   }
 
   async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
-    const url = this.#url(`/upload/storage/v1/b/${bucket}/o`, { uploadType: 'media', name });
+    const url = this.#buildUrl(`/upload/storage/v1/b/${bucket}/o`, { uploadType: 'media', name });
     try {
       const headers = { 'content-type': 'application/json' };
       (await this.#send(url, { method: 'POST', headers, body: text }, signal)).resume();
@@ -127,15 +127,15 @@ export class GcsStore implements ObjectStore {
     throw toObjectStoreError(new Error(said.success ? said.data.error.message : statusMessage), status, false);
   }
 
-  #objectUrl({ bucket, name }: ObjectPlace, query: Readonly<Record<string, string>> = {}): URL {
-    return this.#url(`/storage/v1/b/${bucket}/o/${encodeURIComponent(name)}`, query);
+  #buildObjectUrl({ bucket, name }: ObjectPlace, query: Readonly<Record<string, string>> = {}): URL {
+    return this.#buildUrl(`/storage/v1/b/${bucket}/o/${encodeURIComponent(name)}`, query);
   }
 
-  #contentUrl(place: ObjectPlace, revision: string): URL {
-    return this.#objectUrl(place, { alt: 'media', generation: getGeneration(revision) });
+  #buildContentUrl(place: ObjectPlace, revision: string): URL {
+    return this.#buildObjectUrl(place, { alt: 'media', generation: getGeneration(revision) });
   }
 
-  #url(path: string, query: Readonly<Record<string, string>>): URL {
+  #buildUrl(path: string, query: Readonly<Record<string, string>>): URL {
     const url = new URL(`${this.#endpoint}${path}`);
     url.search = new URLSearchParams(query).toString();
     return url;

@@ -58,9 +58,10 @@ export class ObjectLinks {
   async #make({ uri, revision }: BucketObject): Promise<string | undefined> {
     const { gcs, s3, clock, seconds, hosts, log } = this.#options;
     const store = uri.startsWith('gs:') ? gcs : s3;
-    const late = (): Error => new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
+    const createTimeoutError = (): Error =>
+      new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
     try {
-      const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectPlace(uri), revision, seconds), late);
+      const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectPlace(uri), revision, seconds), createTimeoutError);
       if (isAt(hosts, url)) return url;
       log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
     } catch (error) {

@@ -45,7 +45,7 @@ export class ObjectSource implements CheckpointSource {
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
     if (found) return await this.#listSingleFile(uri, place, getFile(uri, found), signal);
-    return { kind: 'directory' as const, files: await this.#directory(uri, place, options) };
+    return { kind: 'directory' as const, files: await this.#listDirectory(uri, place, options) };
   }
 
   /** Or with what lies beside it. */
@@ -62,7 +62,7 @@ export class ObjectSource implements CheckpointSource {
     signal.throwIfAborted();
     const place = parseObjectPlace(file.address);
     this.#assertAllowed(file.address);
-    yield* new ResumedReading(this.#reopenable(file, place), this.#clock, signal).bytes();
+    yield* new ResumedReading(this.#makeReopenable(file, place), this.#clock, signal).bytes();
     const now = await this.#find(file.address, place, signal);
     if (!now) throw new CheckpointChangedError(file.address, 'it is gone');
     if (now.revision !== file.revision) throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${now.revision}`);
@@ -70,7 +70,7 @@ export class ObjectSource implements CheckpointSource {
 
   readFrom(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
     this.#assertAllowed(file.address);
-    return new ResumedReading(this.#reopenable(file, parseObjectPlace(file.address)), this.#clock, signal, from).bytes();
+    return new ResumedReading(this.#makeReopenable(file, parseObjectPlace(file.address)), this.#clock, signal, from).bytes();
   }
 
   #assertAllowed(uri: string): void {
@@ -79,7 +79,7 @@ export class ObjectSource implements CheckpointSource {
     throw new InputError('checkpoint.outside', `checkpoint: ${uri} is in no bucket that may be read; ${remedy}`);
   }
 
-  #reopenable(file: ListedFile, place: ObjectPlace): ReopenableFile {
+  #makeReopenable(file: ListedFile, place: ObjectPlace): ReopenableFile {
     return {
       file,
       isVersioned: true,
@@ -99,11 +99,11 @@ export class ObjectSource implements CheckpointSource {
     return retry(this.#clock, signal, () => this.#request(address, signal, (either) => this.#store.find(place, either)));
   }
 
-  async #directory(uri: string, place: ObjectPlace, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
+  async #listDirectory(uri: string, place: ObjectPlace, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
     const prefix = isDirectoryName(place.name) ? place.name : `${place.name}/`;
     const files: ListedFile[] = [];
     let isThere = false;
-    for await (const { name, size, revision } of this.#under(uri, { bucket: place.bucket, name: prefix }, signal)) {
+    for await (const { name, size, revision } of this.#listBelow(uri, { bucket: place.bucket, name: prefix }, signal)) {
       isThere = true;
       const path = name.slice(prefix.length);
       // Stores' own pages put such objects where a directory is to be shown.
@@ -116,7 +116,7 @@ export class ObjectSource implements CheckpointSource {
     return files;
   }
 
-  async *#under(uri: string, place: ObjectPlace, signal: AbortSignal): AsyncGenerator<FoundObject> {
+  async *#listBelow(uri: string, place: ObjectPlace, signal: AbortSignal): AsyncGenerator<FoundObject> {
     let token: string | undefined;
     do {
       const from = token;
@@ -128,8 +128,9 @@ export class ObjectSource implements CheckpointSource {
 
   /** @param ask is given a signal that is aborted when it takes too long. */
   async #request<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
-    const late = (): Error => createBrokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
-    using deadline = new Deadline(this.#clock, ANSWER_MS, late, signal);
+    const createTimeoutError = (): Error =>
+      createBrokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
+    using deadline = new Deadline(this.#clock, ANSWER_MS, createTimeoutError, signal);
     try {
       return await raceWithAbort(ask(deadline.signal), deadline.signal);
     } catch (error) {

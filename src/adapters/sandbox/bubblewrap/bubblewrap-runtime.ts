@@ -53,7 +53,7 @@ export class BubblewrapRuntime implements LocalRuntime {
     return describeIsolation(template, await this.#probe());
   }
 
-  async cgroupLayout(): Promise<CgroupLayout | undefined> {
+  async findCgroupLayout(): Promise<CgroupLayout | undefined> {
     return (await this.#probe()).layout;
   }
 
@@ -97,13 +97,13 @@ class OpenBubblewrap implements OpenRuntime {
     return isForked(template, this.#context.capabilities);
   }
 
-  hostProcesses(template: SandboxTemplate): number {
+  countHostProcesses(template: SandboxTemplate): number {
     return template.limits.processes + (isForked(template, this.#context.capabilities) ? 0 : BUBBLEWRAP_PROCESSES);
   }
 
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
     if (isForked(template, this.#context.capabilities)) return this.#wardens.fork(site, template, signal);
-    await using namespace = await this.#context.ownUser?.plain();
+    await using namespace = await this.#context.ownUser?.openPlain();
     const launched = await launch(await this.#plan(site, template, namespace));
     const program = new LaunchedProgram('bubblewrap', launched, new BubblewrapProcesses(site.directory, this.#clock));
     await program.begin(site.cgroup !== undefined, signal);
@@ -112,13 +112,13 @@ class OpenBubblewrap implements OpenRuntime {
 
   async startPair({ environment, policy }: PairedSites, template: ApartTemplate, signal: AbortSignal): Promise<StartedPair> {
     if (isForked(template, this.#context.capabilities)) return this.#wardens.forkPair({ environment, policy }, template, signal);
-    await using one = await this.#context.ownUser?.plain();
-    await using other = await this.#context.ownUser?.plain();
+    await using one = await this.#context.ownUser?.openPlain();
+    await using other = await this.#context.ownUser?.openPlain();
     const policyTemplate = { ...template, command: template.policy.command };
     const launched = await launchJoined(await this.#plan(environment, template, one), await this.#plan(policy, policyTemplate, other));
-    const program = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
+    const toProgram = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
       new LaunchedProgram('bubblewrap', process, new BubblewrapProcesses(directory, this.#clock));
-    const programs = [program(launched[0], environment), program(launched[1], policy)] as const;
+    const programs = [toProgram(launched[0], environment), toProgram(launched[1], policy)] as const;
     const begun = await Promise.allSettled([
       programs[0].begin(environment.cgroup !== undefined, signal),
       programs[1].begin(policy.cgroup !== undefined, signal),

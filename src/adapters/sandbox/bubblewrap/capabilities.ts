@@ -101,7 +101,7 @@ interface TrialEnd {
 async function trySandbox(bwrapPath: string, own: OwnUser | undefined): Promise<TrialEnd> {
   const isolation = buildSandboxTrialArguments(buildSystemArguments(await readSystemView()), own?.setpriv);
   try {
-    await using namespace = await own?.plain();
+    await using namespace = await own?.openPlain();
     return await tryBubblewrap(bwrapPath, namespace, [...isolation, '/bin/sh', '-c', ':']);
   } catch (error) {
     return { code: -1, output: getMessage(error) };

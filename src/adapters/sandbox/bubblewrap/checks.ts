@@ -15,12 +15,12 @@ export interface SandboxCapabilities {
 /** @param probe is called once for all checks together. */
 export function createSandboxChecks(probe: () => Promise<SandboxCapabilities>): readonly HealthCheck[] {
   let probing: Promise<SandboxCapabilities> | undefined;
-  const capabilities = (): Promise<SandboxCapabilities> => (probing ??= probe());
+  const probeOnce = (): Promise<SandboxCapabilities> => (probing ??= probe());
   return [
-    createNeededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
-    createNeededCheck('user namespaces', async () => (await capabilities()).namespaces),
-    createUsefulCheck('forked sandboxes', async () => (await capabilities()).forking),
-    createLimitsCheck(capabilities),
+    createNeededCheck('bubblewrap', async () => (await probeOnce()).bubblewrap),
+    createNeededCheck('user namespaces', async () => (await probeOnce()).namespaces),
+    createUsefulCheck('forked sandboxes', async () => (await probeOnce()).forking),
+    createLimitsCheck(probeOnce),
   ];
 }
 

@@ -64,13 +64,13 @@ class DockerProvider implements SandboxProvider {
     this.#clock = clock;
     this.#log = log;
     this.#stateDir = path.resolve(stateDir, 'docker');
-    for (const socket of sockets) this.#daemon(socket);
+    for (const socket of sockets) this.#getDaemon(socket);
   }
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkForDocker(template);
     const part = getDockerPart(template);
-    const daemon = this.#daemon(part.socket);
+    const daemon = this.#getDaemon(part.socket);
     try {
       const isolation = describeDockerIsolation(template, part, await daemon.info());
       await ensureImage(daemon, part);
@@ -101,7 +101,7 @@ class DockerProvider implements SandboxProvider {
     return this.#closed;
   }
 
-  #daemon(socket: string): Daemon {
+  #getDaemon(socket: string): Daemon {
     const known = this.#daemons.get(socket) ?? new Daemon(socket);
     this.#daemons.set(socket, known);
     return known;
@@ -112,16 +112,16 @@ class DockerProvider implements SandboxProvider {
     const part = getDockerPart(spec.template);
     await this.#open();
     if (signal.aborted) throw createAbortError(signal);
-    const site = await this.#site(spec.id);
-    const daemon = this.#daemon(part.socket);
+    const site = await this.#makeSite(spec.id);
+    const daemon = this.#getDaemon(part.socket);
     let container: string | undefined;
     try {
-      container = await this.#container(spec, part, site);
+      container = await this.#createContainer(spec, part, site);
       if (signal.aborted) throw createAbortError(signal);
       const streams = await daemon.start(container);
       if (signal.aborted) streams.close();
       if (signal.aborted) throw createAbortError(signal);
-      return this.#sandbox(spec, isolation, site, { daemon, container, streams });
+      return this.#makeSandbox(spec, isolation, site, { daemon, container, streams });
     } catch (error) {
       await this.#abandon(site, daemon, container);
       if (signal.aborted) throw createAbortError(signal);
@@ -129,7 +129,7 @@ class DockerProvider implements SandboxProvider {
     }
   }
 
-  async #site(id: SandboxId): Promise<Site> {
+  async #makeSite(id: SandboxId): Promise<Site> {
     const directory = path.join(getOwnerDirectory(this.#stateDir, this.owner), id);
     await mkdir(directory);
     const inbox = new Inbox(directory);
@@ -138,12 +138,12 @@ class DockerProvider implements SandboxProvider {
   }
 
   /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
-  async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<string> {
+  async #createContainer({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<string> {
     const plan = { owner: this.owner, id, template, part, process: await identifyThisProcess(), inbox: inbox.directory };
-    return this.#daemon(part.socket).create(nameContainer(this.owner, id), buildContainerOptions(plan));
+    return this.#getDaemon(part.socket).create(nameContainer(this.owner, id), buildContainerOptions(plan));
   }
 
-  #sandbox({ id, template }: SandboxSpec, isolation: Isolation, site: Site, running: Running): Sandbox {
+  #makeSandbox({ id, template }: SandboxSpec, isolation: Isolation, site: Site, running: Running): Sandbox {
     const sandbox: DockerSandbox = new DockerSandbox({
       id,
       isolation,

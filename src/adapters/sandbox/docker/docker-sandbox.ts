@@ -52,7 +52,7 @@ export class DockerSandbox implements Sandbox {
     this.stdout = parts.streams.stdout;
     this.stderr = parts.streams.stderr;
     this.#parts = parts;
-    this.exit = this.#live();
+    this.exit = this.#awaitExit();
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
@@ -67,7 +67,7 @@ export class DockerSandbox implements Sandbox {
   }
 
   /** Never rejects: what goes wrong with the removal is thrown to the caller of `destroy`, and a sweep tries again. */
-  async #live(): Promise<SandboxExit> {
+  async #awaitExit(): Promise<SandboxExit> {
     const { clock, lifetimeSeconds, streams } = this.#parts;
     using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
     void this.#waitForEnd().then((exit) => this.#verdict.resolve(exit));

@@ -68,7 +68,7 @@ class E2bProvider implements SandboxProvider {
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
-    const orphans = await this.#orphans(signal);
+    const orphans = await this.#listOrphans(signal);
     const queue = new PQueue({ concurrency: SWEPT_AT_ONCE });
     await queue.addAll(
       orphans.map(
@@ -86,7 +86,7 @@ class E2bProvider implements SandboxProvider {
     return this.#closed;
   }
 
-  async #orphans(signal: AbortSignal): Promise<readonly { readonly id: SandboxId; readonly sandboxId: string }[]> {
+  async #listOrphans(signal: AbortSignal): Promise<readonly { readonly id: SandboxId; readonly sandboxId: string }[]> {
     const now = this.#options.clock.date().getTime();
     const gone = new Map<OwnerId, boolean>([[this.owner, false]]);
     const found: { readonly id: SandboxId; readonly sandboxId: string }[] = [];

@@ -66,10 +66,10 @@ export class E2bSandbox implements Sandbox {
     this.stdout = program.stdout;
     this.stderr = program.stderr;
     this.#inbox = new RemoteInbox(remote, clock);
-    this.#slumber = new IdlePause({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
+    this.#slumber = new IdlePause({ pause: () => this.#pause(), wakeUp: () => this.#resume() });
     program.wake = () => this.#slumber.wake();
-    const awake = (): Promise<void> | undefined => this.#slumber.wake();
-    const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, awake);
+    const wake = (): Promise<void> | undefined => this.#slumber.wake();
+    const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, wake);
     this.capabilities = { fetching, rest: () => this.#slumber.rest(), isHeard: () => this.#isHeard() };
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
     this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));

@@ -1,6 +1,6 @@
 /** How something is put to sleep and woken. */
 export interface Sleeper {
-  fallAsleep(): Promise<void>;
+  pause(): Promise<void>;
   wakeUp(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export class IdlePause {
   rest(): Promise<void> {
     return this.#enqueue(async () => {
       if (this.#isAsleep) return;
-      await this.#sleeper.fallAsleep();
+      await this.#sleeper.pause();
       this.#isAsleep = true;
     });
   }

@@ -26,7 +26,7 @@ export class Tenancy implements Disposable {
     this.#seconds = seconds;
     this.#clock = clock;
     this.#lost = lost;
-    this.#timer = this.#later();
+    this.#timer = this.#scheduleRenewal();
   }
 
   [Symbol.dispose](): void {
@@ -43,10 +43,10 @@ export class Tenancy implements Disposable {
   goOn(): void {
     if (!this.#isHeld || this.#over.signal.aborted) return;
     this.#isHeld = false;
-    this.#timer = this.#later();
+    this.#timer = this.#scheduleRenewal();
   }
 
-  #later(): Disposable {
+  #scheduleRenewal(): Disposable {
     return this.#clock.after((this.#seconds * 1000) / PER_TENANCY, () => void this.#extend());
   }
 
@@ -59,7 +59,7 @@ export class Tenancy implements Disposable {
       // A passing trouble has its next turn. When it does not pass, E2B ends the sandbox, and its connection says so.
       if (!signal.aborted && !this.#isHeld && isFinal(error)) this.#lost(`the sandbox could not be extended: ${getMessage(error)}`);
     }
-    if (!signal.aborted && !this.#isHeld) this.#timer = this.#later();
+    if (!signal.aborted && !this.#isHeld) this.#timer = this.#scheduleRenewal();
   }
 }
 

@@ -31,7 +31,7 @@ export class GvisorRuntime implements LocalRuntime {
     return describeIsolation(template, await this.#probe());
   }
 
-  async cgroupLayout(): Promise<CgroupLayout | undefined> {
+  async findCgroupLayout(): Promise<CgroupLayout | undefined> {
     return (await this.#probe()).layout;
   }
 
@@ -40,7 +40,7 @@ export class GvisorRuntime implements LocalRuntime {
     const [{ runsc, limits }, system] = await Promise.all([this.#probe(), readSystemView()]);
     if (!runsc) throw new InfrastructureError('sandbox.unavailable', 'runsc makes no sandboxes on this machine; see muster doctor');
     return {
-      hostProcesses: countHostProcesses,
+      countHostProcesses: countHostProcesses,
       async start({ directory, inbox, cgroup }: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
         checkSocketPath(directory);
         await writeBundle(directory, { template, system, inbox, memoryByProcess: limits.memory.by === 'rlimit' });

@@ -51,7 +51,7 @@ class KubernetesProvider implements SandboxProvider {
     this.#clock = clock;
     this.#log = log;
     this.#gates = new DialBackGates({ clock, log });
-    for (const place of places) this.#site(place);
+    for (const place of places) this.#getSite(place);
   }
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
@@ -59,7 +59,7 @@ class KubernetesProvider implements SandboxProvider {
     const pod = getPod(template);
     const isolation = describePodIsolation(template, pod);
     if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
-    const { cluster, agentSandbox } = this.#site(pod);
+    const { cluster, agentSandbox } = this.#getSite(pod);
     await checkCluster(cluster, agentSandbox, template, pod, this.#creations.closing);
     return isolation;
   }
@@ -70,7 +70,7 @@ class KubernetesProvider implements SandboxProvider {
 
   obstacles(template: SandboxTemplate): readonly Obstacle[] {
     const pod = getPod(template);
-    return this.#sites.get(buildSiteKey(pod))?.supply(template, pod).obstacles() ?? [];
+    return this.#sites.get(buildSiteKey(pod))?.getSupply(template, pod).obstacles() ?? [];
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -88,16 +88,16 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = getPod(template);
     const isolation = describePodIsolation(template, pod);
-    const site = this.#site(pod);
+    const site = this.#getSite(pod);
     await site.open(signal);
-    const line = await this.#line(site, id, pod);
-    const wanted = site.supply(template, pod).want({ id, template }, line.hold);
+    const line = await this.#openLine(site, id, pod);
+    const wanted = site.getSupply(template, pod).want({ id, template }, line.hold);
     const remove = (): Promise<void> => {
       line[Symbol.dispose]();
       return wanted.remove();
     };
     try {
-      const followed = await wanted.ready(signal);
+      const followed = await wanted.takeReadyPod(signal);
       const channel = await runWhileAlive(followed, signal, (either) =>
         line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
       );
@@ -124,7 +124,7 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   /** The way to the pod's containers, before there are any. */
-  async #line(site: NamespaceSite, id: SandboxId, { transport }: PodTemplate): Promise<PodLine> {
+  async #openLine(site: NamespaceSite, id: SandboxId, { transport }: PodTemplate): Promise<PodLine> {
     switch (transport.kind) {
       case 'exec':
         return site.execLine();
@@ -133,7 +133,7 @@ class KubernetesProvider implements SandboxProvider {
     }
   }
 
-  #site(pod: PodPlace): NamespaceSite {
+  #getSite(pod: PodPlace): NamespaceSite {
     const key = buildSiteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);

@@ -69,7 +69,7 @@ export class KubernetesSandbox implements Sandbox {
     this.#inbox = inbox;
     const fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.capabilities = { fetching, isHeard: () => this.#isHeard() };
-    this.exit = this.#live();
+    this.exit = this.#awaitExit();
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
@@ -79,8 +79,9 @@ export class KubernetesSandbox implements Sandbox {
   /** The connection answers, and so does the node: a command runs in the pod's other container. */
   async #isHeard(): Promise<boolean> {
     const { channel, clock } = this.#parts;
-    const late = (): Error => new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
-    using deadline = new Deadline(clock, HEARD_MS, late, this.#over.signal);
+    const createTimeoutError = (): Error =>
+      new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
+    using deadline = new Deadline(clock, HEARD_MS, createTimeoutError, this.#over.signal);
     return (await channel.answers(deadline.signal)) && (await canRunCommand(this.#inbox, deadline.signal));
   }
 
@@ -92,7 +93,7 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   /** Never rejects: the caller of `destroy` gets the removal's error, and a sweep tries again. */
-  async #live(): Promise<SandboxExit> {
+  async #awaitExit(): Promise<SandboxExit> {
     const { pod, line, channel, clock, lifetimeSeconds } = this.#parts;
     using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
     using _watching = pod.onChange(() => this.#look());
@@ -108,11 +109,11 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   #look(): void {
-    const exit = this.#exitOfPod();
+    const exit = this.#readPodExit();
     if (exit) this.#verdict.resolve(exit);
   }
 
-  #exitOfPod(): SandboxExit | undefined {
+  #readPodExit(): SandboxExit | undefined {
     const { state } = this.#parts.pod;
     switch (state.kind) {
       case 'ended':
@@ -128,22 +129,22 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   async #judge(end: ProgramEnd): Promise<SandboxExit> {
-    if (end.kind !== 'exited') return (await this.#podsWord()) ?? { kind: 'lost', detail: end.detail };
+    if (end.kind !== 'exited') return (await this.#awaitPodExit()) ?? { kind: 'lost', detail: end.detail };
     const exit: SandboxExit = { kind: 'exited', code: end.code };
     if (end.code !== EXIT_KILLED) return exit;
     if (this.#parts.line.endsContainer) this.#programsWord = exit;
-    return (await this.#podsWord()) ?? exit;
+    return (await this.#awaitPodExit()) ?? exit;
   }
 
   /** What the pod says of an end that it may be the cause of, if it says anything in time. */
-  async #podsWord(): Promise<SandboxExit | undefined> {
+  async #awaitPodExit(): Promise<SandboxExit | undefined> {
     const { clock, pod } = this.#parts;
     const settled = new AbortController();
     using _watching = pod.onChange(() => {
-      if (this.#exitOfPod()) settled.abort();
+      if (this.#readPodExit()) settled.abort();
     });
-    if (!this.#exitOfPod()) await sleep(clock, SETTLE_MS, AbortSignal.any([settled.signal, this.#over.signal])).catch(() => undefined);
-    return this.#exitOfPod();
+    if (!this.#readPodExit()) await sleep(clock, SETTLE_MS, AbortSignal.any([settled.signal, this.#over.signal])).catch(() => undefined);
+    return this.#readPodExit();
   }
 
   #remove(): Promise<void> {

@@ -74,9 +74,9 @@ export class NamespaceSite implements AsyncDisposable {
   }
 
   /** Where the pods of a template come from. */
-  supply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
+  getSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
     const key = buildSupplyKey(this.#options.owner, template, pod);
-    const supply = this.#supplies.get(key) ?? this.#newSupply(template, pod);
+    const supply = this.#supplies.get(key) ?? this.#createSupply(template, pod);
     this.#supplies.set(key, supply);
     return supply;
   }
@@ -109,7 +109,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.cluster[Symbol.dispose]();
   }
 
-  #newSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
+  #createSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
     const options = { cluster: this.cluster, ...this.#options };
     if (pod.claims === undefined) return new MadePods(options);
     return new ClaimedPods({ ...options, api: this.agentSandbox, claims: this.#claims }, template, pod, pod.claims);

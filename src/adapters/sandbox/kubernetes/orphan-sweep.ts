@@ -26,7 +26,7 @@ export interface Orphans {
 export function createOrphanKinds(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
   const pods: Orphans = {
     what: 'pods',
-    list: async (selector, signal) => (await cluster.pods(selector, signal)).items.map(({ metadata }) => metadata.labels),
+    list: async (selector, signal) => (await cluster.listPods(selector, signal)).items.map(({ metadata }) => metadata.labels),
     deleteAll: (selector, signal) => cluster.deletePods(selector, GRACE_SECONDS, signal),
   };
   if (!claims) return [pods];
@@ -73,8 +73,9 @@ export async function sweepOrphans(
 }
 
 async function removeAll({ what, list, deleteAll }: Orphans, owner: OwnerId, clock: Clock, signal: AbortSignal): Promise<void> {
-  const late = (): Error => new InfrastructureError('sandbox.sweep', `the ${what} of ${owner} were not gone within ${GONE_MS / 1000} s`);
-  using deadline = new Deadline(clock, GONE_MS, late, signal);
+  const createTimeoutError = (): Error =>
+    new InfrastructureError('sandbox.sweep', `the ${what} of ${owner} were not gone within ${GONE_MS / 1000} s`);
+  using deadline = new Deadline(clock, GONE_MS, createTimeoutError, signal);
   const selector = formatOwnerSelector(owner);
   await deleteAll(selector, deadline.signal);
   while ((await list(selector, deadline.signal)).length > 0) await sleep(clock, LOOK_MS, deadline.signal);

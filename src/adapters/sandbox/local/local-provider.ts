@@ -92,7 +92,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
-    const layout = await this.#runtime.cgroupLayout();
+    const layout = await this.#runtime.findCgroupLayout();
     const swept = await sweepOwners(
       { stateDir: this.#stateDir, layout, owner: this.owner, files: this.#files, clock: this.#clock },
       signal,
@@ -118,7 +118,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #open(): Promise<Runtime> {
-    const layout = await this.#runtime.cgroupLayout();
+    const layout = await this.#runtime.findCgroupLayout();
     const cgroups = layout && new OwnerCgroups(layout, this.owner, this.#files, this.#clock);
     // The record stands before there is anything that a sweep would have to find.
     await openOwnerDirectory(this.#stateDir, this.owner, cgroups?.directories ?? []);
@@ -149,7 +149,7 @@ export class LocalProvider implements SandboxProvider {
     const opened = await this.#prepare();
     const sites: Site[] = [];
     const open = async (name: SandboxId): Promise<Site> => {
-      const site = await this.#site(name, audience);
+      const site = await this.#makeSite(name, audience);
       sites.push(site);
       return site;
     };
@@ -159,7 +159,7 @@ export class LocalProvider implements SandboxProvider {
       const policy = await open(derivePolicyId(id));
       return await this.#buildPair({ environment: site, policy }, template, isolation, opened, signal);
     } catch (error) {
-      const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
+      const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.countMemoryKills().catch(() => 0)) ?? 0));
       await Promise.all(sites.map((site) => this.#abandon(site)));
       if (signal.aborted) throw createAbortError(signal);
       throw memoryKills.some((count) => count > 0)
@@ -168,7 +168,7 @@ export class LocalProvider implements SandboxProvider {
     }
   }
 
-  async #site(id: SandboxId, audience: string | undefined): Promise<Site> {
+  async #makeSite(id: SandboxId, audience: string | undefined): Promise<Site> {
     const directory = path.join(this.#directory, id);
     await makeSite(directory, id);
     return { id, audience, directory, inbox: new Inbox(directory) };
@@ -177,7 +177,7 @@ export class LocalProvider implements SandboxProvider {
   async #build(site: Site, template: SandboxTemplate, isolation: Isolation, opened: Runtime, signal: AbortSignal): Promise<Sandbox> {
     await prepareSite(site, template, opened);
     if (signal.aborted) throw createAbortError(signal);
-    return this.#sandbox(site, template, isolation, await opened.runtime.start(placeOf(site), template, signal));
+    return this.#makeSandbox(site, template, isolation, await opened.runtime.start(toSandboxSite(site), template, signal));
   }
 
   /** Two sandboxes to this machine, one to who uses it. */
@@ -192,15 +192,19 @@ export class LocalProvider implements SandboxProvider {
     await prepareSite(environment, template, opened);
     await prepareSite(policy, template, opened);
     if (signal.aborted) throw createAbortError(signal);
-    const started = await opened.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
+    const started = await opened.runtime.startPair(
+      { environment: toSandboxSite(environment), policy: toSandboxSite(policy) },
+      template,
+      signal,
+    );
     return new PairedSandbox(
-      this.#sandbox(environment, template, isolation, started.environment),
-      this.#sandbox(policy, template, isolation, started.policy),
+      this.#makeSandbox(environment, template, isolation, started.environment),
+      this.#makeSandbox(policy, template, isolation, started.policy),
       this.#clock,
     );
   }
 
-  #sandbox(
+  #makeSandbox(
     site: Site,
     { limits }: SandboxTemplate,
     isolation: Isolation,
@@ -251,12 +255,12 @@ export class LocalProvider implements SandboxProvider {
 async function prepareSite(site: Site, template: SandboxTemplate, { cgroups, runtime }: Runtime): Promise<void> {
   await site.inbox.open();
   const made = runtime.makesCgroup?.(template) !== true;
-  const limits = { ...template.limits, processes: runtime.hostProcesses(template) };
-  const cgroup = made ? await cgroups?.create(site.id, limits) : cgroups?.at(site.id);
+  const limits = { ...template.limits, processes: runtime.countHostProcesses(template) };
+  const cgroup = made ? await cgroups?.create(site.id, limits) : cgroups?.getCgroup(site.id);
   if (cgroup) site.cgroup = cgroup;
 }
 
-function placeOf({ id, audience, directory, inbox, cgroup }: Site): SandboxSite {
+function toSandboxSite({ id, audience, directory, inbox, cgroup }: Site): SandboxSite {
   return { id, audience, directory, inbox: inbox.directory, cgroup };
 }
 

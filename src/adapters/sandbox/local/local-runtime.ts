@@ -24,7 +24,7 @@ export interface LocalRuntime {
   /** See `SandboxProvider.describe`. */
   describe(template: SandboxTemplate): Promise<Isolation>;
   /** Where control groups can be made; undefined where sandboxes do without. */
-  cgroupLayout(): Promise<CgroupLayout | undefined>;
+  findCgroupLayout(): Promise<CgroupLayout | undefined>;
   /** Called before the first sandbox is made, and again by the next when it has failed. A failure leaves nothing open. */
   open(host: LocalHost): Promise<OpenRuntime>;
 }
@@ -82,7 +82,7 @@ export interface OpenRuntime extends AsyncDisposable {
   /** Whether `start` makes the sandbox's control group, too. */
   makesCgroup?(template: SandboxTemplate): boolean;
   /** How many processes of the host a control group must allow for the template's program to get its number. */
-  hostProcesses(template: SandboxTemplate): number;
+  countHostProcesses(template: SandboxTemplate): number;
   /**
    * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in its control
    * group and files in its directory.

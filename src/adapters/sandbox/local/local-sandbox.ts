@@ -108,7 +108,7 @@ export class LocalSandbox implements Sandbox {
     this.#used = { ...end.usage };
     // Muster knows why it ended it, and hundreds may end at a time.
     if (verdict) return { verdict, end, memoryKills: 0 };
-    const memoryKills = (await this.#parts.cgroup?.memoryKills().catch(() => 0)) ?? 0;
+    const memoryKills = (await this.#parts.cgroup?.countMemoryKills().catch(() => 0)) ?? 0;
     this.#used = { ...this.#used, ...(await this.#readCgroupUsage().catch(() => ({}))) };
     return { verdict, end, memoryKills };
   }

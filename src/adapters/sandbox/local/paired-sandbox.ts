@@ -45,7 +45,7 @@ export class PairedSandbox implements Sandbox {
     this.shares = policy.shares;
     this.past = policy.past;
     const { remove } = environment.capabilities;
-    this.capabilities = { remove, policy, usage: () => this.#usage() };
+    this.capabilities = { remove, policy, usage: () => this.#measureUsage() };
     policy.stdin.end();
     this.exit = this.#watch();
   }
@@ -62,7 +62,7 @@ export class PairedSandbox implements Sandbox {
     return this.#environment.upload(path, content, signal);
   }
 
-  async #usage(): Promise<SandboxUsage> {
+  async #measureUsage(): Promise<SandboxUsage> {
     const [one, other] = await Promise.all([this.#environment.capabilities.usage(), this.#policy.capabilities.usage()]);
     const sum = (field: keyof SandboxUsage): SandboxUsage =>
       one[field] === undefined || other[field] === undefined ? {} : { [field]: one[field] + other[field] };

@@ -14,9 +14,9 @@ import { toPlainSql, sql } from './schema/statement.ts';
 export class SqlAnswers implements AnswerCache {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #catalogue: Pick<EvaluationCatalogue, 'earlier'>;
+  readonly #catalogue: Pick<EvaluationCatalogue, 'findEarlier'>;
 
-  constructor(database: Database, clock: Clock, catalogue: Pick<EvaluationCatalogue, 'earlier'>) {
+  constructor(database: Database, clock: Clock, catalogue: Pick<EvaluationCatalogue, 'findEarlier'>) {
     this.#database = database;
     this.#clock = clock;
     this.#catalogue = catalogue;
@@ -53,6 +53,6 @@ export class SqlAnswers implements AnswerCache {
       readAcceptedEvaluation(evaluation.id),
     ]);
     if (rows) return { kind: 'accepted', evaluation: readEvaluationRow(rows.at(-1)?.[0] ?? {}) };
-    return idempotency && (await this.#catalogue.earlier(evaluation.principal, idempotency));
+    return idempotency && (await this.#catalogue.findEarlier(evaluation.principal, idempotency));
   }
 }

@@ -34,12 +34,12 @@ export class SqlCatalogue implements EvaluationCatalogue {
       readAcceptedEvaluation(evaluation.id),
     ]);
     if (rows) return { kind: 'accepted', evaluation: readEvaluationRow(rows.at(-1)?.[0] ?? {}) };
-    const earlier = idempotency && (await this.earlier(evaluation.principal, idempotency));
+    const earlier = idempotency && (await this.findEarlier(evaluation.principal, idempotency));
     // The evaluation of the key was forgotten in between: now the key is free.
     return earlier ?? this.accept(evaluation, idempotency);
   }
 
-  async earlier(principal: string, { key, fingerprint }: Idempotency): Promise<EarlierAcceptance | undefined> {
+  async findEarlier(principal: string, { key, fingerprint }: Idempotency): Promise<EarlierAcceptance | undefined> {
     const earlier = sql`
       SELECT k.fingerprint, v.* FROM idempotency_keys k JOIN evaluations v ON v.key = k.evaluation
       WHERE k.principal = ${principal} AND k.key = ${key}`;

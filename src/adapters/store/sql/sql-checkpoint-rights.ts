@@ -32,7 +32,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     );
   }
 
-  async usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
+  async findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
     const usable = new Map<Digest, Usable>();
     for (let from = 0; from < digests.length; from += ASKED_AT_ONCE) {
       const asked = listDigests(digests.slice(from, from + ASKED_AT_ONCE));
@@ -52,7 +52,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     return usable;
   }
 
-  async firstBrought(digest: Digest): Promise<Usable | undefined> {
+  async findFirstBrought(digest: Digest): Promise<Usable | undefined> {
     const [row] = await this.#database.query(
       sql`SELECT kind, name FROM brought_checkpoints WHERE digest = ${digest} ORDER BY at, principal LIMIT 1`,
     );
@@ -84,7 +84,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     return rows.map(grantOf).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
   }
 
-  async grants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
+  async listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const rows = await this.#database.query(
       sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${selectGranter(grantedBy)}
           ORDER BY principal, granted_by LIMIT ${limit}`,

@@ -14,7 +14,7 @@ export class SqlOwnerships implements Ownerships {
     this.#clock = clock;
   }
 
-  async claimable(limit: number): Promise<readonly Claimable[]> {
+  async listClaimable(limit: number): Promise<readonly Claimable[]> {
     const rows = await this.#database.query(
       sql`SELECT id, principal, priority FROM
             (SELECT v.id, v.principal, v.priority, v.created_at,

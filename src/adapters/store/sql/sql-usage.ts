@@ -13,19 +13,19 @@ export class SqlUsage implements UsageLedger {
     this.#database = database;
   }
 
-  async waiting(principal: string): Promise<number> {
-    return this.#figure(sql`SELECT count(*) AS figure FROM evaluations WHERE principal = ${principal} AND state = 'waiting'`);
+  async countWaiting(principal: string): Promise<number> {
+    return this.#queryNumber(sql`SELECT count(*) AS figure FROM evaluations WHERE principal = ${principal} AND state = 'waiting'`);
   }
 
-  async episodesSince(principal: string, since: Date): Promise<number> {
-    return this.#figure(
+  async countEpisodesSince(principal: string, since: Date): Promise<number> {
+    return this.#queryNumber(
       sql`SELECT CAST(coalesce(sum(episodes), 0) AS bigint) AS figure FROM episode_hours
           WHERE principal = ${principal} AND hour >= ${floorToHour(since.getTime())}`,
     );
   }
 
-  async checkpointBytes(principal: string): Promise<number> {
-    return this.#figure(
+  async sumCheckpointBytes(principal: string): Promise<number> {
+    return this.#queryNumber(
       sql`SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS figure FROM charged_checkpoints WHERE principal = ${principal}`,
     );
   }
@@ -40,7 +40,7 @@ export class SqlUsage implements UsageLedger {
     await this.#database.transact([toStep(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
   }
 
-  async #figure(query: Sql): Promise<number> {
+  async #queryNumber(query: Sql): Promise<number> {
     const [row] = await this.#database.query(query);
     return row === undefined ? 0 : readNumber(row, 'figure');
   }

@@ -40,7 +40,7 @@ export class SqliteConnection {
 
   #query({ id, text, values }: Query): Reply {
     try {
-      return { kind: 'done', id, rows: [this.#statement(text).all(...values)] };
+      return { kind: 'done', id, rows: [this.#getStatement(text).all(...values)] };
     } catch (error) {
       return toFailure(id, error);
     }
@@ -64,25 +64,25 @@ export class SqliteConnection {
     const rows: (readonly Row[])[] = [];
     try {
       for (const step of steps) {
-        const found = this.#do(step);
-        if (step.kind === 'guard' && found.length === 0) return this.#undone({ kind: 'refused', id });
+        const found = this.#runStep(step);
+        if (step.kind === 'guard' && found.length === 0) return this.#rollBack({ kind: 'refused', id });
         rows.push(found);
       }
     } catch (error) {
       if (!this.#database.isTransaction) throw error;
-      return this.#undone(toFailure(id, error));
+      return this.#rollBack(toFailure(id, error));
     }
     this.#database.exec('RELEASE one');
     return { kind: 'done', id, rows };
   }
 
-  #undone(reply: Reply): Reply {
+  #rollBack(reply: Reply): Reply {
     this.#database.exec('ROLLBACK TO one; RELEASE one');
     return reply;
   }
 
-  #do(step: RenderedStep): readonly Row[] {
-    const statement = this.#statement(step.text);
+  #runStep(step: RenderedStep): readonly Row[] {
+    const statement = this.#getStatement(step.text);
     switch (step.kind) {
       case 'statement':
       case 'guard':
@@ -93,7 +93,7 @@ export class SqliteConnection {
     }
   }
 
-  #statement(text: string): StatementSync {
+  #getStatement(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known) return known;
     if (this.#prepared.size === MOST_PREPARED) this.#prepared.clear();

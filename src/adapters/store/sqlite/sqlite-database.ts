@@ -53,8 +53,8 @@ export class SqliteDatabase implements Database {
     this.#clock = clock;
     this.#thread = thread;
     thread.on('message', (message: Message) => this.#take(message));
-    thread.on('error', (error) => this.#end(this.#failedError(error.message)));
-    thread.on('exit', () => this.#end(this.#failedError('it has been closed')));
+    thread.on('error', (error) => this.#end(this.#createFailure(error.message)));
+    thread.on('exit', () => this.#end(this.#createFailure('it has been closed')));
   }
 
   /**
@@ -102,10 +102,10 @@ export class SqliteDatabase implements Database {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     this.#waiting.set(request.id, { resolve, reject });
     this.#post(request);
-    const late = (): Error => this.#failedError(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
+    const createTimeoutError = (): Error => this.#createFailure(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
     try {
-      const reply = await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, late);
-      if (reply.kind === 'failed') throw this.#failedError(reply.message);
+      const reply = await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, createTimeoutError);
+      if (reply.kind === 'failed') throw this.#createFailure(reply.message);
       return reply;
     } finally {
       this.#waiting.delete(request.id);
@@ -143,7 +143,7 @@ export class SqliteDatabase implements Database {
     return { kind: 'bulk', text: `INSERT INTO ${table} (${names}) VALUES (${places}) ON CONFLICT DO NOTHING`, rows };
   }
 
-  #failedError(why: string): InfrastructureError {
+  #createFailure(why: string): InfrastructureError {
     return new InfrastructureError('store.failed', `the store in ${this.#path} failed: ${why}`);
   }
 }

@@ -162,16 +162,16 @@ export class Batch {
   }
 
   #onFound(position: number, evaluation: EvaluationResource): void {
-    const { checkpoint, suite } = this.#at(position);
+    const { checkpoint, suite } = this.#getItem(position);
     this.#set(position, { checkpoint, suite, kind: isOver(evaluation) ? 'over' : 'submitted', evaluation });
   }
 
   #refuse(position: number, error: InputError): void {
-    const { checkpoint, suite } = this.#at(position);
+    const { checkpoint, suite } = this.#getItem(position);
     this.#set(position, { checkpoint, suite, kind: 'refused', error });
   }
 
-  #at(position: number): BatchItem {
+  #getItem(position: number): BatchItem {
     const item = this.#items[position];
     if (!item) throw new RangeError(`the batch has no item ${position}`);
     return item;

@@ -51,7 +51,7 @@ export class OpenEnvSession {
     try {
       return await this.#answer(read.message);
     } catch (error) {
-      return this.#failed(error);
+      return this.#answerFailure(error);
     }
   }
 
@@ -109,20 +109,20 @@ export class OpenEnvSession {
       const observation = { tools: await this.#tools() };
       return keepOpen({ type: 'observation', data: { observation, reward: null, done: false } });
     }
-    const result = await this.#acted(tool === undefined ? data : tool.action);
+    const result = await this.#act(tool === undefined ? data : tool.action);
     if (result === undefined)
       return keepOpen(createErrorFrame('EXECUTION_ERROR', 'the episode is graded and takes longer; send the step again'));
     return keepOpen({ type: 'observation', data: tool === undefined ? result : toToolResult(tool.name, result) });
   }
 
   async #call({ name, action }: ToolCall): Promise<ActionResult> {
-    const result = await this.#acted(action);
+    const result = await this.#act(action);
     if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
     return result;
   }
 
   /** @returns undefined while it is graded. */
-  async #acted(action: Record<string, unknown>): Promise<ActionResult | undefined> {
+  async #act(action: Record<string, unknown>): Promise<ActionResult | undefined> {
     const { arena, caller, patience, gone } = this.#parts;
     const play = this.#play;
     if (play === undefined) throw new InputError('episode.none', 'no episode has begun; send a reset first');
@@ -137,7 +137,7 @@ export class OpenEnvSession {
     return { episode_id: alias, step_count: steps, task: this.#parts.task, episode: id };
   }
 
-  #failed(error: unknown): SessionAnswer {
+  #answerFailure(error: unknown): SessionAnswer {
     const { status, detail } = toProblem(error);
     if (status === 500) this.#parts.onDefect(error);
     if (error instanceof QuotaError) return { frame: createErrorFrame('CAPACITY_REACHED', detail), closes: true };

@@ -23,7 +23,7 @@ function toBuffer(data: Buffer | ArrayBuffer): Buffer {
 export function serveSession(socket: WebSocket, session: OpenEnvSession, { count, refusal, onEnd }: SocketParts): void {
   let turn: Promise<void> = Promise.resolve();
   let waiting = 0;
-  const answered = async (text: string): Promise<void> => {
+  const answer = async (text: string): Promise<void> => {
     let answer: SessionAnswer;
     try {
       await count();
@@ -42,7 +42,7 @@ export function serveSession(socket: WebSocket, session: OpenEnvSession, { count
     const before = turn;
     turn = (async () => {
       await before;
-      if (socket.readyState === socket.OPEN) await answered(text);
+      if (socket.readyState === socket.OPEN) await answer(text);
       waiting -= 1;
     })();
   });

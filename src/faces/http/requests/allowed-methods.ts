@@ -13,7 +13,7 @@ export class AllowedMethods {
   }
 
   /** @param url with or without a query. @returns none when there is no such path. */
-  methodsOf(url: string): readonly string[] {
+  listMethods(url: string): readonly string[] {
     const path = url.split('?')[0] ?? '';
     const found = this.#methods.entries().filter(([route]) => fits(route, path));
     return [...new Set(found.flatMap(([, methods]) => methods))].toSorted();

@@ -37,7 +37,7 @@ export class SocketUpgrades {
     app.server.on('upgrade', (request, socket, head) => {
       if (!(socket instanceof Socket)) return void socket.destroy();
       this.#waiting.set(request, { socket, head });
-      this.#route(app, request, socket);
+      this.#routeUpgrade(app, request, socket);
     });
     app.addHook('preClose', (done) => {
       this.#closeAll();
@@ -63,7 +63,7 @@ export class SocketUpgrades {
     return accepted[0];
   }
 
-  #route(app: FastifyInstance, request: IncomingMessage, socket: Socket): void {
+  #routeUpgrade(app: FastifyInstance, request: IncomingMessage, socket: Socket): void {
     const onError = (): void => void socket.destroy();
     socket.on('error', onError);
     const response = new ServerResponse(request);

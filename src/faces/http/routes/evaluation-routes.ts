@@ -16,7 +16,7 @@ import { withholdText } from './withheld-text.ts';
 export interface EvaluationRoutesOptions {
   readonly service: EvaluationService;
   /** Decides who may read what programs printed. */
-  readonly use: Pick<CheckpointUse, 'usable'>;
+  readonly use: Pick<CheckpointUse, 'findUsable'>;
 }
 
 /** Looking at evaluations and comparisons. */

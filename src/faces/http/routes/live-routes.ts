@@ -22,7 +22,7 @@ export interface LiveRoutesOptions {
   readonly service: Pick<EvaluationService, 'followAll'>;
   readonly pools: Pick<PoolService, 'list'>;
   /** Decides who may read what programs printed. */
-  readonly use: Pick<CheckpointUse, 'usable'>;
+  readonly use: Pick<CheckpointUse, 'findUsable'>;
   readonly clock: Clock;
   readonly room: StreamRoom;
 }
@@ -72,7 +72,7 @@ async function* streamFrames(
 async function listReadableItems(
   evaluations: LiveChanges['evaluations'],
   caller: Caller,
-  use: Pick<CheckpointUse, 'usable'>,
+  use: Pick<CheckpointUse, 'findUsable'>,
 ): Promise<EvaluationItem[]> {
   const readable = await findReadable(caller, evaluations, use);
   return evaluations.map((stored) => (readable.has(stored.id) ? toEvaluationItem(stored) : withholdText(toEvaluationItem(stored))));

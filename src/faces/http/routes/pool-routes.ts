@@ -32,13 +32,13 @@ export function addPoolRoutes(instance: FastifyInstance, pools: PoolService): vo
         response: { 200: poolSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body, caller }) => poolResource(await pools.change(params.name, body, requireCaller(caller).principal)),
+    async ({ params, body, caller }) => toPoolResource(await pools.change(params.name, body, requireCaller(caller).principal)),
   );
 }
 
 /** The pools as a caller sees them. */
 export function toPoolResources(pools: Pick<PoolService, 'list'>, caller: Caller): Pool[] {
-  return pools.list().map((report) => withholdErrors(caller, poolResource(report)));
+  return pools.list().map((report) => withholdErrors(caller, toPoolResource(report)));
 }
 
 /** What a sandbox said as it ended can stand in an error, and is for operators. */
@@ -52,7 +52,7 @@ const WITHHELD = 'withheld: operators can read it';
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
 
-function poolResource({ name, min, max, warm, draining, state }: PoolReport): Pool {
+function toPoolResource({ name, min, max, warm, draining, state }: PoolReport): Pool {
   return {
     name,
     min,

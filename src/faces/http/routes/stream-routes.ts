@@ -27,7 +27,7 @@ import { findEvaluation } from '../requests/find-evaluation.ts';
 export interface StreamRoutesOptions {
   readonly service: EvaluationService;
   /** Decides who may read what programs printed. */
-  readonly use: Pick<CheckpointUse, 'usable'>;
+  readonly use: Pick<CheckpointUse, 'findUsable'>;
   readonly clock: Clock;
   readonly room: StreamRoom;
 }

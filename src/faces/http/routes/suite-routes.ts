@@ -17,7 +17,7 @@ export const suiteResourceSchema = z
 const suiteParamsSchema = z.strictObject({ name: z.string().regex(/^[\w.-]{1,64}$/, 'expected the name of a suite that the server has') });
 
 /** Looking at suites that callers may name. */
-export function addSuiteRoutes(instance: FastifyInstance, library: Pick<Library, 'suite'>): void {
+export function addSuiteRoutes(instance: FastifyInstance, library: Pick<Library, 'orderSuite'>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/suites/:name',
     {
@@ -31,7 +31,7 @@ export function addSuiteRoutes(instance: FastifyInstance, library: Pick<Library,
       },
     },
     async ({ params: { name } }, reply) => {
-      const { digest, written } = await library.suite(name, undefined, createGoneSignal(reply)).catch(assertFound);
+      const { digest, written } = await library.orderSuite(name, undefined, createGoneSignal(reply)).catch(assertFound);
       return { name, digest, template: written.template };
     },
   );

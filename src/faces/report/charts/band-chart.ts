@@ -92,8 +92,8 @@ function renderStrips(points: readonly BandPoint[], x: Scale, unit: string): Mar
 
 function formatPoint({ at, value, low, high }: BandPoint, unit: string): string {
   const spread = getSpreadAt({ low, high, value });
-  const text = (of: number | null): string => (of === null ? '–' : formatFigure(of, spread));
-  return `${unit} ${formatCount(at)}: ${text(value)} in [${text(low)}, ${text(high)}]`;
+  const format = (of: number | null): string => (of === null ? '–' : formatFigure(of, spread));
+  return `${unit} ${formatCount(at)}: ${format(value)} in [${format(low)}, ${format(high)}]`;
 }
 
 /** Infinite where there is no interval. */

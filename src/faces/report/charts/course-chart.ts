@@ -51,6 +51,6 @@ function describeAlternative(points: readonly BandPoint[]): string {
   const mean = `The running mean over ${formatCount(last.at)} episodes`;
   if (last.low === null || last.high === null) return `${mean}; it has no interval.`;
   const spread = (last.high - last.low) / 2;
-  const text = (value: number): string => formatFigure(value, spread);
-  return `${mean} and its interval, which ends as ${text(last.low)} to ${text(last.high)} around ${text(last.value)}.`;
+  const format = (value: number): string => formatFigure(value, spread);
+  return `${mean} and its interval, which ends as ${format(last.low)} to ${format(last.high)} around ${format(last.value)}.`;
 }

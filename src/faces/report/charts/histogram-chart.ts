@@ -76,12 +76,12 @@ function listBins({ histogram, min, max }: Official, source: string): readonly B
 const SAME_WIDTH = 1e-6;
 
 /** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */
-function computeHeights(bins: readonly Bin[]): { readonly label: string; readonly heightOf: (bin: Bin) => number } {
+function computeHeights(bins: readonly Bin[]): { readonly label: string; readonly toHeight: (bin: Bin) => number } {
   const widths = bins.map(({ width }) => width);
   const widest = Math.max(...widths);
-  if (widest - Math.min(...widths) <= SAME_WIDTH * widest) return { label: 'episodes', heightOf: ({ count }) => count };
+  if (widest - Math.min(...widths) <= SAME_WIDTH * widest) return { label: 'episodes', toHeight: ({ count }) => count };
   const heightOf = ({ count, width }: Bin): number => (count * widest) / width;
-  return { label: `episodes per ${formatFigure(widest, widest)} of return`, heightOf };
+  return { label: `episodes per ${formatFigure(widest, widest)} of return`, toHeight: heightOf };
 }
 
 function renderQuantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
@@ -97,7 +97,7 @@ function renderQuantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: nu
 function renderDrawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
   const extent = computeDomain(bins.flatMap(({ from, to }) => [from, to]));
   if (extent === undefined) return undefined;
-  const { label, heightOf } = computeHeights(bins);
+  const { label, toHeight: heightOf } = computeHeights(bins);
   const most = Math.max(...bins.map(heightOf));
   const x = createAcrossScale(extent);
   const y = createUpScale([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
@@ -121,13 +121,13 @@ function renderBar({ from, to, count }: Bin, height: number, x: Scale, y: Scale,
 
 /** 5 to 95 % as a line, the middle half as a box, the median as a dot. */
 function renderBox({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
-  const positionOf = (value: number): number => round(x(value));
-  return markup`<path class="level" d="M${positionOf(p05)},${BOX_MIDDLE}H${positionOf(p95)}"/><rect class="quartiles" x="${positionOf(p25)}" width="${round(Math.max(positionOf(p75) - positionOf(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${positionOf(p50)},${BOX_MIDDLE}h0"/>`;
+  const toPosition = (value: number): number => round(x(value));
+  return markup`<path class="level" d="M${toPosition(p05)},${BOX_MIDDLE}H${toPosition(p95)}"/><rect class="quartiles" x="${toPosition(p25)}" width="${round(Math.max(toPosition(p75) - toPosition(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${toPosition(p50)},${BOX_MIDDLE}h0"/>`;
 }
 
 function describeAlternative(bins: readonly Bin[], quantiles: Official['quantiles'], width: number): string {
   const tallest = bins.reduce((best, bin) => (bin.count > best.count ? bin : best));
-  const text = (value: number): string => formatFigure(value, width);
-  const middle = quantiles ? ` Half of the returns lie between ${text(quantiles.p25)} and ${text(quantiles.p75)}.` : '';
-  return `Histogram of returns: the tallest bar has ${formatCount(tallest.count)} episodes from ${text(tallest.from)} to ${text(tallest.to)}.${middle}`;
+  const format = (value: number): string => formatFigure(value, width);
+  const middle = quantiles ? ` Half of the returns lie between ${format(quantiles.p25)} and ${format(quantiles.p75)}.` : '';
+  return `Histogram of returns: the tallest bar has ${formatCount(tallest.count)} episodes from ${format(tallest.from)} to ${format(tallest.to)}.${middle}`;
 }

@@ -35,8 +35,8 @@ function renderCandidateRow(candidate: PreparedCandidate, at: number): Markup {
   const { id, title, evidence } = candidate;
   const { failToPass, passToPass, tripwires, repeatedRuns, testSeconds } = evidence;
   const source = `candidates.${at}.evidence`;
-  const figure = (value: number | undefined, key: string): Content => (value === undefined ? NONE : count(value, `${source}.${key}`));
-  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${renderEnd(candidate)}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${figure(passToPass, 'passToPass')}</td><td>${figure(tripwires, 'tripwires')}</td><td>${figure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : renderDuration(testSeconds)}</td></tr>
+  const renderFigure = (value: number | undefined, key: string): Content => (value === undefined ? NONE : count(value, `${source}.${key}`));
+  return markup`<tr><th scope="row"><code>${id}</code></th><td class="words"><bdi>${title}</bdi></td><td class="words">${renderEnd(candidate)}</td><td>${failToPass === undefined ? NONE : count(failToPass.length)}</td><td>${renderFigure(passToPass, 'passToPass')}</td><td>${renderFigure(tripwires, 'tripwires')}</td><td>${renderFigure(repeatedRuns, 'repeatedRuns')}</td><td>${testSeconds === undefined ? NONE : renderDuration(testSeconds)}</td></tr>
 `;
 }
 

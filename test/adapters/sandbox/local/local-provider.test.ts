@@ -61,7 +61,7 @@ class ImitatedRuntime implements LocalRuntime {
   }
 
   readonly opened = {
-    hostProcesses: ({ limits }: SandboxTemplate) => limits.processes + BESIDE,
+    countHostProcesses: ({ limits }: SandboxTemplate) => limits.processes + BESIDE,
     start: async (site: SandboxSite, _template: SandboxTemplate, signal: AbortSignal) => ({ program: await this.start(site, signal) }),
     [Symbol.asyncDispose]: async () => void this.events.push('runtime closed'),
   };
@@ -71,7 +71,7 @@ class ImitatedRuntime implements LocalRuntime {
     return { mechanism: 'imitated', limits: { memory: none, processes: none, cpu: none, disk: none, lifetime: none } };
   }
 
-  async cgroupLayout() {
+  async findCgroupLayout() {
     const { base } = this;
     if (base === undefined) return undefined;
     return { version: 'cgroup-v2', bases: new Map([['memory', base] as const, ['processes', base] as const]) } as const;
@@ -115,7 +115,7 @@ class Fixture {
 
   /** Control groups of the owner's sandboxes; none where there are no control groups. */
   groups(): Promise<readonly string[]> {
-    return this.files.children(path.join(this.files.root, 'muster', 'o'));
+    return this.files.listChildren(path.join(this.files.root, 'muster', 'o'));
   }
 
   /** What there is in a directory beneath those of all owners; nothing when it is not there. */
@@ -131,7 +131,7 @@ it('what could not be opened leaves nothing, and is opened anew for the next san
   fixture.runtime.open = () => Promise.reject(new Error('not yet'));
   await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.create', message: expect.stringContaining('not yet') });
   expect(await fixture.within()).toEqual([]);
-  expect(await fixture.files.children(fixture.files.root)).toEqual([]);
+  expect(await fixture.files.listChildren(fixture.files.root)).toEqual([]);
   fixture.runtime.open = open;
   const sandbox = await fixture.create();
   expect(sandbox.isolation.mechanism).toBe('imitated');

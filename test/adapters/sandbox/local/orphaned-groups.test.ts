@@ -42,7 +42,7 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
     await group(`${ORPHAN}/s1`);
     await group(`${ORPHAN}/s2`);
     await sweep();
-    expect(await files.children(base)).toEqual([]);
+    expect(await files.listChildren(base)).toEqual([]);
   });
 
   it.each([
@@ -53,8 +53,8 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
     await group(name);
     await group(`${name}/s1`);
     await sweep(files, recorded);
-    expect(await files.children(base)).toEqual([name]);
-    expect(await files.children(path.join(base, name))).toEqual(['s1']);
+    expect(await files.listChildren(base)).toEqual([name]);
+    expect(await files.listChildren(path.join(base, name))).toEqual(['s1']);
   });
 
   it('stay when they are another user’s, and hold nothing up', async () => {
@@ -62,13 +62,13 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
     await group(`bench-${NOBODY}-0123abcd`);
     const refuses: CgroupFiles = {
       makeDirectory: (at) => files.makeDirectory(at),
-      children: (at) => files.children(at),
+      listChildren: (at) => files.listChildren(at),
       read: (at) => files.read(at),
       write: (at, text) => files.write(at, text),
       removeDirectory: (at) =>
         at.includes(ORPHAN) ? Promise.reject(Object.assign(new Error(at), { code: 'EACCES' })) : files.removeDirectory(at),
     };
     await sweep(refuses);
-    expect(await files.children(base)).toEqual([ORPHAN]);
+    expect(await files.listChildren(base)).toEqual([ORPHAN]);
   });
 });

@@ -55,7 +55,7 @@ export function buildBubblewrapArguments(template: SandboxTemplate, view: Sandbo
     `${FILTER_DESCRIPTOR}`,
     ...buildFileArguments(template, view),
     ...bindWithDirectories(view.inbox, INBOX),
-    ...mountArguments(template),
+    ...buildMountArguments(template),
     ...buildWorkspaceArguments(template),
     ...SEALS,
     '--remount-ro',
@@ -111,7 +111,7 @@ export function buildWardenArguments(template: SandboxTemplate, view: SandboxVie
     ...buildFileArguments(template, view),
     ...bindWithDirectories(view.inbox, INBOX),
     ...bindWithDirectories(sites, SITES),
-    ...mountArguments(template),
+    ...buildMountArguments(template),
     ...SEALS,
     '--chdir',
     '/',
@@ -169,7 +169,7 @@ function buildConfigurationArguments({ network }: SandboxTemplate, { etc }: Sand
   ];
 }
 
-function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
+function buildMountArguments({ mounts }: SandboxTemplate): readonly string[] {
   return mounts.flatMap(({ source, target }) => bindWithDirectories(source, target));
 }
 

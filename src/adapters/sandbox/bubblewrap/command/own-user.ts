@@ -30,7 +30,7 @@ export interface OwnUser extends AsyncDisposable {
    *
    * @throws InfrastructureError
    */
-  plain(): Promise<FileHandle>;
+  openPlain(): Promise<FileHandle>;
 }
 
 /** Whether this process is a root that can have another user for its sandboxes: one that has the host's users, or so many of them that ours is among them. */
@@ -54,7 +54,7 @@ export async function openOwnUser(): Promise<OwnUser> {
   return {
     wardens,
     setpriv,
-    plain: () => openUserNamespace(unshare, FORBID_NESTED),
+    openPlain: () => openUserNamespace(unshare, FORBID_NESTED),
     [Symbol.asyncDispose]: () => wardens.close(),
   };
 }

@@ -41,7 +41,7 @@ export class AgentSandbox {
     this.#api = cluster.custom;
   }
 
-  pathOf(plural: Plural): string {
+  getPath(plural: Plural): string {
     return `/apis/${GROUP}/${VERSION}/namespaces/${this.#cluster.namespace}/${plural}`;
   }
 
@@ -61,7 +61,7 @@ export class AgentSandbox {
   /** See `Cluster.create`. */
   async create(plural: Plural, body: Manifest, signal: AbortSignal): Promise<void> {
     await this.#cluster.create(`the ${body.kind} ${body.metadata.name}`, signal, (attemptSignal) =>
-      this.#api.createNamespacedCustomObject({ ...this.#locationOf(plural), body }, withSignal(attemptSignal)),
+      this.#api.createNamespacedCustomObject({ ...this.#locate(plural), body }, withSignal(attemptSignal)),
     );
   }
 
@@ -70,7 +70,7 @@ export class AgentSandbox {
     return await this.#cluster.gate.request(`get ${plural}/${name}`, signal, async (attemptSignal): Promise<unknown> => {
       try {
         const options = withSignal(attemptSignal, ({ date = '' }) => onServerTime(Date.parse(date)));
-        return await this.#api.getNamespacedCustomObject({ ...this.#locationOf(plural), name }, options);
+        return await this.#api.getNamespacedCustomObject({ ...this.#locate(plural), name }, options);
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;
@@ -80,7 +80,7 @@ export class AgentSandbox {
 
   async list<View>(plural: Plural, parse: (object: unknown) => View, labelSelector: string, signal: AbortSignal): Promise<Listing<View>> {
     return await listAll(async (next) => {
-      const request = { ...this.#locationOf(plural), labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
+      const request = { ...this.#locate(plural), labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
       const answer: unknown = await this.#cluster.gate.request(`list the ${plural}`, signal, (attemptSignal) =>
         this.#api.listNamespacedCustomObject(request, withSignal(attemptSignal)),
       );
@@ -93,7 +93,7 @@ export class AgentSandbox {
   async delete(plural: Plural, name: string, signal: AbortSignal): Promise<void> {
     await this.#cluster.gate.request(`delete ${plural}/${name}`, signal, async (attemptSignal) => {
       try {
-        await this.#api.deleteNamespacedCustomObject({ ...this.#locationOf(plural), name, ...FOREGROUND }, withSignal(attemptSignal));
+        await this.#api.deleteNamespacedCustomObject({ ...this.#locate(plural), name, ...FOREGROUND }, withSignal(attemptSignal));
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
@@ -102,12 +102,12 @@ export class AgentSandbox {
 
   async deleteAll(plural: Plural, labelSelector: string, signal: AbortSignal): Promise<void> {
     await this.#cluster.gate.request(`delete the ${plural} of ${labelSelector}`, signal, async (attemptSignal) => {
-      const request = { ...this.#locationOf(plural), labelSelector, ...FOREGROUND };
+      const request = { ...this.#locate(plural), labelSelector, ...FOREGROUND };
       await this.#api.deleteCollectionNamespacedCustomObject(request, withSignal(attemptSignal));
     });
   }
 
-  #locationOf(plural: Plural) {
+  #locate(plural: Plural) {
     return { group: GROUP, version: VERSION, namespace: this.#cluster.namespace, plural };
   }
 }

@@ -12,7 +12,7 @@ export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
 export function createClaimKind(api: AgentSandbox): ObjectKind<ClaimView, ClaimState> {
   return {
     what: 'claims',
-    path: api.pathOf(CLAIMS),
+    path: api.getPath(CLAIMS),
     parse: parseClaim,
     stateOf: readClaimState,
     list: (selector, signal) => api.list(CLAIMS, parseClaim, selector, signal),

@@ -68,7 +68,7 @@ export class ClaimedPods implements PodSupply {
   want(spec: SandboxSpec): WantedPod {
     const held: Held = { claim: this.#options.claims.follow(namePod(this.#options.owner, spec.id)), pod: undefined };
     this.#held.add(held);
-    return { ready: (signal) => this.#claim(held, spec, signal), remove: () => this.#remove(held, spec) };
+    return { takeReadyPod: (signal) => this.#claim(held, spec, signal), remove: () => this.#remove(held, spec) };
   }
 
   obstacles(): readonly Obstacle[] {

@@ -40,12 +40,12 @@ export async function findWarmPool(api: AgentSandbox, name: string, clock: Clock
 }
 
 async function hashOf(api: AgentSandbox, name: string, clock: Clock, signal: AbortSignal): Promise<string> {
-  const late = (): Error =>
+  const createTimeoutError = (): Error =>
     new InfrastructureError(
       'kubernetes.no-controller',
       `agent-sandbox's controller has not looked at the SandboxTemplate "${name}" within ${CONTROLLER_MS / 1000} s; does it run, with --extensions?`,
     );
-  using deadline = new Deadline(clock, CONTROLLER_MS, late, signal);
+  using deadline = new Deadline(clock, CONTROLLER_MS, createTimeoutError, signal);
   for (;;) {
     const template = await api.get('sandboxtemplates', name, deadline.signal);
     if (template === undefined) throw createMissingSandboxTemplateError(name);
@@ -103,8 +103,8 @@ export class OwnWarmPool {
   /** Resolves when its pods are gone, too. @throws InfrastructureError `sandbox.not-gone` when they are not in time. */
   async remove(): Promise<void> {
     if (!this.#isMade) return;
-    const late = (): Error => new InfrastructureError('sandbox.not-gone', `the warm pool ${this.name} was not gone in time`);
-    using deadline = new Deadline(this.#clock, GONE_MS, late);
+    const createTimeoutError = (): Error => new InfrastructureError('sandbox.not-gone', `the warm pool ${this.name} was not gone in time`);
+    using deadline = new Deadline(this.#clock, GONE_MS, createTimeoutError);
     for (const [plural] of this.#manifests.toReversed()) {
       await this.#api.delete(plural, this.name, deadline.signal);
       while ((await this.#api.get(plural, this.name, deadline.signal)) !== undefined) await sleep(this.#clock, LOOK_MS, deadline.signal);

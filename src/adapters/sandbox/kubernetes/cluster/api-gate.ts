@@ -52,7 +52,7 @@ export class ApiGate implements Disposable {
    */
   async request<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     try {
-      return await this.raw(what, signal, act, retries);
+      return await this.requestRaw(what, signal, act, retries);
     } catch (error) {
       if (signal.aborted) throw createAbortError(signal);
       throw createApiError(error, what);
@@ -60,7 +60,7 @@ export class ApiGate implements Disposable {
   }
 
   /** The same, with the client's own errors. */
-  async raw<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
+  async requestRaw<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     return await pRetry(() => this.#queue.add(() => this.#attempt(what, either, act), { signal: either }), {
       retries,
@@ -82,8 +82,9 @@ export class ApiGate implements Disposable {
   async #attempt<Result>(what: string, signal: AbortSignal, act: Attempt<Result>): Promise<Result> {
     const [kind = what] = what.split(' ', 1);
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
-    const late = (): Error => new InfrastructureError(LATE, `Kubernetes did not ${what}: no answer within ${ATTEMPT_MS / 1000} s`);
-    using deadline = new Deadline(this.#clock, ATTEMPT_MS, late, signal);
+    const createTimeoutError = (): Error =>
+      new InfrastructureError(LATE, `Kubernetes did not ${what}: no answer within ${ATTEMPT_MS / 1000} s`);
+    using deadline = new Deadline(this.#clock, ATTEMPT_MS, createTimeoutError, signal);
     return await raceWithAbort(act(deadline.signal), deadline.signal);
   }
 

@@ -88,7 +88,7 @@ export class Cluster implements Disposable {
   }
 
   /** Undefined when there is none. */
-  async pod(name: string, signal: AbortSignal): Promise<PodView | undefined> {
+  async findPod(name: string, signal: AbortSignal): Promise<PodView | undefined> {
     return await this.gate.request(`get the pod ${name}`, signal, async (attemptSignal) => {
       try {
         return parsePod(await this.#core.readNamespacedPod({ name, namespace: this.namespace }, withSignal(attemptSignal)));
@@ -118,7 +118,7 @@ export class Cluster implements Disposable {
     });
   }
 
-  pods(labelSelector: string, signal: AbortSignal): Promise<Listing<PodView>> {
+  listPods(labelSelector: string, signal: AbortSignal): Promise<Listing<PodView>> {
     return listAll(async (next) => {
       const request = { namespace: this.namespace, labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
       const { items, metadata } = await this.gate.request('list the pods', signal, (attemptSignal) =>
@@ -129,7 +129,7 @@ export class Cluster implements Disposable {
   }
 
   /** The pods of another namespace, as many as one answer holds. */
-  async podsIn(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly PodView[]> {
+  async listPodsIn(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly PodView[]> {
     const page = await this.gate.request(`list the pods of the namespace ${namespace}`, signal, (attemptSignal) =>
       this.#core.listNamespacedPod({ namespace, labelSelector }, withSignal(attemptSignal)),
     );

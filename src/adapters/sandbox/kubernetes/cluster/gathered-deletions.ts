@@ -75,14 +75,14 @@ export class GatheredDeletions {
     const [first] = batch;
     try {
       if (batch.length === 1 && first) await this.#deleter.deleteOne(first.name, this.#never);
-      else await this.#deleter.deleteMany(this.#selector(batch), this.#never);
+      else await this.#deleter.deleteMany(this.#buildSelector(batch), this.#never);
       for (const { done } of batch) done();
     } catch (error) {
       for (const { failed } of batch) failed(error);
     }
   }
 
-  #selector(batch: readonly Waiting[]): string {
+  #buildSelector(batch: readonly Waiting[]): string {
     return `${formatOwnerSelector(this.#owner)},${SANDBOX} in (${batch.map(({ sandbox }) => sandbox).join(',')})`;
   }
 }

@@ -97,7 +97,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
     while (!this.#closing.signal.aborted) {
       try {
         const version = this.#version ?? (await this.#list());
-        await this.#events(version);
+        await this.#followEvents(version);
         failures = 0;
       } catch (error) {
         if (this.#closing.signal.aborted) return;
@@ -129,13 +129,13 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
   }
 
   /** Resolves when the connection has ended by itself, or it is time to list again. */
-  async #events(version: string): Promise<void> {
+  async #followEvents(version: string): Promise<void> {
     const { path, labelSelector, clock } = this.#options;
     const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
     const query = { labelSelector, resourceVersion: version, allowWatchBookmarks: true };
-    const done = (error: unknown): void => (isEnd(error) ? resolve() : reject(error));
+    const finish = (error: unknown): void => (isEnd(error) ? resolve() : reject(error));
     const onEvent = (phase: string, object: unknown): void => this.#onEvent(phase, object, reject);
-    const connecting = this.#watch.watch(path, query, onEvent, done);
+    const connecting = this.#watch.watch(path, query, onEvent, finish);
     const stop = (): void => void connecting.then((connection) => connection.abort(), reject);
     using _look = clock.after(this.#listedAt + RECONCILE_MS - clock.now(), () => {
       this.#version = undefined;

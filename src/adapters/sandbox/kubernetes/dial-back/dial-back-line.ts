@@ -47,7 +47,7 @@ export class DialBackLine implements PodLine {
     this.#places = [...this.#containers].map(([name, container]) => gate.expect(pod, name, container, onTheft));
     this.hold = {
       hostAliases: directions.hostAliases,
-      container: (name) => holdOf(pod, name, this.#container(name).firstToken, directions),
+      container: (name) => holdOf(pod, name, this.#getContainer(name).firstToken, directions),
     };
   }
 
@@ -60,13 +60,13 @@ export class DialBackLine implements PodLine {
   }
 
   async exec(_pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
-    const late = (): Error =>
+    const createTimeoutError = (): Error =>
       new InfrastructureError(
         'kubernetes.dial-back',
         `the container "${container}" runs, but did not reach Muster within ${ARRIVAL_MS / 1000} s; can pods reach kubernetes.dialBack.advertise, and does a NetworkPolicy allow it?`,
       );
-    using deadline = new Deadline(this.#clock, ARRIVAL_MS, late, signal);
-    return await this.#container(container).start(command, deadline.signal);
+    using deadline = new Deadline(this.#clock, ARRIVAL_MS, createTimeoutError, signal);
+    return await this.#getContainer(container).start(command, deadline.signal);
   }
 
   [Symbol.dispose](): void {
@@ -74,7 +74,7 @@ export class DialBackLine implements PodLine {
     for (const container of this.#containers.values()) container[Symbol.dispose]();
   }
 
-  #container(name: string): DialledContainer {
+  #getContainer(name: string): DialledContainer {
     const container = this.#containers.get(name);
     if (!container) throw new InfrastructureError('kubernetes.dial-back', `no container is called "${name}"`);
     return container;

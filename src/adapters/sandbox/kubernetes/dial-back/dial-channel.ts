@@ -53,8 +53,8 @@ export class DialChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = SocketInput.ofDialler(socket);
-    const [out, err] = [this.#flow(CHANNEL.stdout), this.#flow(CHANNEL.stderr)];
+    this.stdin = SocketInput.forDialler(socket);
+    const [out, err] = [this.#getFlow(CHANNEL.stdout), this.#getFlow(CHANNEL.stderr)];
     this.#flows = [out, err];
     this.stdout = out.output;
     this.stderr = err.output;
@@ -85,7 +85,7 @@ export class DialChannel implements ProgramChannel {
     this.#socket.terminate();
   }
 
-  #flow(stream: number): Flow {
+  #getFlow(stream: number): Flow {
     const flow: Flow = { stream, output: new ExecOutput(() => this.#giveCredit(flow)), credit: 0, taken: WINDOW_BYTES };
     return flow;
   }

@@ -48,7 +48,7 @@ export class ExecChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = SocketInput.ofExec(socket);
+    this.stdin = SocketInput.forExec(socket);
     this.stdout = new ExecOutput(() => this.#resumeReading(this.stdout));
     this.stderr = new ExecOutput(() => this.#resumeReading(this.stderr));
     const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
@@ -89,9 +89,9 @@ export class ExecChannel implements ProgramChannel {
     const payload = bytes.subarray(1);
     switch (bytes[0]) {
       case STDOUT:
-        return this.#output(this.stdout, payload);
+        return this.#pushOutput(this.stdout, payload);
       case STDERR:
-        return this.#output(this.stderr, payload);
+        return this.#pushOutput(this.stderr, payload);
       case STATUS:
         return this.#onStatus(payload.toString());
       default:
@@ -99,7 +99,7 @@ export class ExecChannel implements ProgramChannel {
     }
   }
 
-  #output(output: ExecOutput, bytes: Buffer): void {
+  #pushOutput(output: ExecOutput, bytes: Buffer): void {
     if (output.accept(bytes)) return;
     this.#full.add(output);
     this.#socket.pause();

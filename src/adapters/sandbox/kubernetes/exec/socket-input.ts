@@ -28,12 +28,12 @@ export class SocketInput extends Writable {
   }
 
   /** To an exec, which takes whatever comes: the connection itself holds it back. */
-  static ofExec(socket: WebSocket): SocketInput {
+  static forExec(socket: WebSocket): SocketInput {
     return new SocketInput(socket, Infinity, Buffer.of(CLOSE, STDIN));
   }
 
   /** To a dialler, which asks for it. */
-  static ofDialler(socket: WebSocket): SocketInput {
+  static forDialler(socket: WebSocket): SocketInput {
     return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }
 
@@ -72,14 +72,14 @@ export class SocketInput extends Writable {
     }
     const length = Math.min(PIECE_BYTES, this.#credit, bytes.length - from);
     this.#credit -= length;
-    const message = this.#memory(1 + length);
+    const message = this.#reserveMemory(1 + length);
     message[0] = STDIN;
     bytes.copy(message, 1, from, from + length);
     this.#socket.send(message, (error) => (error ? callback() : this.#send(bytes, from + length, callback)));
   }
 
   /** Large pieces follow each other in the same memory, so that a large input is no large garbage. Who sends small ones keeps none. */
-  #memory(length: number): Buffer {
+  #reserveMemory(length: number): Buffer {
     if (length <= SMALL_BYTES) {
       this.#large = undefined;
       return Buffer.allocUnsafe(length);

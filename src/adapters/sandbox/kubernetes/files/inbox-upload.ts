@@ -29,7 +29,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   const files = [`${INBOX}/.incomplete-${randomUUID()}`, complete, path.posix.dirname(complete)] as const;
   try {
     if (signal.aborted) throw createAbortError(signal);
-    const size = content.kind === 'file' ? await sizeOf(content.hostPath) : undefined;
+    const size = content.kind === 'file' ? await measureFile(content.hostPath) : undefined;
     const sent = await send(exec, files, content, size, signal);
     // How much a stream has is known at its end only: then it is asked whether all of it has come, and put in its place.
     if (size === undefined) await run(exec, [`test "$(wc -c <"$1")" -eq "$4"; ${PLACE}`, ...files, String(sent)], signal);
@@ -113,7 +113,7 @@ async function removeQuietly(exec: InboxExec, incomplete: string, signal: AbortS
   await run(exec, [REMOVE, incomplete], signal).catch(() => undefined);
 }
 
-async function sizeOf(hostPath: string): Promise<number> {
+async function measureFile(hostPath: string): Promise<number> {
   const found = await stat(hostPath);
   if (!found.isFile()) throw new Error(`${hostPath} is no regular file`);
   return found.size;

@@ -155,7 +155,7 @@ export class NodeCaches implements Disposable {
   }
 
   async #look(namespace: string, signal: AbortSignal): Promise<void> {
-    const pods = await this.#options.cluster.podsIn(namespace, CACHE_SELECTOR, signal);
+    const pods = await this.#options.cluster.listPodsIn(namespace, CACHE_SELECTOR, signal);
     this.#lookedAt = this.#options.clock.now();
     this.#pods.clear();
     for (const { metadata, spec, status } of pods)

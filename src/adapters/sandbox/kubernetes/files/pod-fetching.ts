@@ -39,7 +39,7 @@ export class PodFetching implements Fetching {
       case 'pull':
         return await this.#held.fetchOnce(order, () => this.#pull(order, either));
       case 'shared-cache':
-        return await this.#fromNode(order, either);
+        return await this.#fetchFromNode(order, either);
     }
   }
 
@@ -50,7 +50,7 @@ export class PodFetching implements Fetching {
     return into;
   }
 
-  async #fromNode(order: FetchOrder, signal: AbortSignal): Promise<string> {
+  async #fetchFromNode(order: FetchOrder, signal: AbortSignal): Promise<string> {
     const { pod, caches, settings } = this.#parts;
     const node = getNode(pod);
     if (node === undefined) throw fetchError(`the node of the pod ${pod.name} is unknown`);

@@ -26,7 +26,7 @@ export class MadePods implements PodSupply {
 
   want(spec: SandboxSpec, hold: PodHold): WantedPod {
     const pod = this.#pods.follow(namePod(this.#options.owner, spec.id));
-    return { ready: (signal) => this.#make(pod, spec, hold, signal), remove: () => this.#remove(pod, spec) };
+    return { takeReadyPod: (signal) => this.#make(pod, spec, hold, signal), remove: () => this.#remove(pod, spec) };
   }
 
   obstacles(): readonly Obstacle[] {

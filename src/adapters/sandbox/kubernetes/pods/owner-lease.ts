@@ -112,7 +112,7 @@ export class OwnerLease implements AsyncDisposable {
   async #renew(): Promise<void> {
     const { namespace, gate, coordination } = this.#cluster;
     const body = { spec: { renewTime: this.#clock.date().toISOString().replace('Z', '000Z') } };
-    await gate.raw(`renew the lease ${buildLeaseName(this.#owner)}`, this.#closing.signal, (signal) =>
+    await gate.requestRaw(`renew the lease ${buildLeaseName(this.#owner)}`, this.#closing.signal, (signal) =>
       coordination.patchNamespacedLease(
         { name: buildLeaseName(this.#owner), namespace, body },
         setHeaderOptions('Content-Type', PatchStrategy.MergePatch, withSignal(signal)),

@@ -12,8 +12,8 @@ export function createPodKind(cluster: Cluster): ObjectKind<PodView, PodState> {
     path: cluster.podsPath,
     parse: parsePod,
     stateOf: readPodState,
-    list: (selector, signal) => cluster.pods(selector, signal),
-    get: (name, signal) => cluster.pod(name, signal),
+    list: (selector, signal) => cluster.listPods(selector, signal),
+    get: (name, signal) => cluster.findPod(name, signal),
     deleteOne: (name, signal) => cluster.deletePod(name, GRACE_SECONDS, signal),
     deleteMany: (selector, signal) => cluster.deletePods(selector, GRACE_SECONDS, signal),
   };

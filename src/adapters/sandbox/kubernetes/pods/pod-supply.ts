@@ -19,7 +19,7 @@ export interface WantedPod {
    *
    * @throws InputError | InfrastructureError that say what is in the way.
    */
-  ready(signal: AbortSignal): Promise<FollowedPod>;
+  takeReadyPod(signal: AbortSignal): Promise<FollowedPod>;
   /** Resolves when nothing is left of it. */
   remove(): Promise<void>;
 }

@@ -29,8 +29,8 @@ export async function waitUntilGone(
   clock: Clock,
   forcedMs = FORCED_MS,
 ): Promise<void> {
-  const late = (): Error => new InfrastructureError('sandbox.not-gone', `${what} was not gone in time`);
-  using deadline = new Deadline(clock, FORCE_MS + forcedMs, late);
+  const createTimeoutError = (): Error => new InfrastructureError('sandbox.not-gone', `${what} was not gone in time`);
+  using deadline = new Deadline(clock, FORCE_MS + forcedMs, createTimeoutError);
   const since = clock.now();
   // Of what was never heard of nothing will be heard.
   if (leaving.state.kind === 'unseen') await leaving.ask(deadline.signal);

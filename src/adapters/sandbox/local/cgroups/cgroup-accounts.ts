@@ -47,7 +47,7 @@ export class CgroupAccounts {
   }
 
   /** @param directories of one sandbox, in the order of those that hold them. What is not counted is left out. */
-  async usage(directories: readonly string[]): Promise<SandboxUsage> {
+  async measureUsage(directories: readonly string[]): Promise<SandboxUsage> {
     this.#places ??= this.#find(this.#owned);
     const places = await this.#places;
     const [cpuSeconds, peakMemoryBytes, processes] = await Promise.all([
@@ -64,14 +64,14 @@ export class CgroupAccounts {
 
   async #find(directories: readonly string[]): Promise<Slots> {
     const [cpuSeconds, peakMemoryBytes, processes] = await Promise.all([
-      this.#place(FIGURES.cpuSeconds, directories),
-      this.#place(FIGURES.peakMemoryBytes, directories),
-      this.#place(FIGURES.processes, directories),
+      this.#findSource(FIGURES.cpuSeconds, directories),
+      this.#findSource(FIGURES.peakMemoryBytes, directories),
+      this.#findSource(FIGURES.processes, directories),
     ]);
     return { ...(cpuSeconds && { cpuSeconds }), ...(peakMemoryBytes && { peakMemoryBytes }), ...(processes && { processes }) };
   }
 
-  async #place(figures: readonly Figure[], directories: readonly string[]): Promise<FigureSource | undefined> {
+  async #findSource(figures: readonly Figure[], directories: readonly string[]): Promise<FigureSource | undefined> {
     for (const figure of figures) {
       for (const hierarchy of directories.keys()) {
         if ((await this.#count({ figure, hierarchy }, directories)) !== undefined) return { figure, hierarchy };

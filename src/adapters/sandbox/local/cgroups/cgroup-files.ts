@@ -8,7 +8,7 @@ export interface CgroupFiles {
   /** Removes one group. Its control files go with it. @throws EBUSY while a process is in it. */
   removeDirectory(path: string): Promise<void>;
   /** Names of the child groups; none when the group is gone. */
-  children(path: string): Promise<readonly string[]>;
+  listChildren(path: string): Promise<readonly string[]>;
   /** @returns undefined when there is no such file. */
   read(path: string): Promise<string | undefined>;
   /** @returns false when there is no such file. */
@@ -18,7 +18,7 @@ export interface CgroupFiles {
 export const kernelCgroupFiles: CgroupFiles = {
   makeDirectory: (path) => mkdir(path),
   removeDirectory: (path) => rmdir(path),
-  async children(path) {
+  async listChildren(path) {
     try {
       const entries = await readdir(path, { withFileTypes: true });
       return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);

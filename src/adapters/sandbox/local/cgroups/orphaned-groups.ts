@@ -29,10 +29,10 @@ export interface OrphanContext {
 export async function removeOrphanedGroups(context: OrphanContext): Promise<void> {
   const { layout, files, recorded, clock } = context;
   const bases = [...new Set([...layout.bases.values(), ...(layout.accounting === undefined ? [] : [layout.accounting])])];
-  const found = await Promise.all(bases.map(async (base) => (await files.children(base)).map((name) => path.join(base, name))));
+  const found = await Promise.all(bases.map(async (base) => (await files.listChildren(base)).map((name) => path.join(base, name))));
   const suspects = found.flat().filter((group) => OWNER.test(path.basename(group)) && !recorded.has(path.basename(group)));
   if (suspects.length === 0 || (await readlink('/proc/self/ns/pid')) !== FIRST_PID_NAMESPACE) return;
-  const taken = await processIds();
+  const taken = await listProcessIds();
   for (const group of suspects) if (!taken.has(OWNER.exec(path.basename(group))?.[1] ?? '')) await remove(group, files, clock);
 }
 
@@ -46,7 +46,7 @@ async function remove(group: string, files: CgroupFiles, clock: Clock): Promise<
 }
 
 /** Of all processes, in every pid namespace that they are in. */
-async function processIds(): Promise<ReadonlySet<string>> {
+async function listProcessIds(): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;

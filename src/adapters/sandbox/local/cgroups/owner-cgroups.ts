@@ -62,29 +62,29 @@ export class OwnerCgroups {
   limitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
     const settings = limitSettings(this.layout.version, limits);
     const inDirectory = (directory: string): readonly LimitFile[] =>
-      settings.flatMap(({ limit, files }) => (this.#directoryOf(limit) === directory ? files : []));
+      settings.flatMap(({ limit, files }) => (this.#getDirectory(limit) === directory ? files : []));
     return this.directories.map((directory) => ({ directory, files: inDirectory(directory) }));
   }
 
   /** A sandbox's group, whether this process or a warden makes it. */
-  at(id: SandboxId): SandboxCgroup {
+  getCgroup(id: SandboxId): SandboxCgroup {
     const { version, bases } = this.layout;
     const place = {
       version,
       directories: this.directories.map((directory) => path.join(directory, id)),
-      of: new Map([...bases.keys()].map((limit) => [limit, path.join(this.#directoryOf(limit) ?? '', id)])),
+      of: new Map([...bases.keys()].map((limit) => [limit, path.join(this.#getDirectory(limit) ?? '', id)])),
     };
     return new SandboxCgroup(this.#files, place, this.#accounts);
   }
 
-  #directoryOf(limit: CgroupLimit): string | undefined {
+  #getDirectory(limit: CgroupLimit): string | undefined {
     const base = this.layout.bases.get(limit);
     return base && path.join(base, this.#owner);
   }
 
   /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
   async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
-    const cgroup = this.at(id);
+    const cgroup = this.getCgroup(id);
     try {
       await cgroup.make(limits);
       return cgroup;
@@ -102,7 +102,7 @@ export class OwnerCgroups {
 /** Kills and removes every group of an owner, whatever made it. */
 export async function removeOwnerGroups(files: CgroupFiles, directories: readonly string[], clock: Clock): Promise<void> {
   for (const directory of directories) {
-    for (const child of await files.children(directory)) await removeGroup(files, path.join(directory, child), clock);
+    for (const child of await files.listChildren(directory)) await removeGroup(files, path.join(directory, child), clock);
     await removeGroup(files, directory, clock);
     await removeUnused(files, path.dirname(directory));
   }

@@ -63,7 +63,7 @@ export class SandboxCgroup {
   }
 
   /** How many processes the memory limit has ended. */
-  async memoryKills(): Promise<number> {
+  async countMemoryKills(): Promise<number> {
     const { of, version } = this.#place;
     const directory = of.get('memory');
     if (directory === undefined) return 0;
@@ -74,7 +74,7 @@ export class SandboxCgroup {
 
   /** What the kernel has counted so far. */
   usage(): Promise<SandboxUsage> {
-    return this.#accounts.usage(this.#place.directories);
+    return this.#accounts.measureUsage(this.#place.directories);
   }
 
   async kill(): Promise<void> {
