@@ -10,7 +10,7 @@ import { stopOf } from './evaluation-scenarios.ts';
 import type { SequentialRule } from './evaluation-scenarios.ts';
 import { successes } from './pairs.ts';
 import type { Scenario, Trial } from './scenario.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './scenario.ts';
 
 const BUDGET_PAIRS = 20_000;
 const THOUSANDTHS = 1000;

@@ -4,7 +4,7 @@ import type { Random } from '../../src/kernel/seeded-random.ts';
 import { apart, balancing, nested, success, successes, unrelated } from './pairs.ts';
 import type { Draw } from './pairs.ts';
 import type { DecisionOutcome, Scenario, Trial } from './scenario.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './scenario.ts';
 
 const CONFIDENCE = 0.95;
 /** Pairs of episodes for every candidate, unless there is a verdict before. */

@@ -15,7 +15,7 @@ import {
 } from './distributions.ts';
 import type { Distribution } from './distributions.ts';
 import type { Scenario, Trial, TrialOutcome } from './scenario.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './scenario.ts';
 
 /** 2,000 trials cannot distinguish a rate of 0.2 % from 0.1 %. */
 const EFFORT = 10;

@@ -4,7 +4,7 @@ import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
 import { evaluate, watch } from './evaluation.ts';
 import type { Scenario } from './scenario.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './scenario.ts';
 
 const CONFIDENCE = 0.95;
 /** Where a target is so close to what is known of a row that 2,000 trials could not tell them apart: a fixed number of episodes, `approximate` at its worst. */

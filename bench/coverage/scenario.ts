@@ -1,5 +1,15 @@
 import type { Random } from '../../src/kernel/seeded-random.ts';
-import type { Target } from './targets.ts';
+
+/** What a figure of the study has to be. */
+export type Target =
+  /** Trials that came to one of these outcomes, as a share of all. */
+  | { readonly kind: 'share'; readonly figure: string; readonly of: readonly TrialOutcome[]; readonly atLeast: number }
+  /** Mean episodes of a trial, in multiples of `unit`. */
+  | { readonly kind: 'episodes'; readonly figure: string; readonly unit: number; readonly atMost: number }
+  /** The same, where it is known what they come to, give or take `within`: to take fewer is as suspect as to take more. */
+  | { readonly kind: 'known episodes'; readonly figure: string; readonly unit: number; readonly about: number; readonly within: number }
+  /** Of the bias-reduced estimate, either way; in standard deviations of the plain one. */
+  | { readonly kind: 'bias'; readonly figure: string; readonly atMost: number };
 
 /** What one simulated evaluation came to: where its interval lies as seen from the true mean. */
 export type CoverageOutcome = 'holds' | 'below' | 'above' | 'no interval';

@@ -1,17 +1,6 @@
 import type { Measurement } from './measurement.ts';
 import { biasOf, episodesOf, shareOf } from './measurement.ts';
-import type { TrialOutcome } from './scenario.ts';
-
-/** What a figure of the study has to be. */
-export type Target =
-  /** Trials that came to one of these outcomes, as a share of all. */
-  | { readonly kind: 'share'; readonly figure: string; readonly of: readonly TrialOutcome[]; readonly atLeast: number }
-  /** Mean episodes of a trial, in multiples of `unit`. */
-  | { readonly kind: 'episodes'; readonly figure: string; readonly unit: number; readonly atMost: number }
-  /** The same, where it is known what they come to, give or take `within`: to take fewer is as suspect as to take more. */
-  | { readonly kind: 'known episodes'; readonly figure: string; readonly unit: number; readonly about: number; readonly within: number }
-  /** Of the bias-reduced estimate, either way; in standard deviations of the plain one. */
-  | { readonly kind: 'bias'; readonly figure: string; readonly atMost: number };
+import type { Target, TrialOutcome } from './scenario.ts';
 
 export interface Verdict {
   readonly met: boolean;

@@ -5,7 +5,7 @@ import { TaskResults } from '../../src/aggregation/results/task-results.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import { standardNormal } from './distributions.ts';
 import type { CoverageOutcome, Scenario } from './scenario.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './scenario.ts';
 
 const CONFIDENCE = 0.95;
 const EPISODES_A_TASK = 25;

@@ -8,7 +8,6 @@ import gymnasium
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError
-from muster_runner.environments import Environment
 from muster_runner.failure import installation
 
 ONE_GAME = "a game of several agents is played with mode: single; its agents are a batch already"
@@ -16,7 +15,7 @@ RETURN_OF = "return_{}"
 """A metric for each agent: the sum of its rewards."""
 
 
-def make_pettingzoo(module: str, kwargs: dict[str, Any]) -> Environment:
+def make_pettingzoo(module: str, kwargs: dict[str, Any]) -> "Game":
     """@param module: below `pettingzoo`, such as `sisl.pursuit_v5`. @raises CodeError when it is not there, or has no parallel form."""
     name = f"pettingzoo.{module}"
     try:
@@ -79,7 +78,7 @@ class Game(gymnasium.Env[Any, Any]):
 class Scored(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper for suites: the return is that of the named agents alone."""
 
-    def __init__(self, environment: Environment, agents: list[str]) -> None:
+    def __init__(self, environment: gymnasium.Env[Any, Any], agents: list[str]) -> None:
         super().__init__(environment)
         game = environment.unwrapped
         if not isinstance(game, Game):

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { NOTHING } from '../../../bench/coverage/measurement.ts';
 import type { Measurement } from '../../../bench/coverage/measurement.ts';
 import { hold, leastSuccesses } from '../../../bench/coverage/targets.ts';
-import type { Target } from '../../../bench/coverage/targets.ts';
+import type { Target } from '../../../bench/coverage/scenario.ts';
 
 const coverage: Target = { kind: 'share', figure: 'coverage', of: ['holds'], atLeast: 0.95 };
 const cost: Target = { kind: 'episodes', figure: 'cost', unit: 10, atMost: 2 };
