@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { subjectAt } from './stored/opened-stores.ts';
+import { taskRecordsContract } from './task-records.ts';
 import { trajectoriesContract } from './trajectories.ts';
 
 let server: PostgresServer;
@@ -14,3 +15,4 @@ const makeSubject = async (): Promise<ReturnType<typeof subjectAt>> => subjectAt
 
 evaluationStoreContract('PostgreSQL', makeSubject);
 trajectoriesContract('PostgreSQL', makeSubject);
+taskRecordsContract('PostgreSQL', makeSubject);

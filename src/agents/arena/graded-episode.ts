@@ -1,24 +1,33 @@
 import { stepAnswerSchema, type RewardAnswer } from './episode-answers.ts';
 import type { EndCause, EpisodeOutcome } from './episode-state.ts';
 import { shapeReward } from './reward.ts';
+import type { Baseline } from './task-records.ts';
+import { computeTimeShare, sumCpuSeconds } from './time-share.ts';
 import type { ClosedEpisode, StoredAgentEpisode, StoredStep } from './trajectories.ts';
 import { buildRewardComponents, testCounts } from './verdict-components.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
 
-/** What an episode comes to whose submission was graded. A verdict without a reward makes it void. */
+/**
+ * What an episode comes to whose submission was graded. A verdict without a reward makes it void.
+ *
+ * @param baseline undefined where time and steps do not count.
+ */
 export function endGraded(
   episode: StoredAgentEpisode,
   steps: readonly StoredStep[],
   verdict: Verdict,
   cause: EndCause,
+  baseline: Baseline | undefined,
 ): Ending & { readonly outcome: 'rewarded' | 'void' } {
   const observations = steps.flatMap(({ answer }) => {
     const read = stepAnswerSchema.safeParse(JSON.parse(answer));
     return read.success ? [read.data.observation.data] : [];
   });
-  const components = buildRewardComponents(verdict, observations);
+  const own = { cpuSeconds: sumCpuSeconds(verdict), steps: steps.length };
+  const time = baseline === undefined ? null : computeTimeShare(own, baseline);
+  const components = buildRewardComponents(verdict, observations, { time });
   const { passed, total } = testCounts(verdict);
   const reward = verdict.reward === null ? null : shapeReward(components, episode.terms);
   const outcome = reward === null ? 'void' : 'rewarded';

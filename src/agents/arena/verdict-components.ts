@@ -48,7 +48,11 @@ function countSuite(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCou
 }
 
 /** What a reward is made of, from the verdict and what the agent saw. */
-export function buildRewardComponents(verdict: Verdict, observations: readonly ObservationData[]): RewardComponents {
+export function buildRewardComponents(
+  verdict: Verdict,
+  observations: readonly ObservationData[],
+  { time }: Pick<RewardComponents, 'time'>,
+): RewardComponents {
   const { total } = testCounts(verdict);
   const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');
   const core = verdict.components.find(({ name }) => name === 'correctness')?.score ?? 0;
@@ -60,7 +64,7 @@ export function buildRewardComponents(verdict: Verdict, observations: readonly O
     // may have any value, so that nothing may shape it.
     coreStep: isGradual || total === 0 ? 0 : 1 / total ** 2,
     style: null,
-    time: null,
+    time,
     errors: kinds.size / MISFITS.length,
   };
 }

@@ -63,6 +63,7 @@ export async function gradeScript(
     rewardText: isAlive ? await readRewardFile(session, 'reward.txt', either) : null,
     output: formatShownText(result.stdout),
     seconds: result.seconds,
+    cpuSeconds: result.cpuSeconds,
   };
 }
 

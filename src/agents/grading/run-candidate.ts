@@ -84,6 +84,7 @@ export async function runCandidate(
     outputBytes: bytes.length,
     errors: shortenEvidence(Buffer.concat([result.stderr.head, result.stderr.tail]).toString('utf8').slice(-ERRORS_SHOWN)),
     seconds: result.seconds,
+    cpuSeconds: result.cpuSeconds,
     peakBytes: Math.round(result.peakBytes),
   };
   return { run, result, compared: output?.bytes ? compare(terms, test, number, expected, bytes) : undefined };

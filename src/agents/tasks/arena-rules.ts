@@ -50,6 +50,10 @@ export const arenaRulesSchema = z
       .enum(['ungraded', 'graded'])
       .default('ungraded')
       .describe('graded: an episode that is given up, or from which nothing comes for too long, is graded as it lies'),
+    time: z
+      .enum(['ignored', 'measured'])
+      .default('ignored')
+      .describe('measured: processor time and steps are held against those of the task’s own solution, which the server grades once'),
     reward: weightsSchema.prefault({}),
   })
   .describe('how agents play the task in the arena');

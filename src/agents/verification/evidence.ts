@@ -3,12 +3,17 @@ import { BOUNDED_MEASURES, FORBIDDING_MEASURES } from '../tasks/muster-schema.ts
 
 /**
  * What the effects of a stage report, as values. It is stored with the verdict, and the verdict follows from it alone: taken again from the same
- * evidence it is the same. Texts of the candidate are bounded before they come here. Fields called `seconds` and `peakBytes`, and what is
+ * evidence it is the same. Texts of the candidate are bounded before they come here. Fields called `seconds`, `cpuSeconds` and `peakBytes`, and what is
  * measured for speed, differ from run to run; nothing else does.
  */
 const text = z.string().max(64 * 1024);
 const name = z.string().max(2048);
 const seconds = z.number().min(0).describe('measured, outside of the sandbox');
+const cpuSeconds = z
+  .number()
+  .min(0)
+  .optional()
+  .describe('processor time of all its processes, measured outside of the sandbox; left out in earlier verdicts');
 const count = z.int().min(0);
 
 /** How a process of the candidate ended. */
@@ -38,6 +43,7 @@ const runSchema = z.strictObject({
   outputBytes: count,
   errors: text,
   seconds,
+  cpuSeconds,
   peakBytes: count.nullable(),
 });
 
@@ -74,6 +80,7 @@ const suiteEvidence = z.strictObject({
         problem: text.nullable().describe('why the report could not be read'),
         output: text,
         seconds,
+        cpuSeconds,
       }),
     )
     .min(1)
@@ -88,6 +95,7 @@ const scriptEvidence = z.strictObject({
   rewardText: text.nullable().describe('reward.txt as the script left it'),
   output: text,
   seconds,
+  cpuSeconds,
 });
 
 const compareEvidence = z.strictObject({

@@ -39,7 +39,7 @@ export type StageOutcome = z.infer<typeof stageSchema>;
 export const VERIFIER_VERSION = 2;
 
 /** Keys whose values are measured and differ from run to run. */
-const MEASURED = new Set(['seconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate']);
+const MEASURED = new Set(['seconds', 'cpuSeconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate']);
 
 /** The verdict without what is measured: two of one submission with one seed have the same bytes. */
 export function omitMeasurements(verdict: Verdict): unknown {

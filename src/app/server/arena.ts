@@ -29,6 +29,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
   const grader = new TaskGrader(config);
   const service = new EpisodeService({
     trajectories: store.trajectories,
+    taskRecords: store.tasks,
     live: live.episodes,
     contents: isShared(config.store) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     retentionDays: () => runtime.config.server.retentionDays,

@@ -15,6 +15,9 @@ const AT_ONCE = 4;
 /** Steps between two faults, on the average. */
 const STEPS_PER_FAULT = extent({ short: 6, full: 40 });
 
+/** A thousand episodes in all, on a machine that is busy. */
+const MOST_MS = extent({ short: 180_000, full: 4 * 3_600_000 });
+
 /** Draws numbers from 0 to 1 that are the same each time. */
 function randomNumbers(): () => number {
   let state = 20_241_124;
@@ -80,38 +83,42 @@ class Pair {
   }
 }
 
-it('episodes come to the same whatever is killed: servers, which take over from one another, and workspaces', async () => {
-  await using postgres = await PostgresServer.start();
-  await using stage = await Stage.open();
-  const store = { url: await postgres.newDatabase() };
-  const pair = await Pair.start(stage, async (name) => {
-    const config = { stateDir: join(stage.stateDir, name), store, arena: { tasks: [TASKS] } };
-    const server = { port: 0, access: 'off', ownershipSeconds: 3, pollSeconds: 0.5 };
-    return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }));
-  });
-  const peaceful = await playAll(
-    () => pair.url,
-    async () => undefined,
-  );
-  await pair.ready();
-  const random = randomNumbers();
-  let steps = 0;
-  let fault: Promise<void> = Promise.resolve();
-  const disturbed = await playAll(
-    () => pair.url,
-    async () => {
-      steps += 1;
-      if (steps % STEPS_PER_FAULT === 0) {
-        const kill = steps % (2 * STEPS_PER_FAULT) === 0 ? () => pair.killServer() : () => pair.killSandboxes();
-        fault = fault.then(kill);
-      }
-      // Some go on while the fault strikes, and others behind it.
-      if (random() < 0.5) await fault;
-    },
-  );
-  await fault;
-  await pair.ready();
-  expect([pair.killed > 0, pair.lost > 0]).toEqual([true, true]);
-  expect(disturbed).toEqual(peaceful);
-  expect(peaceful.map(({ reward }) => reward)).toEqual(peaceful.map((_, i) => expect.objectContaining({ reward: i % 2 === 0 ? 1 : 0 })));
-});
+it(
+  'episodes come to the same whatever is killed: servers, which take over from one another, and workspaces',
+  { timeout: MOST_MS },
+  async () => {
+    await using postgres = await PostgresServer.start();
+    await using stage = await Stage.open();
+    const store = { url: await postgres.newDatabase() };
+    const pair = await Pair.start(stage, async (name) => {
+      const config = { stateDir: join(stage.stateDir, name), store, arena: { tasks: [TASKS] } };
+      const server = { port: 0, access: 'off', ownershipSeconds: 3, pollSeconds: 0.5 };
+      return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }));
+    });
+    const peaceful = await playAll(
+      () => pair.url,
+      async () => undefined,
+    );
+    await pair.ready();
+    const random = randomNumbers();
+    let steps = 0;
+    let fault: Promise<void> = Promise.resolve();
+    const disturbed = await playAll(
+      () => pair.url,
+      async () => {
+        steps += 1;
+        if (steps % STEPS_PER_FAULT === 0) {
+          const kill = steps % (2 * STEPS_PER_FAULT) === 0 ? () => pair.killServer() : () => pair.killSandboxes();
+          fault = fault.then(kill);
+        }
+        // Some go on while the fault strikes, and others behind it.
+        if (random() < 0.5) await fault;
+      },
+    );
+    await fault;
+    await pair.ready();
+    expect([pair.killed > 0, pair.lost > 0]).toEqual([true, true]);
+    expect(disturbed).toEqual(peaceful);
+    expect(peaceful.map(({ reward }) => reward)).toEqual(peaceful.map((_, i) => expect.objectContaining({ reward: i % 2 === 0 ? 1 : 0 })));
+  },
+);

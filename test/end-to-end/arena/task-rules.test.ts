@@ -20,6 +20,7 @@ const RULES = `
 [arena]
 actions = ["read_file", "write_file"]
 abandoned = "graded"
+time = "measured"
 reward = { base = 2, errors = 0.02 }
 
 [[arena.tools]]
@@ -39,7 +40,7 @@ async function writeTasks(stage: Stage): Promise<string> {
 }
 
 describe('a task that says how it is played', () => {
-  it('narrows the actions, brings a tool, weighs the reward, and has abandoned episodes graded as they lie', async () => {
+  it('narrows the actions, brings a tool, measures time, weighs the reward, and has abandoned episodes graded as they lie', async () => {
     await using stage = await Stage.open();
     const arena = { tasks: [await writeTasks(stage)] };
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena });
@@ -65,10 +66,13 @@ describe('a task that says how it is played', () => {
     // Three kinds of actions that were none; a seventh of the smallest step is less than the weight.
     expect(reward).toMatchObject({ outcome: 'rewarded', endedBy: 'abandoned', weights: { base: 2, errors: 0.02, style: 0.05 } });
     expect(reward.components).toMatchObject({ core: 1, gate: 1, errors: 1 });
-    expect(reward.reward).toBeCloseTo(2 - 2 / (7 * 12 ** 2), 12);
+    // Six steps, where the task's own solution takes two: one doubling of four, of steps alone unless the processor was busy.
+    const time = reward.components?.time ?? Number.NaN;
+    expect(time).toBeGreaterThanOrEqual(1 / 8);
+    expect(reward.reward).toBeCloseTo(2 - (2 / (7 * 12 ** 2)) * (1 + time), 12);
     const again = await stage.run(['reward', '--server', url, '--weights', '{"shaping": "none"}']);
     expect(again.stdout).toBe(`${id}  ${reward.reward}  1\n`);
-    const other = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0}']);
+    const other = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0}']);
     expect(other.stdout).toBe(`${id}  ${reward.reward}  3\n`);
     expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).json).toEqual(reward);
   });

@@ -1,4 +1,5 @@
 import type { FileContents } from '../../../agents/arena/step-files.ts';
+import type { TaskRecords } from '../../../agents/arena/task-records.ts';
 import type { Trajectories } from '../../../agents/arena/trajectories.ts';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -13,6 +14,7 @@ import { SqlEpisodes } from './sql-episodes.ts';
 import { SqlFileContents } from './sql-file-contents.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
+import { SqlTaskRecords } from './sql-task-records.ts';
 import { SqlTokens } from './sql-tokens.ts';
 import { SqlTrajectories } from './sql-trajectories.ts';
 import { SqlUsage } from './sql-usage.ts';
@@ -21,6 +23,7 @@ import { SqlWebhooks } from './sql-webhooks.ts';
 /** All that one database keeps. */
 export interface SqlStore extends EvaluationStore {
   readonly trajectories: Trajectories;
+  readonly tasks: TaskRecords;
   /** Files of the steps of agents, for servers that share the database. */
   readonly contents: FileContents;
 }
@@ -43,6 +46,7 @@ export async function openSqlEvaluationStore(database: Database, clock: Clock): 
     tokens: new SqlTokens(database, clock),
     usage: new SqlUsage(database),
     trajectories: new SqlTrajectories(database, clock),
+    tasks: new SqlTaskRecords(database, clock),
     contents: new SqlFileContents(database),
     rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

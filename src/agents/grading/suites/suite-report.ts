@@ -30,7 +30,8 @@ export async function readSuiteEvidence(
   const report = isAlive
     ? await reportOf(session, execute, result, workdir, signal)
     : toProblem('its tests took more memory than they may');
-  return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds: result.seconds };
+  const { seconds, cpuSeconds } = result;
+  return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds, cpuSeconds };
 }
 
 /** Of tests that could not be run, through the submission's own fault. */

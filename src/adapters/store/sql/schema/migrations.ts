@@ -132,6 +132,21 @@ export const MIGRATIONS: readonly Migration[] = [
          tree ${id} NOT NULL, digest text NOT NULL, part bigint NOT NULL, data text NOT NULL, PRIMARY KEY (tree, digest, part))${clustered}`,
     ],
   },
+  {
+    name: 'tasks that agents play, their verifiers and baselines',
+    statements: () => [
+      'CREATE TABLE played_tasks (digest text PRIMARY KEY, id text NOT NULL, about text NOT NULL, defined_at bigint NOT NULL)',
+      `CREATE TABLE task_verifiers (
+         task text NOT NULL REFERENCES played_tasks ON DELETE CASCADE, verifier text NOT NULL, defined_at bigint NOT NULL,
+         PRIMARY KEY (task, verifier))`,
+      `CREATE TABLE task_baselines (
+         task text NOT NULL, verifier text NOT NULL, baseline text NOT NULL, PRIMARY KEY (task, verifier),
+         FOREIGN KEY (task, verifier) REFERENCES task_verifiers ON DELETE CASCADE)`,
+      `CREATE TABLE task_soundness (
+         task text NOT NULL, verifier text NOT NULL, report text NOT NULL, at bigint NOT NULL, PRIMARY KEY (task, verifier),
+         FOREIGN KEY (task, verifier) REFERENCES task_verifiers ON DELETE CASCADE)`,
+    ],
+  },
 ];
 
 /**

@@ -1,0 +1,68 @@
+import type { Digest } from '../../kernel/ids.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { Soundness } from '../grading/soundness.ts';
+import type { TaskDigest, TaskId } from '../tasks/task-ids.ts';
+
+/** A task as it was played. Its digest names all of it, so that what is stored under one never changes. */
+export interface TaskDefinition {
+  readonly digest: TaskDigest;
+  readonly id: TaskId;
+  readonly description: string;
+  readonly keywords: readonly string[];
+  /** What decides its verdicts: tasks that differ in their instruction only have the same. */
+  readonly verifier: Digest;
+}
+
+export interface DefinedTask extends TaskDefinition {
+  readonly definedAt: Date;
+}
+
+/** What a verifier says of a task, and of which task. */
+export interface JudgedTask {
+  readonly task: TaskDigest;
+  readonly verifier: Digest;
+}
+
+/** What a submission takes. */
+export interface Effort {
+  /** Of the programs that the verifier runs, taken outside of the sandbox. */
+  readonly cpuSeconds: number;
+  readonly steps: number;
+}
+
+/** What the task's own solution comes to, which submissions are held against. */
+export interface Baseline extends Effort {
+  readonly reward: number | null;
+  /** Of the verdict: it can be taken again. */
+  readonly seed: string;
+}
+
+/** The task, or the verifier with this task, was never defined. */
+export class UndefinedTaskError extends InputError {
+  constructor({ task, verifier }: JudgedTask) {
+    super('task.undefined', `task ${task} is not defined with the verifier ${verifier}; define it first`);
+  }
+}
+
+/**
+ * Tasks that were played, their verifiers, and what is known of each task with its verifier: the first baseline and the latest report on its
+ * soundness. What a method has resolved for survives the end of a Muster. Each throws InfrastructureError when the store cannot do it, or not in
+ * time; whether it was done is then open.
+ */
+export interface TaskRecords {
+  /** Defining a task again changes nothing; with another verifier, it has both. */
+  define(task: TaskDefinition): Promise<void>;
+
+  /** With the verifier that was defined last. */
+  find(digest: TaskDigest): Promise<DefinedTask | undefined>;
+
+  /** Unless there is one. @returns the one that there is now. @throws UndefinedTaskError */
+  keepBaseline(judged: JudgedTask, baseline: Baseline): Promise<Baseline>;
+
+  baseline(judged: JudgedTask): Promise<Baseline | undefined>;
+
+  /** In place of the one before. @throws UndefinedTaskError */
+  keepSoundness(judged: JudgedTask, report: Soundness): Promise<void>;
+
+  soundness(judged: JudgedTask): Promise<Soundness | undefined>;
+}

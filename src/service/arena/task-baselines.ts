@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import type { Baseline, JudgedTask, TaskDefinition, TaskRecords } from '../../agents/arena/task-records.ts';
+import { sumCpuSeconds } from '../../agents/arena/time-share.ts';
+import { makeSubmission } from '../../agents/grading/make-submission.ts';
+import { judgeTrial, explainVerdict, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { Submission } from '../../agents/grading/submission.ts';
+import { digestVerifier } from '../../agents/tasks/task-digest.ts';
+import type { KnownSubmission, Task } from '../../agents/tasks/task.ts';
+import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
+import { VERIFIER_VERSION, type Verdict } from '../../agents/verification/verdict.ts';
+import { getMessage } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { PlayableTask } from './playable-task.ts';
+
+export interface BaselineParts {
+  readonly tasks: TaskRecords;
+  readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
+  readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
+  readonly log: Log;
+  readonly closing: AbortSignal;
+}
+
+/** What is stored of the tasks that are played. A baseline is taken once for a task and its verifier, when it is needed first. */
+export class TaskBaselines {
+  readonly #parts: BaselineParts;
+  readonly #defined = new Map<TaskDigest, Promise<void>>();
+  readonly #taking = new Map<TaskDigest, Promise<Baseline | undefined>>();
+
+  constructor(parts: BaselineParts) {
+    this.#parts = parts;
+  }
+
+  /** Stores the task, once. @throws InfrastructureError */
+  async define(task: Task): Promise<void> {
+    const known = this.#defined.get(task.digest);
+    if (known !== undefined) return await known;
+    const defining = this.#parts.tasks.define(toDefinition(task));
+    this.#defined.set(task.digest, defining);
+    try {
+      await defining;
+    } catch (error) {
+      this.#defined.delete(task.digest);
+      throw error;
+    }
+  }
+
+  /** Undefined for a task without a solution, or whose solution does not get the whole reward. @throws InfrastructureError */
+  async take(open: PlayableTask): Promise<Baseline | undefined> {
+    const { digest } = open.task;
+    const taking = this.#taking.get(digest) ?? this.#take(open).finally(() => this.#taking.delete(digest));
+    this.#taking.set(digest, taking);
+    const baseline = await taking;
+    return baseline?.reward === 1 ? baseline : undefined;
+  }
+
+  async #take(open: PlayableTask): Promise<Baseline | undefined> {
+    const { tasks, log } = this.#parts;
+    const { task } = open;
+    if (task.oracle === undefined) return undefined;
+    const { verifier } = toDefinition(task);
+    const judged: JudgedTask = { task: task.digest, verifier };
+    const known = await tasks.baseline(judged);
+    if (known !== undefined) return known;
+    await this.define(task);
+    const seed = randomBytes(16).toString('hex');
+    const verdict = await this.#judge(open, task.oracle, seed);
+    if (verdict === undefined || verdict.reward === null) return undefined;
+    await tasks.keepSoundness(judged, toReport(task, verdict));
+    if (verdict.reward !== 1) log.warn({ task: task.id, reward: verdict.reward }, "a task's own solution does not get the whole reward");
+    const effort = { cpuSeconds: sumCpuSeconds(verdict), steps: countSteps(task, task.oracle) };
+    return await tasks.keepBaseline(judged, { reward: verdict.reward, seed, ...effort });
+  }
+
+  /** Undefined when the solution cannot be made. */
+  async #judge(open: PlayableTask, oracle: KnownSubmission, seed: string): Promise<Verdict | undefined> {
+    const { sandboxesOf, grade, log, closing } = this.#parts;
+    const { task, content } = open;
+    try {
+      const submission = await makeSubmission(task, task.steps[0], content, oracle, { sandboxes: sandboxesOf(open) }, closing);
+      return await grade(open, submission, seed, closing);
+    } catch (error) {
+      if (closing.aborted) throw error;
+      log.warn({ task: task.id, error: getMessage(error) }, "a task's own solution could not be graded");
+      return undefined;
+    }
+  }
+}
+
+function toDefinition(task: Task): TaskDefinition {
+  const { digest, id, description, keywords } = task;
+  return { digest, id, description, keywords, verifier: digestVerifier(task, task.steps[0], VERIFIER_VERSION) };
+}
+
+/** The fewest that do the same: one for each file, or one that runs the script, and the submission. */
+function countSteps({ files }: Task, { kind, directory }: KnownSubmission): number {
+  return 1 + (kind === 'script' ? 1 : files.filter(({ path }) => path.startsWith(`${directory}/`)).length);
+}
+
+function toReport({ id, digest }: Task, verdict: Verdict): Soundness {
+  const finding = judgeTrial(1, [verdict.reward]);
+  const detail = finding === 'as-expected' ? '' : explainVerdict(verdict, 1);
+  const trial: Trial = { name: 'oracle', role: 'oracle', expected: 1, rewards: [verdict.reward], finding, detail };
+  return { task: id, digest, isSound: finding === 'as-expected', trials: [trial], notices: [] };
+}
