@@ -12,3 +12,9 @@ const reader = new ConfigReader(configSchema);
 export function loadConfig(sources: ConfigSources): Config {
   return reader.load(sources);
 }
+
+/** The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both. */
+export function readConfiguration(file?: string, sandboxes?: number): Config {
+  const flags = sandboxes === undefined ? [] : [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
+  return loadConfig({ file, environment: process.env, flags });
+}

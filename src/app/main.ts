@@ -7,7 +7,7 @@ import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';
 import { redactConfig } from '../config/kept-config.ts';
-import { loadConfig } from './configuration.ts';
+import { readConfiguration } from './configuration.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
 import { replayRecorded, type ReplayInput } from './replays.ts';
 import { playAndKeep, openResults } from './recorded-results.ts';
@@ -47,7 +47,7 @@ import {
 
 export type { LoadedSuite } from './runtime.ts';
 export type * from './requests.ts';
-export { InfrastructureError, InputError, MusterError, ComparisonFailedError, EvaluationFailedError };
+export { readConfiguration, InfrastructureError, InputError, MusterError, ComparisonFailedError, EvaluationFailedError };
 export type { ComparisonSummary, Config, Progress, Summary };
 
 /**
@@ -256,10 +256,4 @@ export async function evaluate(input: EvaluationInput, options: OneEvaluationOpt
   const { configFile, sandboxes, ...rest } = options;
   await using muster = await Muster.open(readConfiguration(configFile, sandboxes));
   return await muster.evaluate(input, rest);
-}
-
-/** The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both. */
-export function readConfiguration(file?: string, sandboxes?: number): Config {
-  const flags = sandboxes === undefined ? [] : [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
-  return loadConfig({ file, environment: process.env, flags });
 }

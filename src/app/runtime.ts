@@ -23,8 +23,7 @@ import type { CheckpointStore } from '../policy-distribution/store/checkpoint-st
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
-import { AgentEpisodes } from './grading/agent-episodes.ts';
-import { GradingPools } from './grading/grading-pools.ts';
+import type { GradingPools } from './grading/grading-pools.ts';
 import { ModelServers } from './grading/model-servers.ts';
 import { Pools } from './pools.ts';
 import { getPlugin } from './sandboxes/providers.ts';
@@ -168,7 +167,7 @@ export class Runtime implements AsyncDisposable {
     const settings = this.pools.getSettings(template);
     const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
     const players = isPlayedByAgents(played.suite)
-      ? new AgentPlayers(await AgentEpisodes.open(played, this.#getGradingPools(), this.#models), systemClock)
+      ? await this.#buildAgentPlayers(played)
       : await this.#buildRunnerPlayers(played, config, principal, signal);
     return {
       players,
@@ -206,10 +205,15 @@ export class Runtime implements AsyncDisposable {
     });
   }
 
-  /** Opened when a suite first has tasks for agents. */
-  #getGradingPools(): GradingPools {
+  /** Grading is opened when a suite first has tasks for agents. A fifth of Muster's modules are read for them alone. */
+  async #buildAgentPlayers(played: Played): Promise<AgentPlayers> {
+    const [{ AgentEpisodes }, { GradingPools }] = await Promise.all([
+      import('./grading/agent-episodes.ts'),
+      import('./grading/grading-pools.ts'),
+    ]);
+    this.#closing.signal.throwIfAborted();
     this.#grading ??= new GradingPools(this.#config, systemClock, this.log);
-    return this.#grading;
+    return new AgentPlayers(await AgentEpisodes.open(played, this.#grading, this.#models), systemClock);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -8,7 +8,8 @@ import { createMusterProgram } from './program.ts';
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
 endOnClosedOutput(process);
 try {
-  await createMusterProgram().parseAsync();
+  const args = process.argv.slice(2);
+  await (await createMusterProgram(args)).parseAsync(args, { from: 'user' });
 } catch (error) {
   process.exitCode = await report(error);
 }

@@ -1,52 +1,45 @@
 import { Command } from 'commander';
-import { openBatch } from '../app/client/batch-input.ts';
-import { openCheckpoints } from '../app/checkpoints/checkpoint-access.ts';
-import { inspectWritten } from '../app/checkpoints/checkpoint-inspection.ts';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
-import { createDoctorChecks } from '../app/doctor/doctor-checks.ts';
-import { readKeptTrajectories } from '../app/rollouts/kept-rollouts.ts';
-import { readResultDocument } from '../app/recorded-results.ts';
-import { readConfiguration, Muster } from '../app/main.ts';
-import { checkTask } from '../app/grading/task-check.ts';
-import { hardenTask } from '../app/grading/task-hardening.ts';
-import { InputError } from '../kernel/errors.ts';
-import { createTask, listTasks, showTask, listTaskDirectories } from '../app/tasks/task-catalogue.ts';
-import { importTasks } from '../app/tasks/task-import.ts';
-import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
-import { plan } from '../app/plan.ts';
-import type { RunningServer } from '../app/server/serve.ts';
-import { watchRun } from '../app/run-watching.ts';
-import { createCheckpointsCommand } from './commands/checkpoints-command.ts';
-import { compareCommand } from './commands/compare-command.ts';
-import { createDoctorCommand } from './commands/doctor-command.ts';
-import { createEvalCommand } from './commands/eval-command.ts';
-import { grantCommand } from './commands/grant-command.ts';
-import { planCommand } from './commands/plan-command.ts';
-import { createReplayCommand } from './commands/replay-command.ts';
-import { reportCommand } from './commands/report-command.ts';
-import { createClient, readSuiteToSend } from '../app/client/server-client.ts';
-import { cancelCommand, listCommand, createPoolCommand } from './commands/server-commands.ts';
-import { openResultLog } from '../app/result-log.ts';
-import { setUpPython } from '../app/python-setup.ts';
-import { serveCommand, type ServeFlags } from './commands/serve-command.ts';
-import { createSetupCommand } from './commands/setup-command.ts';
-import { submitCommand } from './commands/submit-command.ts';
-import { watchCommand } from './commands/watch-command.ts';
-import { createPrepareCommand } from './commands/prepare/prepare-command.ts';
-import { openEvaluator } from './commands/suite-evaluator.ts';
-import { createTopCommand } from './commands/top-command.ts';
-import { createTuneCommand } from './commands/tune-command.ts';
-import { createRolloutsCommand } from './commands/rollouts/rollouts-command.ts';
-import { createEpisodeCommand } from './commands/tasks/episode-command.ts';
-import { createRewardCommand } from './commands/tasks/reward-command.ts';
-import type { CheckTasks } from './commands/tasks/task-check-command.ts';
-import { createTaskCommand } from './commands/tasks/task-command.ts';
-import type { HardenTask } from './commands/tasks/task-harden-command.ts';
-import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
-import { createTokenCommand } from './commands/token-command.ts';
 
-/** The `muster` command with all that it can do, ready to parse. */
-export function createMusterProgram(): Command {
+/**
+ * All commands, in the order in which people read of them. A command's modules are read when it is named: those of all take five times as long
+ * as those of a command that only asks a server.
+ */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  eval: async () => (await import('./composition/playing.ts')).composeEval(),
+  compare: async () => (await import('./composition/playing.ts')).composeCompare(),
+  plan: async () => (await import('./composition/playing.ts')).composePlan(),
+  report: async () => (await import('./composition/machine.ts')).composeReport(),
+  replay: async () => (await import('./composition/playing.ts')).composeReplay(),
+  tune: async () => (await import('./composition/playing.ts')).composeTune(),
+  serve: async () => (await import('./composition/serving.ts')).composeServe(),
+  submit: async () => (await import('./composition/remote.ts')).composeSubmit(),
+  watch: async () => (await import('./composition/playing.ts')).composeWatch(),
+  list: async () => (await import('./composition/remote.ts')).composeList(),
+  cancel: async () => (await import('./composition/remote.ts')).composeCancel(),
+  top: async () => (await import('./composition/remote.ts')).composeTop(),
+  pool: async () => (await import('./composition/remote.ts')).composePool(),
+  setup: async () => (await import('./composition/machine.ts')).composeSetup(),
+  doctor: async () => (await import('./composition/machine.ts')).composeDoctor(),
+  checkpoints: async () => (await import('./composition/machine.ts')).composeCheckpoints(),
+  token: async () => (await import('./composition/serving.ts')).composeToken(),
+  grant: async () => (await import('./composition/remote.ts')).composeGrant(),
+  episode: async () => (await import('./composition/remote.ts')).composeEpisode(),
+  rollouts: async () => (await import('./composition/tasks.ts')).composeRollouts(),
+  reward: async () => (await import('./composition/remote.ts')).composeReward(),
+  task: async () => (await import('./composition/tasks.ts')).composeTask(),
+  prepare: async () => (await import('./composition/tasks.ts')).composePrepare(),
+  verify: async () => (await import('./composition/tasks.ts')).composeVerify(),
+};
+
+const ALIASES: Readonly<Record<string, string>> = { evaluate: 'eval' };
+
+/**
+ * The `muster` command, ready to parse.
+ *
+ * @param args as they will be parsed. The program has the command that they begin with; all commands where they begin with something else.
+ */
+export async function createMusterProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('muster')
     .version(PACKAGE_VERSION, '-V, --version')
     .description('Evaluates reinforcement-learning checkpoints on hundreds of isolated sandboxes.')
@@ -54,100 +47,15 @@ export function createMusterProgram(): Command {
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
-  for (const command of createCommands()) program.addCommand(command);
+  for (const compose of chooseCommands(args)) program.addCommand(await compose());
   passSettingsOn(program);
   return program;
 }
 
-function createCommands(): readonly Command[] {
-  return [
-    createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog),
-    compareCommand(openMuster),
-    planCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal)),
-    reportCommand(readResultDocument),
-    createReplayCommand(async ({ config, ...request }, signal) => {
-      await using muster = await Muster.open(readConfiguration(config));
-      return await muster.replay(request, { signal });
-    }, createClient),
-    createTuneCommand(openMuster),
-    serveCommand(openServer),
-    submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch }),
-    watchCommand(
-      createClient,
-      async (request, hooks) => {
-        const config = readConfiguration(request.config, request.sandboxes);
-        await using muster = await Muster.open(config);
-        return await watchRun(muster, config, request, hooks);
-      },
-      openResultLog,
-    ),
-    listCommand(createClient),
-    cancelCommand(createClient),
-    createTopCommand(createClient),
-    createPoolCommand(createClient),
-    createSetupCommand(setUpPython),
-    createDoctorCommand((file) => createDoctorChecks(readConfiguration(file))),
-    createCheckpointsCommand(
-      (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, readConfiguration(config), digest, signal),
-      (file) => openCheckpoints(readConfiguration(file)),
-    ),
-    createTokenCommand(async (flags) => (await import('../app/client/token-access.ts')).openTokenService(flags)),
-    grantCommand(createClient),
-    createEpisodeCommand(createClient),
-    createRolloutsCommand(readKeptTrajectories),
-    createRewardCommand(createClient),
-    createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks),
-    createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
-      const { prepare } = await import('../app/preparation/prepare.ts');
-      return await prepare(readConfiguration(config), terms, listeners, signal);
-    }),
-    verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
-      await using grader = new TaskGrader(readConfiguration(config));
-      return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
-    }),
-  ];
-}
-
-const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) => {
-  await using grader = new TaskGrader(readConfiguration(config));
-  const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${trial}: ${verdict.reward ?? 'no reward'}`);
-  return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
-};
-
-const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
-  await using grader = new TaskGrader(readConfiguration(config));
-  const refused: string[] = [];
-  for (const path of await listTaskDirectories(tasks)) {
-    const taken: TakenVerdict[][] = [];
-    const report = (trial: string, verdict: TakenVerdict, at: number): void => {
-      (taken[at] ??= []).push(verdict);
-      onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
-    };
-    try {
-      const soundness = await checkTask(grader, await openTask(path), { times, onVerdict: report }, signal);
-      const submissions = soundness.trials.map(
-        ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
-      );
-      await onTask({ soundness, submissions });
-    } catch (error) {
-      // The others are checked all the same.
-      if (!(error instanceof InputError)) throw error;
-      refused.push(error.message);
-    }
-  }
-  if (refused.length > 0) throw new InputError('task.unchecked', `${refused.length} could not be checked:\n${refused.join('\n')}`);
-};
-
-/** A third of Muster's modules are the server's alone: the command that serves reads them. */
-async function openServer({ config, child }: ServeFlags): Promise<RunningServer> {
-  const { serve } = await import('../app/server/serve.ts');
-  if (!child) return await serve(() => readConfiguration(config));
-  const { createStarter, toChildConfig } = await import('../app/server/starter.ts');
-  return await serve(() => toChildConfig(readConfiguration(config)), createStarter());
-}
-
-function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
-  return Muster.open(readConfiguration(config, sandboxes));
+function chooseCommands([first = '']: readonly string[]): readonly (() => Promise<Command>)[] {
+  const name = ALIASES[first] ?? first;
+  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return named === undefined ? Object.values(COMMANDS) : [named];
 }
 
 /** Of commands with a suite as their one argument: the flags are looked for there, or checkpoints given without theirs. */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { InputError, getMessage } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
 import { readEnvironmentLayers, findUnknownVariables } from './environment-layer.ts';
@@ -31,7 +30,7 @@ export class ConfigReader {
 
   constructor(schema: ConfigSchema) {
     this.#schema = schema;
-    this.#known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));
+    this.#known = new KnownSettings(schema);
   }
 
   /**

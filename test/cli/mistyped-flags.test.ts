@@ -14,7 +14,7 @@ function leaves(command: Command, words: readonly string[] = []): readonly Leaf[
 
 /** What the program says, and its code: commander would end the process with 1 unless each command passes its errors on. */
 async function complaint(args: readonly string[]): Promise<string> {
-  const program = createMusterProgram();
+  const program = await createMusterProgram(args);
   let text = '';
   for (const command of [program, ...descendants(program)]) command.configureOutput({ writeErr: (part) => (text += part) });
   await expect(program.parseAsync([...args], { from: 'user' })).rejects.toMatchObject({ name: 'CommanderError' });
@@ -25,9 +25,16 @@ function descendants(command: Command): readonly Command[] {
   return command.commands.flatMap((inner) => [inner, ...descendants(inner)]);
 }
 
-const all = leaves(createMusterProgram());
+const program = await createMusterProgram();
+const all = leaves(program);
 
 describe('a mistyped flag is named as one, whatever else is missing', () => {
+  const names = program.commands.flatMap((command) => [command.name()].concat(command.aliases()));
+  test('a start with the name of a command reads that command alone', async () => {
+    expect(names).toContain('evaluate');
+    for (const name of names) expect((await createMusterProgram([name])).commands).toHaveLength(1);
+  });
+
   test('of all commands', () => expect(all.map(({ words }) => words.join(' '))).toContain('token create'));
 
   const flagsOf = (command: Command): readonly string[] =>

@@ -10,8 +10,8 @@ import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
 
 export const INVALID = 'task.invalid';
 
-const HARBOR_KEYS = new KnownSettings(z.toJSONSchema(harborSchema, { io: 'input', unrepresentable: 'any' }));
-const MUSTER_KEYS = new KnownSettings(z.toJSONSchema(musterTaskSchema, { io: 'input' }));
+const HARBOR_KEYS = new KnownSettings(harborSchema);
+const MUSTER_KEYS = new KnownSettings(musterTaskSchema);
 
 /** The minor versions of schema 1 whose every key is known. */
 const KNOWN_MINORS = 4;

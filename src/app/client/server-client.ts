@@ -8,7 +8,7 @@ import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { readConfiguration } from '../main.ts';
+import { readConfiguration } from '../configuration.ts';
 import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 
 export type { MusterClient };

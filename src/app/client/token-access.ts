@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError, MusterError } from '../../kernel/errors.ts';
 import { parseTokenId } from '../../kernel/ids.ts';
-import { readConfiguration } from '../main.ts';
+import { readConfiguration } from '../configuration.ts';
 import { createClient, type ServerAddress } from './server-client.ts';
 import type { Token } from '../../faces/http/schemas/token-schemas.ts';
 import { openEvaluationStore } from '../stores.ts';

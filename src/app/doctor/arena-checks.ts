@@ -1,4 +1,3 @@
-import { RedisLiveEpisodes } from '../../adapters/arena/redis/redis-live-episodes.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
@@ -9,6 +8,7 @@ export function createLiveEpisodesCheck(setting: string): HealthCheck {
     name: 'live episodes',
     async run() {
       try {
+        const { RedisLiveEpisodes } = await import('../../adapters/arena/redis/redis-live-episodes.ts');
         await using live = await RedisLiveEpisodes.open(setting, systemClock);
         return toOkFinding(await live.readVersion());
       } catch (error) {

@@ -17,7 +17,6 @@ import {
 } from '../../orchestrator/suite/suite-definition.ts';
 import type { ParsedSuite } from '../../orchestrator/suite/suite.ts';
 import { isUri } from '../checkpoints/own-checkpoints.ts';
-import { findTasks } from './task-source.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 
 export interface SuiteInput {
@@ -50,6 +49,7 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
   const source = getTaskSource(parsed);
   if (source !== undefined) {
+    const { findTasks } = await import('./task-source.ts');
     const { tasks, ...found } = await findTasks(source, base, written.findOrigin(['tasks']));
     const agent = parsed.agent === undefined ? {} : { agent: toAgentUri(parsed.agent, base) };
     return { ...found, parsed: addTasks(layer, { ...parsed, ...agent }, tasks) };

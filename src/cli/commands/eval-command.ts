@@ -1,7 +1,6 @@
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
 import type { LogEntry, OpenLog, ResultLog } from '../../app/result-log.ts';
-import { reportPage } from '../../faces/report/page.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
@@ -99,8 +98,8 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) {
       summaries.push(verdict.summary);
-      const entry = createEntry(verdict.summary, readStep(verdict.title.checkpoint, summaries.length));
-      isLogged = (await hasLogged(log, entry)) && isLogged;
+      const step = readStep(verdict.title.checkpoint, summaries.length);
+      isLogged = (!log || (await hasLogged(log, await createEntry(verdict.summary, step)))) && isLogged;
     }
     // Who reads the document by a program would not see what the text says.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
@@ -119,9 +118,9 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
 }
 
 /** A log that fails is reported, and takes nothing from the answer. */
-async function hasLogged(log: ResultLog | undefined, entry: LogEntry): Promise<boolean> {
+async function hasLogged(log: ResultLog, entry: LogEntry): Promise<boolean> {
   try {
-    await log?.log(entry);
+    await log.log(entry);
     return true;
   } catch (error) {
     await print(process.stderr, formatErrorReport(error));
@@ -129,7 +128,8 @@ async function hasLogged(log: ResultLog | undefined, entry: LogEntry): Promise<b
   }
 }
 
-function createEntry(summary: Summary, step: number): LogEntry {
+async function createEntry(summary: Summary, step: number): Promise<LogEntry> {
+  const { reportPage } = await import('../../faces/report/page.ts');
   return { step, figures: toFigures(summary.official), page: reportPage({ kind: 'evaluation', summary }) };
 }
 

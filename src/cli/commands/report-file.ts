@@ -2,7 +2,6 @@ import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
-import { reportPage } from '../../faces/report/page.ts';
 
 /** Where a command puts its page. */
 export interface ReportFile {
@@ -28,6 +27,8 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
 }
 
 async function write(what: string, target: string, document: ReportDocument): Promise<void> {
+  // What draws the page is read by those who ask for one.
+  const { reportPage } = await import('../../faces/report/page.ts');
   const partial = `${target}.partial`;
   try {
     await writeFile(partial, reportPage(document));

@@ -4,7 +4,6 @@ import type { OpenLog, ResultLog } from '../../app/result-log.ts';
 import type { RunWatchHooks, RunWatchRequest } from '../../app/run-watching.ts';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
-import { reportPage } from '../../faces/report/page.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
@@ -189,8 +188,10 @@ async function watchAndPrintRun(
     },
     onEvaluated: async ({ name, score, standing }, summary, count) => {
       const flags = { better: Number(standing === 'first' || standing === 'better'), regress: Number(standing === 'worse') };
+      if (!log) return;
+      const { reportPage } = await import('../../faces/report/page.ts');
       const page = reportPage({ kind: 'evaluation', summary });
-      await log?.log({ step: readStep(name, count), figures: { ...toFigures(score), ...flags }, page });
+      await log.log({ step: readStep(name, count), figures: { ...toFigures(score), ...flags }, page });
     },
     onUntold: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
     async during(name, evaluation) {

@@ -1,11 +1,13 @@
+import { z } from 'zod';
 import { isMapping, type SettingPath } from './path.ts';
 
-/** What may stand where, looked up in a JSON Schema: for names in messages and in environment variables, not for validation. */
+/** What may stand where, looked up in a schema: for names in messages and in environment variables, not for validation. */
 export class KnownSettings {
-  readonly #schema: unknown;
+  readonly #schema: z.ZodType;
+  #jsonSchema: unknown;
 
-  constructor(jsonSchema: unknown) {
-    this.#schema = jsonSchema;
+  constructor(schema: z.ZodType) {
+    this.#schema = schema;
   }
 
   /** Keys with fixed names at the path. */
@@ -33,7 +35,9 @@ export class KnownSettings {
   }
 
   #listNodes(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
-    let nodes = listAlternatives(this.#schema);
+    // Most programs look nothing up, and the JSON Schema of a large schema takes some milliseconds.
+    this.#jsonSchema ??= z.toJSONSchema(this.#schema, { io: 'input', unrepresentable: 'any' });
+    let nodes = listAlternatives(this.#jsonSchema);
     for (const part of path) nodes = nodes.flatMap((node) => listAlternatives(getChild(node, part)));
     return nodes;
   }

@@ -35,7 +35,7 @@ export const NOT_KEPT: Refusal = {
 export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, where: string, { code, remedy }: Refusal): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));
+  const known = new KnownSettings(schema);
   const problems = listProblems(parsed.error, value, known).map((problem) => formatProblemLine(where, problem));
   throw new InputError(code, `${problems.join('\n')}\n${remedy}`);
 }

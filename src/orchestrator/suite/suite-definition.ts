@@ -52,7 +52,7 @@ export interface SuiteDefinition {
   readonly filesDigest: Digest | undefined;
 }
 
-const KNOWN = new KnownSettings(z.toJSONSchema(suiteSchema, { io: 'input' }));
+const KNOWN = new KnownSettings(suiteSchema);
 
 /** Where a suite that was not read from a file says that its problems are. */
 export function createInlineLayer(value: unknown): Layer {

@@ -1,7 +1,6 @@
 import { NO_SETTINGS, createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createPythonTemplate } from '../local/template/python-template.ts';
 import { createWorkspaceTemplate } from '../local/template/workspace-template.ts';
-import { createBubblewrapProvider } from './bubblewrap-provider.ts';
 import { probeCapabilities } from './capabilities.ts';
 import { createSandboxChecks } from './checks.ts';
 
@@ -11,7 +10,11 @@ export const bubblewrap = createProviderPlugin({
   settings: NO_SETTINGS,
   isOwnMachine: true,
   playsApart: true,
-  open: async (host) => createBubblewrapProvider(host),
+  async open(host) {
+    // Clients of a server read this plug-in for its settings.
+    const { createBubblewrapProvider } = await import('./bubblewrap-provider.ts');
+    return createBubblewrapProvider(host);
+  },
   template: (name, settings, _, { projectDirectory, signal }) => createPythonTemplate(name, settings, projectDirectory, signal),
   workspace: (name, settings, _, context) => createWorkspaceTemplate(name, settings, context),
   checks: () => createSandboxChecks(() => probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' })),

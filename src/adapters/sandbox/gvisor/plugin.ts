@@ -2,7 +2,6 @@ import { NO_SETTINGS, createProviderPlugin } from '../../../pool/ports/provider-
 import { createProviderCheck } from '../capability-checks.ts';
 import { createPythonTemplate } from '../local/template/python-template.ts';
 import { probeGvisor } from './capabilities.ts';
-import { createGvisorProvider } from './gvisor-provider.ts';
 
 export const gvisor = createProviderPlugin({
   name: 'gvisor',
@@ -10,7 +9,10 @@ export const gvisor = createProviderPlugin({
   settings: NO_SETTINGS,
   isOwnMachine: true,
   playsApart: false,
-  open: async (host) => createGvisorProvider(host),
+  async open(host) {
+    const { createGvisorProvider } = await import('./gvisor-provider.ts');
+    return createGvisorProvider(host);
+  },
   template: (name, settings, _, { projectDirectory, signal }) => createPythonTemplate(name, settings, projectDirectory, signal),
   checks: (templates) => [
     createProviderCheck('gVisor', templates, async () => (await probeGvisor({ runscPath: 'runsc', cgroups: 'none' })).gvisor),

@@ -57,7 +57,7 @@ export const batchSchema = z
 export type BatchFile = z.infer<typeof batchSchema>;
 export type BatchCheckpoint = BatchFile['checkpoints'][number];
 
-const KNOWN = new KnownSettings(z.toJSONSchema(batchSchema, { io: 'input' }));
+const KNOWN = new KnownSettings(batchSchema);
 
 /** @throws InputError `batch.invalid` that lists every problem: where, path, what was expected, what was found. */
 export function parseBatch(layer: Layer): BatchFile {

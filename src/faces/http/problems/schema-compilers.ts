@@ -11,7 +11,7 @@ import { RequestInvalidError } from './problem.ts';
  */
 export function checkBySchemas(app: FastifyInstance): void {
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart = 'request' }) => {
-    const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+    const known = new KnownSettings(schema);
     return (data: unknown) => {
       const result = schema.safeParse(data);
       if (result.success) return { value: result.data };

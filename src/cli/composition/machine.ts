@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { openCheckpoints } from '../../app/checkpoints/checkpoint-access.ts';
+import { inspectWritten } from '../../app/checkpoints/checkpoint-inspection.ts';
+import { readConfiguration } from '../../app/configuration.ts';
+import { createDoctorChecks } from '../../app/doctor/doctor-checks.ts';
+import { setUpPython } from '../../app/python-setup.ts';
+import { readResultDocument } from '../../app/recorded-results.ts';
+import { createCheckpointsCommand } from '../commands/checkpoints-command.ts';
+import { createDoctorCommand } from '../commands/doctor-command.ts';
+import { reportCommand } from '../commands/report-command.ts';
+import { createSetupCommand } from '../commands/setup-command.ts';
+
+/** The commands that look after this machine, and at what is kept on it. */
+
+export function composeReport(): Command {
+  return reportCommand(readResultDocument);
+}
+
+export function composeSetup(): Command {
+  return createSetupCommand(setUpPython);
+}
+
+export function composeDoctor(): Command {
+  return createDoctorCommand((file) => createDoctorChecks(readConfiguration(file)));
+}
+
+export function composeCheckpoints(): Command {
+  return createCheckpointsCommand(
+    (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, readConfiguration(config), digest, signal),
+    (file) => openCheckpoints(readConfiguration(file)),
+  );
+}

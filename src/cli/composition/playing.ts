@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import { readConfiguration } from '../../app/configuration.ts';
+import { createClient } from '../../app/client/server-client.ts';
+import { Muster } from '../../app/main.ts';
+import { plan } from '../../app/plan.ts';
+import { openResultLog } from '../../app/result-log.ts';
+import { watchRun } from '../../app/run-watching.ts';
+import { compareCommand } from '../commands/compare-command.ts';
+import { createEvalCommand } from '../commands/eval-command.ts';
+import { planCommand } from '../commands/plan-command.ts';
+import { createReplayCommand } from '../commands/replay-command.ts';
+import { openEvaluator } from '../commands/suite-evaluator.ts';
+import { createTuneCommand } from '../commands/tune-command.ts';
+import { watchCommand } from '../commands/watch-command.ts';
+
+/** The commands that play episodes in this process. */
+
+export function composeEval(): Command {
+  return createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog);
+}
+
+export function composeCompare(): Command {
+  return compareCommand(openMuster);
+}
+
+export function composePlan(): Command {
+  return planCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal));
+}
+
+export function composeReplay(): Command {
+  return createReplayCommand(async ({ config, ...request }, signal) => {
+    await using muster = await Muster.open(readConfiguration(config));
+    return await muster.replay(request, { signal });
+  }, createClient);
+}
+
+export function composeTune(): Command {
+  return createTuneCommand(openMuster);
+}
+
+export function composeWatch(): Command {
+  return watchCommand(
+    createClient,
+    async (request, hooks) => {
+      const config = readConfiguration(request.config, request.sandboxes);
+      await using muster = await Muster.open(config);
+      return await watchRun(muster, config, request, hooks);
+    },
+    openResultLog,
+  );
+}
+
+function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
+  return Muster.open(readConfiguration(config, sandboxes));
+}

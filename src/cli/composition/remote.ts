@@ -1,0 +1,43 @@
+import type { Command } from 'commander';
+import { openBatch } from '../../app/client/batch-input.ts';
+import { createClient, readSuiteToSend } from '../../app/client/server-client.ts';
+import { grantCommand } from '../commands/grant-command.ts';
+import { cancelCommand, createPoolCommand, listCommand } from '../commands/server-commands.ts';
+import { submitCommand } from '../commands/submit-command.ts';
+import { createTopCommand } from '../commands/top-command.ts';
+import { createEpisodeCommand } from '../commands/tasks/episode-command.ts';
+import { createRewardCommand } from '../commands/tasks/reward-command.ts';
+
+/** The commands that have a server do something. */
+
+export function composeSubmit(): Command {
+  return submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch });
+}
+
+export function composeList(): Command {
+  return listCommand(createClient);
+}
+
+export function composeCancel(): Command {
+  return cancelCommand(createClient);
+}
+
+export function composeTop(): Command {
+  return createTopCommand(createClient);
+}
+
+export function composePool(): Command {
+  return createPoolCommand(createClient);
+}
+
+export function composeGrant(): Command {
+  return grantCommand(createClient);
+}
+
+export function composeEpisode(): Command {
+  return createEpisodeCommand(createClient);
+}
+
+export function composeReward(): Command {
+  return createRewardCommand(createClient);
+}

@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { readConfiguration } from '../../app/configuration.ts';
+import { checkTask } from '../../app/grading/task-check.ts';
+import { openTask, TaskGrader, type TakenVerdict } from '../../app/grading/task-grader.ts';
+import { hardenTask } from '../../app/grading/task-hardening.ts';
+import { readKeptTrajectories } from '../../app/rollouts/kept-rollouts.ts';
+import { createTask, listTasks, showTask, listTaskDirectories } from '../../app/tasks/task-catalogue.ts';
+import { importTasks } from '../../app/tasks/task-import.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { createPrepareCommand } from '../commands/prepare/prepare-command.ts';
+import { createRolloutsCommand } from '../commands/rollouts/rollouts-command.ts';
+import type { CheckTasks } from '../commands/tasks/task-check-command.ts';
+import { createTaskCommand } from '../commands/tasks/task-command.ts';
+import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
+import { verifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
+
+/** The commands that make, grade and look at tasks for agents. */
+
+export function composeRollouts(): Command {
+  return createRolloutsCommand(readKeptTrajectories);
+}
+
+export function composeTask(): Command {
+  return createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks);
+}
+
+export function composePrepare(): Command {
+  return createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
+    const { prepare } = await import('../../app/preparation/prepare.ts');
+    return await prepare(readConfiguration(config), terms, listeners, signal);
+  });
+}
+
+export function composeVerify(): Command {
+  return verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
+    await using grader = new TaskGrader(readConfiguration(config));
+    return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
+  });
+}
+
+const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) => {
+  await using grader = new TaskGrader(readConfiguration(config));
+  const report = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${trial}: ${verdict.reward ?? 'no reward'}`);
+  return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
+};
+
+const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
+  await using grader = new TaskGrader(readConfiguration(config));
+  const refused: string[] = [];
+  for (const path of await listTaskDirectories(tasks)) {
+    const taken: TakenVerdict[][] = [];
+    const report = (trial: string, verdict: TakenVerdict, at: number): void => {
+      (taken[at] ??= []).push(verdict);
+      onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
+    };
+    try {
+      const soundness = await checkTask(grader, await openTask(path), { times, onVerdict: report }, signal);
+      const submissions = soundness.trials.map(
+        ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
+      );
+      await onTask({ soundness, submissions });
+    } catch (error) {
+      // The others are checked all the same.
+      if (!(error instanceof InputError)) throw error;
+      refused.push(error.message);
+    }
+  }
+  if (refused.length > 0) throw new InputError('task.unchecked', `${refused.length} could not be checked:\n${refused.join('\n')}`);
+};
