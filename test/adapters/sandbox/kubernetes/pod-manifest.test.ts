@@ -321,6 +321,7 @@ describe('a template with provider: kubernetes', () => {
     [{ dialBack: { enabled: true }, claims: { enabled: true, ownPool: true } }, 'dialBack.enabled and claims exclude each other'],
     [{ claims: { enabled: true, ownPool: true, warmPool: 'muster' } }, 'claims.warmPool and claims.ownPool exclude each other'],
     [{ claims: { warmPool: 'muster' } }, 'need claims.enabled: true'],
+    [{ claims: { enabled: true } }, 'claims.enabled needs a pool'],
     [{ delivery: { nodeCache: true } }, 'delivery.nodeCache needs delivery.enabled: true'],
     [{ server: { enabled: false }, delivery: { enabled: true } }, 'need server.enabled: true'],
     [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],

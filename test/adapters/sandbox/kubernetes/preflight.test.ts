@@ -93,7 +93,7 @@ describe('before any sandbox is made on a cluster', () => {
     const charted = (claims: object): readonly string[] => single(rulesOf(renderChart({ claims })));
     expect(charted({})).toEqual(asked(PERMISSIONS));
     const both = new Set([...asked(PERMISSIONS), ...asked(CLAIM_PERMISSIONS)]);
-    expect(charted({ enabled: true })).toEqual([...both].sort());
+    expect(charted({ enabled: true, warmPool: 'muster' })).toEqual([...both].sort());
     expect(charted({ enabled: true, ownPool: true })).toEqual([...new Set([...both, ...asked(POOL_PERMISSIONS)])].sort());
   });
 
