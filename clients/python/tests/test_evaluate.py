@@ -219,6 +219,8 @@ def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMu
         (SUBJECT, "cartpole", {"baseline": 5}, "checkpoint.path: expected a path, got 5"),
         (object(), "cartpole", {}, "checkpoint.path: expected a path, got <object"),
         (SUBJECT, 7, {}, "suite: expected the name"),
+        ("suite.yaml", "policy.safetensors", {}, "suite: policy.safetensors has the name of a checkpoint's file"),
+        (SUBJECT, "cartpole", {"timeout": -1}, "timeout: expected a number of seconds, 0 or more"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_sent(
@@ -269,6 +271,9 @@ def test_a_keyword_that_is_none_is_refused_before_anything_is_sent(muster: Clien
         list(muster.list(**slipped))
     slipped = {"timout": 5}
     with pytest.raises(TypeError, match="'timout'; did you mean 'timeout'"):
+        muster.evaluate(SUBJECT, "cartpole", **slipped)
+    slipped = {"half_width": 5}
+    with pytest.raises(TypeError, match=r"'half_width'; expected one of .*, stop, timeout, "):
         muster.evaluate(SUBJECT, "cartpole", **slipped)
     assert fake.asked == []
 

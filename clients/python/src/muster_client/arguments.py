@@ -13,14 +13,16 @@ def assert_is(name: str, given: object, kind: type | tuple[type, ...], expected:
 
 
 def assert_seconds(name: str, given: object) -> None:
-    """Raises InvalidArgument for what is no number of seconds."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given):
-        raise InvalidArgument(f"{name}: expected a number of seconds, got {given!r}")
+    """Raises InvalidArgument for what is no number of seconds from 0 on."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given) or given < 0:
+        raise InvalidArgument(f"{name}: expected a number of seconds, 0 or more, got {given!r}")
 
 
 def assert_known(given: dict[str, object], known: type, named: tuple[str, ...] = ()) -> None:
     """Raises TypeError, as Python does, for a keyword that is neither a key of `known`, a typed dictionary, nor a parameter in `named`."""
     optional: frozenset[str] = vars(known)["__optional_keys__"]
     for name in given.keys() - optional:
-        meant = get_close_matches(name, [*optional, *named], 1) or sorted([*optional, *named])
-        raise TypeError(f"unexpected keyword argument {name!r}; did you mean {' or '.join(map(repr, meant))}?")
+        there = sorted([*optional, *named])
+        meant = get_close_matches(name, there, 1)
+        remedy = f"did you mean {meant[0]!r}?" if meant else f"expected one of {', '.join(there)}"
+        raise TypeError(f"unexpected keyword argument {name!r}; {remedy}")

@@ -31,6 +31,7 @@ def read_known_suite(fields: Fields) -> KnownSuite:
 
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
+WEIGHTS_ENDINGS = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zip")
 
 
 def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
@@ -39,6 +40,8 @@ def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
         return dict(given)
     assert_is("suite", given, (str, os.PathLike), "the name of a suite, the path of a YAML or JSON file, or a mapping")
     text = os.fspath(given)
+    if text.endswith(WEIGHTS_ENDINGS):
+        raise InvalidArgument(f"suite: {text} has the name of a checkpoint's file; the checkpoint comes before the suite")
     if isinstance(given, str) and not text.endswith(FILE_ENDINGS):
         return text
     return _read(Path(text))
