@@ -4,6 +4,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
@@ -91,12 +92,17 @@ def find(entry: str, directory: Path | None) -> Callable[..., Any]:
     found: Any = _import(module_name, directory)
     for part in name.split("."):
         if not hasattr(found, part):
-            raise CodeError(f'module "{module_name}" has no "{name}"')
+            raise CodeError(f'module "{module_name}" has no "{name}"{_suggest(part, found)}')
         found = getattr(found, part)
     if not callable(found):
         raise CodeError(f'"{entry}" is a {type(found).__name__}, expected a function or a class')
     factory: Callable[..., Any] = found
     return factory
+
+
+def _suggest(name: str, found: Any) -> str:
+    meant = get_close_matches(name, [there for there in vars(found) if not there.startswith("_")], 1) if hasattr(found, "__dict__") else []
+    return f'; did you mean "{meant[0]}"?' if meant else ""
 
 
 def _import(name: str, directory: Path | None) -> ModuleType:

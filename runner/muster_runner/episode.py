@@ -58,8 +58,13 @@ def play(environment: Environment, policy: Policy, episode: Episode, metrics: It
 
 def ended(total: float, length: int, metrics: dict[str, float], forward: float | None = None, *, saw_nan: bool = False) -> Outcome:
     if not math.isfinite(total):
-        return Failed("invalid-return", f"the return is {total} after {length} steps, expected a finite number")
+        steps = "1 step" if length == 1 else f"{length} steps"
+        return Failed("invalid-return", f"the return is {name_number(total)} after {steps}, expected a finite number")
     return Completed(total, length, metrics, forward, saw_nan)
+
+
+def name_number(value: float) -> str:
+    return "NaN, not a number," if math.isnan(value) else f"{'-' if value < 0 else ''}infinite"
 
 
 def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any, float, bool]:

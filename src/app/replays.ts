@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openEarlierRun, readEpisodeLines } from '../adapters/files/recorded-evaluation.ts';
+import { assertOneResult } from '../adapters/files/recorded-summaries.ts';
 import { InputError } from '../kernel/errors.ts';
 import { parseEpisodeIndex } from '../kernel/ids.ts';
 import { readRecordedOrder, type RecordedOrder } from '../orchestrator/results/recorded-order.ts';
@@ -51,6 +52,7 @@ export async function replayRecorded(
 async function readResults(path: string): Promise<RecordedOrder> {
   const found = await openEarlierRun(path);
   if (found) return readRecordedOrder(found.configuration, join(path, 'config.json'));
+  await assertOneResult(path);
   const isThere = await stat(path).then(
     () => true,
     () => false,

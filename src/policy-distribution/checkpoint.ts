@@ -42,6 +42,12 @@ export interface CheckpointLabels {
 /** Weights in a format that is known to be data alone, and what lies beside such: nothing of it can be imported or run. */
 const DATA = /\.(safetensors|safetensors\.index\.json|onnx|onnx\.data)$/;
 
+const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
+
+export function isWeightsFile(path: string): boolean {
+  return WEIGHTS.test(path);
+}
+
 /** Whether loading it may run code that came with it: whatever has a file that is not known to be data. A `muster.json` may name an entry. */
 export function mayBringCode({ files }: Pick<Checkpoint, 'files'>): boolean {
   return !files.every(({ path }) => DATA.test(path));

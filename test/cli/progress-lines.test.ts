@@ -18,6 +18,7 @@ const POOL: Progress['pool'] = {
 const RUNNING: Progress = {
   statistics: { episodes: 250, mean: -160.73, halfWidth: 21.4, target: 10, expectedRemaining: 750 },
   outcomes: 262,
+  failed: 0,
   inFlight: 40,
   surplus: 12,
   episodesPerSecond: 430,
@@ -67,6 +68,10 @@ describe('the live display', () => {
   it('tells of sandboxes that died', () => {
     const shaken = { ...RUNNING, pool: { ...POOL, totals: { ...POOL.totals, died: 2 } } };
     expect(plain(shaken)[3]).toContain(' · 2 died');
+  });
+
+  it('tells of episodes that failed from the first on, whether or not they count by now', () => {
+    expect(plain({ ...RUNNING, failed: 2 })[1]).toMatch(/ 250 of ~1,000 episodes · 2 failed · 430\/s/);
   });
 
   it('tells why no sandbox gets ready, but not while others play', () => {

@@ -230,7 +230,7 @@ describe('the summary', () => {
     });
     expect(text).toMatch(/metric fillRate +0\.969, standard deviation 0\.025$/m);
     expect(text).toMatch(/metric clicks +0\.969, standard deviation 0\.025, missing in 234 episodes$/m);
-    expect(text).toMatch(/metric typo +never reported$/m);
+    expect(text).toMatch(/metric typo +never reported: no episode ended with it in its info$/m);
   });
 
   it.each<[Ending, string]>([
@@ -248,6 +248,13 @@ describe('the summary', () => {
     const text = withRun({ surplus: 7, retried: 2, duplicated: 1, pool: { ...SUMMARY.run.pool, created: 11, died: 3 } });
     expect(text).toContain('1:05 · 351 episodes/s · 2 episodes played again after a lost sandbox · 1 slow, played twice');
     expect(text).toContain('11 made by bubblewrap (at most 8), 3 died');
+  });
+
+  it('of episodes that were known already tells of no time, and of no sandboxes, when none was played', () => {
+    const known = withRun({ outcomes: 0, recalled: 115, seconds: 0.0003, episodesPerSecond: 0 });
+    expect(known).toMatch(/^ {2}played +none: 115 episodes were known already$/m);
+    expect(known).not.toMatch(/episodes\/s|sandboxes/);
+    expect(withRun({ recalled: 1 })).toContain('1:05 · 351 episodes/s · 1 episode was known already');
   });
 
   it('shows control characters in names and warnings as escapes', () => {

@@ -11,7 +11,7 @@ describe('an evaluation in which every episode fails', () => {
   const ways = [
     ['raises', 'environment-crash', /KeyError: 'order \d+'\n[^]*File "faults\.py", line \d+, in raises\n/],
     ['has the old interface', 'environment-crash', /expected 5, got 4[^]*terminated, truncated/],
-    ['is not a number', 'invalid-return', /nan/],
+    ['is not a number', 'invalid-return', /NaN/],
     ['is out of bounds', 'out-of-bounds', /1\.5 lies outside of the declared bounds \[0, 1\]/],
   ] as const;
   it.each(sampled(ways, ([how]) => how === 'raises' || how === 'is not a number'))(

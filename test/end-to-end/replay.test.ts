@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -128,6 +128,9 @@ describe('muster replay', () => {
       muster.replay({ results, index: 0, ...input }).then(() => 'nothing', getMessage);
     expect(await asked({ results: stage.path('nowhere') })).toMatch(/nowhere does not exist; give such a directory, or the id/);
     expect(await asked({ results: stage.directory })).toMatch(/is no directory that "muster eval --out"/);
+    await mkdir(stage.path('several/1-late'), { recursive: true });
+    await copyFile(path.join(results, 'summary.json'), stage.path('several/1-late/summary.json'));
+    expect(await asked({ results: stage.path('several') })).toMatch(/results of several checkpoints; name one of them: .*\/1-late$/);
     expect(await asked({ index: 8 })).toMatch(/episode 8: .* has episodes from 0 to 7/);
     expect(await asked({ arm: 1 })).toMatch(/--arm 1: .* 1 checkpoint/);
     const configuration = await readFile(path.join(results, 'config.json'), 'utf8');

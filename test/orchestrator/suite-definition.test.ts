@@ -119,6 +119,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       { ...minimal, environment: 'CartPole' },
       /environment: expected "gymnasium:ENVIRONMENT-ID" or "module:factory", got "CartPole"/,
     ],
+    ['an environment has no "gymnasium:"', { ...minimal, environment: 'CartPole-v1' }, /"module:factory", such as "gymnasium:CartPole-v1"/],
     ['bounds are the wrong way round', { ...minimal, reward: { bounds: [1, 0] } }, /reward\.bounds: expected \[lowest, highest\]/],
     ['a certified stop has no bounds', { ...minimal, reward: {} }, /reward\.bounds: is missing; the stopping rule "certified" needs/],
     [

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
+import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 
 /** Far more than any suite that a person writes; a wrong path must not fill the memory. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -10,13 +11,18 @@ const MAX_BYTES = 4 * 1024 * 1024;
  * Reads a suite as written, YAML or JSON (which is YAML), or another file that a person writes. Nothing of it is checked but that it can be read.
  *
  * @param what it is, for messages and for the codes of errors.
- * @throws InputError `suite.missing`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
+ * @throws InputError `suite.missing`, `suite.swapped`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
  */
 export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
   return parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
 }
 
 async function readText(path: string, what: string): Promise<string> {
+  if (isWeightsFile(path))
+    throw new InputError(
+      `${what}.swapped`,
+      `${path} has the name of a checkpoint's file, and stands where the ${what} is expected, a YAML or JSON file`,
+    );
   try {
     await using file = await open(path);
     const { size } = await file.stat();

@@ -53,7 +53,9 @@ export function createReplayCommand(replay: ReplayResults, connect: Connect): Co
       await page?.write({ kind: 'replay', replay: replayed });
       await print(
         process.stdout,
-        flags.json ? `${JSON.stringify(replayed, undefined, 2)}\n` : escapeUnprintable(`${formatReplay(replayed).join('\n')}\n`),
+        flags.json
+          ? `${JSON.stringify(replayed, undefined, 2)}\n`
+          : escapeUnprintable(`${formatReplay(replayed, flags.html).join('\n')}\n`),
       );
       process.exitCode = replayed.isSame ? EXIT_CODES.done : EXIT_CODES.differs;
     } catch (error) {
@@ -80,7 +82,8 @@ Examples:
   muster replay results/late 17 --html episode-17.html
   muster replay ev-0mk2x1c9a-0123456789abcdef 17 --json | jq .rewards`;
 
-function formatReplay(replay: ReplayDocument): readonly string[] {
+/** @param page where the page was written to. */
+function formatReplay(replay: ReplayDocument, page: string | undefined): readonly string[] {
   const { suite, index, task, environmentSeed, policySeed, recorded, replayed, isSame, rewards, pictures, remarks } = replay;
   return [
     `${suite.name}, episode ${index} · task ${task} · environment seed ${environmentSeed} · policy seed ${policySeed}`,
@@ -93,7 +96,7 @@ function formatReplay(replay: ReplayDocument): readonly string[] {
       ? 'The outcome is the same.'
       : 'The outcome is another one: environment or policy draw from something that no seed decides (not deterministic).',
     '',
-    `${formatCount(rewards.length)} rewards and ${formatCount(pictures.length)} pictures were recorded (--html FILE shows them, --json prints them)`,
+    `${formatCount(rewards.length)} rewards and ${formatCount(pictures.length)} pictures were recorded (${page ?? '--html FILE'} shows them, --json prints them)`,
     ...remarks.map((remark) => `no more pictures: ${remark}`),
   ];
 }

@@ -41,7 +41,7 @@ function formatCandidateLines(candidate: Candidate, { official }: ComparisonSumm
   const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
   return [
     `  ${formatVerdict(verdict)} ${styleText('bold', escapeUnprintableLine(uri))} ${styleText('dim', when)}`,
-    ...formatTable(formatCandidateRows(candidate, official.margin)),
+    ...formatTable(formatCandidateRows(candidate, official)),
     ...formatWarnings(warnings),
   ];
 }
@@ -50,7 +50,7 @@ export function formatVerdict(verdict: Verdict): string {
   return styleText(COLOURS[verdict], `${MARKS[verdict]} ${verdict}`);
 }
 
-function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
+function formatCandidateRows(candidate: Candidate, { confidence, margin }: ComparisonSummary['official']): Row[] {
   const {
     verdict,
     difference,
@@ -71,11 +71,8 @@ function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
   if (reduced !== null && (verdict === 'promote' || verdict === 'regress'))
     rows.push(['bias-reduced', `${formatSigned(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
   if (interval) {
-    const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
-    rows.push([
-      `${percent} interval`,
-      `[${formatSigned(interval.low)}, ${formatSigned(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`,
-    ]);
+    const ends = `[${formatSigned(interval.low)}, ${formatSigned(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`;
+    rows.push([`${formatPercent(interval.confidence)} interval`, `${ends}${formatVerdictConfidence(interval.confidence, confidence)}`]);
   }
   rows.push([
     'evidence',
@@ -94,9 +91,18 @@ function formatCandidateRows(candidate: Candidate, margin: number): Row[] {
   return rows;
 }
 
+/** With a margin, or with several candidates, the interval has another confidence than the verdicts: docs/statistics.md says why. */
+function formatVerdictConfidence(ofInterval: number, ofVerdicts: number): string {
+  return ofInterval === ofVerdicts ? '' : `  ${styleText('dim', `verdicts hold with ${formatPercent(ofVerdicts)}`)}`;
+}
+
 /** 10^x as a person says it. */
 function formatOdds(log10: number): string {
   return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
+}
+
+function formatPercent(share: number): string {
+  return `${Number((share * 100).toPrecision(6))} %`;
 }
 
 function formatShare(value: number): string {

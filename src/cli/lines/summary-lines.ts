@@ -131,7 +131,7 @@ function formatTaskRows({ official }: Summary): Row[] {
 
 function formatMetricRows({ official }: Summary): Row[] {
   return official.metrics.map((metric): Row => {
-    if (metric.mean === null) return [`metric ${metric.name}`, 'never reported'];
+    if (metric.mean === null) return [`metric ${metric.name}`, 'never reported: no episode ended with it in its info'];
     const deviation = metric.standardDeviation ?? Math.abs(metric.mean);
     const figures = `${formatFigure(metric.mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
     const missing = metric.missing === 0 ? '' : `, missing in ${formatEpisodes(metric.missing)}`;
@@ -141,7 +141,10 @@ function formatMetricRows({ official }: Summary): Row[] {
 
 /** What it took. */
 export function runRows(run: Summary['run']): Row[] {
+  const { outcomes, recalled = 0 } = run;
+  if (outcomes === 0 && recalled > 0) return [['played', `none: ${formatKnown(recalled)}`]];
   const extra = [
+    recalled > 0 ? formatKnown(recalled) : '',
     run.retried > 0 ? `${formatEpisodes(run.retried)} played again after a lost sandbox` : '',
     run.duplicated > 0 ? `${formatCount(run.duplicated)} slow, played twice` : '',
   ].filter((text) => text !== '');
@@ -152,6 +155,10 @@ export function runRows(run: Summary['run']): Row[] {
     ['sandboxes', `${formatCount(run.pool.created)} made by ${run.pool.provider} (at most ${formatCount(run.pool.sandboxesMax)})${died}`],
     ...(run.cost === null ? [] : [['cost', formatFigure(run.cost, run.cost)] as const]),
   ];
+}
+
+function formatKnown(recalled: number): string {
+  return `${formatEpisodes(recalled)} ${recalled === 1 ? 'was' : 'were'} known already`;
 }
 
 function formatEpisodes(count: number): string {

@@ -4,7 +4,7 @@ import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
-import { drawBar, label, formatPool } from './progress-lines.ts';
+import { drawBar, formatFailed, formatPool, label } from './progress-lines.ts';
 
 type Shown = Progress<RunningComparison>;
 type Candidate = RunningComparison['candidates'][number];
@@ -39,10 +39,10 @@ function computeShare({ statistics: { episodes, expectedRemaining } }: Shown): n
   return Number.isFinite(expectedRemaining) && episodes > 0 ? episodes / (episodes + expectedRemaining) : 0;
 }
 
-function countText({ statistics, episodesPerSecond, seconds, secondsLeft }: Shown): string {
+function countText({ statistics, failed, episodesPerSecond, seconds, secondsLeft }: Shown): string {
   const { episodes, expectedRemaining } = statistics;
   const total = Number.isFinite(expectedRemaining) ? ` of at most ~${formatCount(episodes + expectedRemaining)}` : '';
-  const parts = [`${formatCount(statistics.pairs)} pairs · ${formatCount(episodes)}${total} episodes`];
+  const parts = [`${formatCount(statistics.pairs)} pairs · ${formatCount(episodes)}${total} episodes`, ...formatFailed(failed)];
   if (episodesPerSecond > 0) parts.push(`${formatRate(episodesPerSecond)}/s`);
   const isLeftKnown = secondsLeft !== undefined && Number.isFinite(secondsLeft);
   parts.push(isLeftKnown ? `${formatDuration(secondsLeft)} left` : `${formatDuration(seconds)} so far`);

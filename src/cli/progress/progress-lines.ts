@@ -46,13 +46,18 @@ export function label(text: string): string {
   return styleText('dim', text.padEnd(9));
 }
 
-function formatEpisodes({ statistics, episodesPerSecond, seconds, secondsLeft }: Progress): string {
+function formatEpisodes({ statistics, failed, episodesPerSecond, seconds, secondsLeft }: Progress): string {
   const { episodes, expectedRemaining, target } = statistics;
   const about = target === undefined ? '' : '~';
-  const parts = [`${formatCount(episodes)} of ${about}${formatCount(episodes + expectedRemaining)} episodes`];
+  const parts = [`${formatCount(episodes)} of ${about}${formatCount(episodes + expectedRemaining)} episodes`, ...formatFailed(failed)];
   if (episodesPerSecond > 0) parts.push(`${formatRate(episodesPerSecond)}/s`);
   parts.push(secondsLeft === undefined ? `${formatDuration(seconds)} so far` : `${formatDuration(secondsLeft)} left`);
   return parts.join(' · ');
+}
+
+/** Of what came to an end, whether or not it counts by now: who waits for an environment that hangs is to know it early. */
+export function formatFailed(failed: number): readonly string[] {
+  return failed > 0 ? [styleText('yellow', `${formatCount(failed)} failed`)] : [];
 }
 
 function formatMean({ statistics }: Progress): string {

@@ -6,6 +6,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { replaySchema, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import {
   evaluationPageSchema,
@@ -266,7 +267,7 @@ export class MusterClient {
   }
 
   async #resolveSuite(given: SuiteLike): Promise<SuiteLike> {
-    return typeof given === 'string' && FILE.test(given) ? this.#readSuite(given) : given;
+    return typeof given === 'string' && (FILE.test(given) || isWeightsFile(given)) ? this.#readSuite(given) : given;
   }
 
   async #buildReference(

@@ -20,18 +20,19 @@ ${renderFigureTable([
 }
 
 function renderTimeRows(
-  { startedAt, seconds, firstEpisodeSeconds, episodesPerSecond, episodeSeconds, sandboxSeconds, cost }: RunFacts,
+  { startedAt, seconds, outcomes, firstEpisodeSeconds, episodesPerSecond, episodeSeconds, sandboxSeconds, cost }: RunFacts,
   source: string,
 ): FigureRow[] {
   const rows: FigureRow[] = [
     { name: 'Started', value: startTime(startedAt) },
     { name: 'Wall clock', value: renderDuration(seconds, `${source}.seconds`), note: 'from the request to the summary' },
-    {
+  ];
+  if (outcomes > 0)
+    rows.push({
       name: 'Rate',
       value: markup`${renderData(episodesPerSecond, formatRate(episodesPerSecond), `${source}.episodesPerSecond`)} episodes/s`,
       note: 'from the first outcome on',
-    },
-  ];
+    });
   if (firstEpisodeSeconds !== undefined)
     rows.push({ name: 'First outcome', value: markup`after ${renderDuration(firstEpisodeSeconds, `${source}.firstEpisodeSeconds`)}` });
   if (episodeSeconds) {
@@ -58,13 +59,15 @@ export function startTime(startedAt: string): Markup {
   return markup`<time datetime="${startedAt}">${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC</time>`;
 }
 
-function renderEpisodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
+function renderEpisodeRows({ outcomes, recalled, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
   const rows: FigureRow[] = [
     { name: 'Played', value: count(outcomes, `${source}.outcomes`), note: 'to their end, whether or not the result needed them' },
     { name: 'Not needed', value: count(surplus, `${source}.surplus`), note: 'they were under way when the result was there' },
     { name: 'Played again', value: count(retried, `${source}.retried`), note: 'because their sandbox was lost' },
     { name: 'Played twice', value: count(duplicated, `${source}.duplicated`), note: 'because they were slow: the first outcome counts' },
   ];
+  if (recalled !== undefined && recalled > 0)
+    rows.push({ name: 'Known already', value: count(recalled, `${source}.recalled`), note: 'and so not played again' });
   if (nonDeterministic.length > 0) {
     const more = nonDeterministic.length - NAMED;
     const named = nonDeterministic.slice(0, NAMED).join(', ');

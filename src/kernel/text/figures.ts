@@ -23,7 +23,9 @@ export function formatCount(value: number): string {
   return groupThousands(String(Math.round(value)));
 }
 
+/** `1,250`, `41.4`, `0.035` */
 export function formatRate(perSecond: number): string {
+  if (perSecond < 0.95) return String(Number(perSecond.toPrecision(2)));
   return perSecond >= 99.95 ? formatCount(perSecond) : perSecond.toFixed(1);
 }
 

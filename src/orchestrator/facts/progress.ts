@@ -9,6 +9,8 @@ export interface Progress<Running extends RunningFigures = RunningStatistics> {
   readonly statistics: Running;
   /** Episodes that came to an end, folded or not. */
   readonly outcomes: number;
+  /** Of these. */
+  readonly failed: number;
   readonly inFlight: number;
   readonly surplus: number;
   /** Since the first outcome. */
@@ -44,6 +46,7 @@ export class ProgressReporter<Running extends RunningFigures> {
   #start: number;
   #firstOutcome: number | undefined;
   #outcomes = 0;
+  #failed = 0;
   readonly #times = new EpisodeTimes();
   readonly #forward = new ForwardTime();
 
@@ -60,6 +63,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     for (const { outcome, seconds, forwardSeconds } of played) {
       if (outcome.kind === 'lost') continue;
       this.#outcomes += 1;
+      if (outcome.kind === 'failed') this.#failed += 1;
       this.#times.add(seconds);
       if (forwardSeconds !== undefined) this.#forward.add(seconds, forwardSeconds);
     }
@@ -109,6 +113,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     return {
       statistics,
       outcomes: this.#outcomes,
+      failed: this.#failed,
       inFlight: this.#study.arms.reduce((sum, arm) => sum + arm.dispatcher.inFlight, 0),
       surplus: this.#study.surplus,
       episodesPerSecond,

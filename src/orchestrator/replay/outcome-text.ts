@@ -5,7 +5,7 @@ export function formatOutcome(outcome: ReplayDocument['recorded']): string {
   switch (outcome.kind) {
     case 'completed': {
       const metrics = Object.entries(outcome.metrics).map(([name, value]) => `, ${name} ${value}`);
-      return `return ${outcome.return} after ${outcome.length} steps${metrics.join('')}`;
+      return `return ${outcome.return} after ${outcome.length} ${outcome.length === 1 ? 'step' : 'steps'}${metrics.join('')}`;
     }
     case 'failed':
       return `failed (${outcome.cause}): ${outcome.detail}`;

@@ -1,4 +1,5 @@
 import { countFailed, type Failures } from '../../aggregation/folding/failure-counts.ts';
+import { formatCount } from '../../kernel/text/figures.ts';
 import type { LoggedErrors } from '../arm/failure-log.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import type { Ending } from './summary.ts';
@@ -38,13 +39,13 @@ export function warnOfFailures(
   const warnings: string[] = [];
   if (failed > MANY_FAILED * resolved)
     warnings.push(
-      `${formatPercent(failed / resolved)} of the ${whose} failed (${failed} of ${resolved}), and the mean counts each with the score of a failed episode`,
+      `${formatPercent(failed / resolved)} of the ${whose} failed (${formatCount(failed)} of ${formatCount(resolved)}), and the mean counts each with the score of a failed episode`,
     );
   const counts = { timeout: failures.timeout, crash: failed - failures.timeout };
   for (const kind of ['timeout', 'crash'] as const)
     if (counts[kind] > 0 && !declaredScores.includes(kind))
       warnings.push(
-        `the suite declares no failureScores.${kind}: each of ${counts[kind]} failed ${whose} counts as ${failureScores[kind]}, the lower bound of the return`,
+        `the suite declares no failureScores.${kind}: a failed one counts as ${failureScores[kind]}, the lower bound of the return (${formatCount(counts[kind])} of the ${whose})`,
       );
   return warnings;
 }

@@ -10,10 +10,17 @@ import { playSchema } from './play.ts';
  * not part of it.
  */
 
+/** `CartPole-v1` alone, as `gymnasium.make` takes it. */
+function suggestRegistered(given: unknown): string {
+  return typeof given === 'string' && /^[\w/-]+-v\d+$/.test(given) ? `, such as "gymnasium:${given}"` : '';
+}
+
 /** `gymnasium:CartPole-v1` makes a registered environment; `module:factory` calls a function from the suite's files. */
 const entrySchema = z
   .string()
-  .regex(/^[A-Za-z_][\w.]*:[\w./-]+$/, 'expected "gymnasium:ENVIRONMENT-ID" or "module:factory"')
+  .regex(/^[A-Za-z_][\w.]*:[\w./-]+$/, {
+    error: ({ input }) => `expected "gymnasium:ENVIRONMENT-ID" or "module:factory"${suggestRegistered(input)}`,
+  })
   .describe('"gymnasium:CartPole-v1" for a registered environment, "module:factory" for one from the suite\'s files');
 
 /** Anything that JSON can say. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
@@ -16,13 +17,11 @@ export interface FoundCheckpoint {
   readonly isMarked: boolean;
 }
 
-const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
-
 /** @param marker name of a file in a checkpoint's directory; beside a checkpoint of one file it follows the file's own name and a dot. */
 export function findCheckpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {
   const byName = Map.groupBy(files, ({ path }) => path.split('/', 1)[0] ?? path);
   return [...byName].flatMap(([name, below]): readonly FoundCheckpoint[] => {
-    if (!below.some(({ path }) => WEIGHTS.test(path) || path === `${name}/muster.json`)) return [];
+    if (!below.some(({ path }) => isWeightsFile(path) || path === `${name}/muster.json`)) return [];
     const isFile = below.some(({ path }) => path === name);
     const isMarked =
       marker !== undefined && (isFile ? byName.has(`${name}.${marker}`) : below.some(({ path }) => path === `${name}/${marker}`));

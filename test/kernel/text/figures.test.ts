@@ -34,8 +34,8 @@ describe('a count', () => {
 });
 
 describe('a rate', () => {
-  it('has a decimal only while it is slow', () => {
-    expect(formatRate(0.25)).toBe('0.3');
+  it('has decimals only while it is slow', () => {
+    expect([0, 0.0349, 0.25, 0.96].map(formatRate)).toEqual(['0', '0.035', '0.25', '1.0']);
     expect(formatRate(99.96)).toBe('100');
     expect(formatRate(12_345.6)).toBe('12,346');
   });

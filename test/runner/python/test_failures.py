@@ -24,7 +24,7 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),
-        ("nan", "invalid-return", "the return is nan after 1 steps, expected a finite number"),
+        ("nan", "invalid-return", "the return is NaN, not a number, after 1 step, expected a finite number"),
     ],
 )
 def test_an_environment_that_breaks_is_made_anew(runner: RunnerProcess, any_policy: Policy, how: str, cause: str, detail: str) -> None:

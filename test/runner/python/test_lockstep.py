@@ -108,7 +108,7 @@ in the runner, which takes what the environment gives: row.observation, reward, 
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),
-        ("nan", "invalid-return", "the return is nan after 1 steps, expected a finite number"),
+        ("nan", "invalid-return", "the return is NaN, not a number, after 1 step, expected a finite number"),
     ],
 )
 @pytest.mark.parametrize("width", [2, 5])

@@ -182,6 +182,7 @@ def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, fi
         ("gymnasium:CartPool-v1", "CartPool"),
         ("absent:make", 'there is no module "absent": it is neither installed nor in'),
         ("toys:absent", 'module "toys" has no "absent"'),
+        ("toys:broken_factor", 'module "toys" has no "broken_factor"; did you mean "broken_factory"?'),
         ("toys:broken_factory", "RuntimeError: no such level"),
         ("toys:not_an_environment", "makes a int without reset"),
     ],

@@ -6,7 +6,9 @@ import { type ImportTasks, createTaskImportCommand } from './task-import-command
 
 /** What is done with tasks. */
 export function createTaskCommand(check: CheckTasks, harden: HardenTask, catalogue: TaskCatalogue, importTasks: ImportTasks): Command {
-  const command = new Command('task').description('Makes, lists, checks and hardens tasks for agents.');
+  const command = new Command('task')
+    .summary('make, list, check and harden tasks for agents')
+    .description('Makes, lists, checks and hardens tasks for agents.');
   const commands = [createTaskCheckCommand(check), createTaskHardenCommand(harden), createTaskImportCommand(importTasks)];
   for (const inner of [...createTaskCatalogueCommands(catalogue), ...commands]) command.addCommand(inner);
   return command;
