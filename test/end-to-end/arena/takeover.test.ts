@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
-import { killProcess, listProcesses } from '../../../src/adapters/sandbox/local/host/process-table.ts';
 import { extent } from '../../support/full-form.ts';
 import { PostgresServer } from '../../support/postgres-server.ts';
 import { MusterServer } from '../muster-server.ts';
 import { Stage } from '../stage.ts';
+import { killWorkspaces } from './killed-workspaces.ts';
 import { playScript, TASKS, type Trajectory } from './scripted-agents.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -76,10 +76,7 @@ class Pair {
   }
 
   async killSandboxes(): Promise<void> {
-    const isSandbox = (word: string): boolean => word.startsWith(this.#stage.path(''));
-    const found = (await listProcesses()).filter(({ argv }) => argv.some((word) => word.endsWith('/workspace.py')) && argv.some(isSandbox));
-    for (const { pid } of found) killProcess(pid);
-    this.lost += found.length;
+    this.lost += await killWorkspaces(this.#stage);
   }
 }
 
