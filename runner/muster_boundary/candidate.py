@@ -9,7 +9,7 @@ import traceback
 import types
 from typing import Any
 
-from muster_boundary.exchange import answered, plain_args
+from muster_boundary.exchange import answered, write_args
 from muster_boundary.handles import Handles
 from muster_boundary.line import Line, Message, TooLarge
 from muster_boundary.plain import NotPlain, Reader, Value, Writer
@@ -71,25 +71,29 @@ class Candidate:
             reader = Reader(self._resolve, message["table"], writer.objects)
             reader.change(message["changes"])
             if "raised" in message:
-                raise self._raised(message["raised"], reader)
+                raise self._read_exception(message["raised"], reader)
             return reader.read(message["value"])
 
     def _answer(self, message: Message) -> None:
         answer = answered(
-            message, self._refer, self._resolve, lambda reader: self._done(message["do"], reader.read(message["args"])), self._failure
+            message,
+            self._refer,
+            self._resolve,
+            lambda reader: self._carry_out(message["do"], reader.read(message["args"])),
+            self._describe_failure,
         )
         try:
             self._line.send(answer)
         except TooLarge as error:
             writer = Writer(self._refer)
-            self._line.send({"raised": self._failure(NotPlain(str(error)), writer), "table": writer.table(), "changes": {}})
+            self._line.send({"raised": self._describe_failure(NotPlain(str(error)), writer), "table": writer.table(), "changes": {}})
 
-    def _done(self, what: str, args: tuple[Any, ...]) -> Any:
+    def _carry_out(self, what: str, args: tuple[Any, ...]) -> Any:
         target, *rest = args
         if what == "import":
             return importlib.import_module(target)
         if what == "get":
-            return _attribute(target, rest[0])
+            return _read_attribute(target, rest[0])
         if what == "set":
             self._remember(target, rest[0])
             return setattr(target, *rest)
@@ -125,13 +129,13 @@ class Candidate:
         if "object" in written:
             return self._handles.object(written["object"])
         if "raised" in written:
-            return self._raised(written["raised"], None)
+            return self._read_exception(written["raised"], None)
         number = written["theirs"]
         if number not in self._theirs:
             self._theirs[number] = (_Iterator if written["iterates"] else _Function)(self, number, written["named"])
         return self._theirs[number]
 
-    def _raised(self, raised: dict[str, Any], reader: Reader | None) -> BaseException:
+    def _read_exception(self, raised: dict[str, Any], reader: Reader | None) -> BaseException:
         """An exception of the tests, as the candidate can catch it."""
         if "object" in raised:
             own = self._handles.object(raised["object"])
@@ -143,7 +147,7 @@ class Candidate:
         error.muster_number = raised["number"]  # type: ignore[attr-defined]
         return error
 
-    def _failure(self, error: BaseException, writer: Writer) -> dict[str, Any]:
+    def _describe_failure(self, error: BaseException, writer: Writer) -> dict[str, Any]:
         number = vars(error).get("muster_number")
         if isinstance(number, int):
             return {"theirs": number}
@@ -153,13 +157,13 @@ class Candidate:
         return {
             "kind": writer.write(type(error)),
             "object": self._handles.refer(error),
-            "args": plain_args(error, writer),
+            "args": write_args(error, writer),
             "text": str(error),
             "trace": text,
         }
 
 
-def _attribute(target: Any, name: str) -> Any:
+def _read_attribute(target: Any, name: str) -> Any:
     if name == "__all__" and isinstance(target, types.ModuleType) and not hasattr(target, name):
         return [each for each in vars(target) if not each.startswith("_")]
     return getattr(target, name)

@@ -1,21 +1,21 @@
 """Which special methods of a candidate's class its objects have in the tests."""
 
 
-def _special(names: str) -> list[str]:
+def _add_underscores(names: str) -> list[str]:
     return [f"__{name}__" for name in names.split()]
 
 
-ALONE = _special(
+ALONE = _add_underscores(
     "call len iter next getitem setitem delitem reversed bool int float complex index abs neg pos invert round trunc floor ceil bytes "
     "enter exit str repr format"
 )
 """Those that the candidate answers."""
 
 _OPERATORS = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
-BETWEEN = [each for prefix in ("", "r", "i") for each in _special(" ".join(f"{prefix}{name}" for name in _OPERATORS.split()))]
+BETWEEN = [each for prefix in ("", "r", "i") for each in _add_underscores(" ".join(f"{prefix}{name}" for name in _OPERATORS.split()))]
 """Operators: both sides have to be the candidate's, so that it learns nothing of what a test expects."""
 
-ORDERS = _special("lt le gt ge")
+ORDERS = _add_underscores("lt le gt ge")
 """Comparisons, which the candidate never answers."""
 
 _TESTS_OF_TEXT = "alnum alpha ascii decimal digit identifier lower numeric printable space title upper"

@@ -39,7 +39,7 @@ def answered(
     return {**written, "table": writer.table(), "changes": changes}
 
 
-def plain_args(error: BaseException, writer: Writer) -> Value:
+def write_args(error: BaseException, writer: Writer) -> Value:
     """The arguments of an exception, or its text where they cannot pass."""
     try:
         return writer.write(tuple(error.args))

@@ -43,19 +43,19 @@ class Handles:
             return {"object": number}
         number = self._numbers[id(value)] = len(self._objects)
         self._objects.append(value)
-        return {"object": number, "is": self._description(value)}
+        return {"object": number, "is": self._describe(value)}
 
-    def _description(self, value: Any) -> dict[str, Any]:
+    def _describe(self, value: Any) -> dict[str, Any]:
         if isinstance(value, types.ModuleType):
             return {"kind": "module", "name": value.__name__}
         if isinstance(value, type):
-            return self._class_description(value)
+            return self._describe_class(value)
         kind = type(value)
-        described = {"kind": _kind_of(value), "class": self.refer(kind)}
+        described = {"kind": _find_kind(value), "class": self.refer(kind)}
         base = next((each for each in _PLAIN_BASES if isinstance(value, each)), None)
         return described if base is None else {**described, "base": base.__name__}
 
-    def _class_description(self, kind: type) -> dict[str, Any]:
+    def _describe_class(self, kind: type) -> dict[str, Any]:
         own = [each for each in kind.__mro__ if each is not object]
         return {
             "kind": "class",
@@ -67,7 +67,7 @@ class Handles:
         }
 
 
-def _kind_of(value: Any) -> str:
+def _find_kind(value: Any) -> str:
     kind = type(value)
     if isinstance(value, BaseException):
         return "exception"

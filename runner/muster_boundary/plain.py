@@ -90,7 +90,7 @@ class Writer:
 
     def write(self, value: Any) -> Value:
         """Write a value, and what is in it."""
-        written = self._value(value)
+        written = self._write_value(value)
         self._finish()
         return written
 
@@ -100,29 +100,29 @@ class Writer:
 
     def known(self) -> list[Any]:
         """What is in the known values now."""
-        contents = [self._content(each) for each in self._objects[: self._first]]
+        contents = [self._write_content(each) for each in self._objects[: self._first]]
         self._finish()
         return contents
 
     def _finish(self) -> None:
         # Without recursion: lists may be nested more deeply than Python's stack is.
         while len(self._contents) < len(self._objects) - self._first:
-            self._contents.append(self._content(self._objects[self._first + len(self._contents)]))
+            self._contents.append(self._write_content(self._objects[self._first + len(self._contents)]))
 
-    def _value(self, value: Any) -> Value:
+    def _write_value(self, value: Any) -> Value:
         kind = type(value)
         if value is None or kind in (bool, str, float):
             return value
         if kind is int:
             return value if -_WIDE < value < _WIDE else {"int": hex(value)}
         if kind in (tuple, frozenset):
-            return {kind.__name__: [self._value(each) for each in value]}
+            return {kind.__name__: [self._write_value(each) for each in value]}
         if kind is slice:
-            return {"slice": [self._value(each) for each in (value.start, value.stop, value.step)]}
+            return {"slice": [self._write_value(each) for each in (value.start, value.stop, value.step)]}
         if kind in _CHANGEABLE and not (
             kind is defaultdict and id(value.default_factory) not in _NAMES and value.default_factory is not None
         ):
-            return {"at": self._number(value)}
+            return {"at": self._assign_number(value)}
         if kind in _WRITTEN and not _has_zone(value):
             name, write = _WRITTEN[kind]
             return {"value": [name, write(value)]}
@@ -130,21 +130,21 @@ class Writer:
             return {"name": _NAMES[id(value)]}
         return self._refer(value)
 
-    def _number(self, value: Any) -> int:
+    def _assign_number(self, value: Any) -> int:
         number = self._numbers.get(id(value))
         if number is None:
             number = self._numbers[id(value)] = len(self._objects)
             self._objects.append(value)
         return number
 
-    def _content(self, value: Any) -> Any:
+    def _write_content(self, value: Any) -> Any:
         name = _CHANGEABLE[type(value)]
         if name == "bytearray":
             return [name, b64encode(value).decode("ascii")]
         if name in _MAPPINGS:
-            pairs = [[self._value(key), self._value(each)] for key, each in value.items()]
+            pairs = [[self._write_value(key), self._write_value(each)] for key, each in value.items()]
             return [name, pairs, _NAMES.get(id(value.default_factory))] if name == "defaultdict" else [name, pairs]
-        return [name, [self._value(each) for each in value]]
+        return [name, [self._write_value(each) for each in value]]
 
 
 def _has_own_factory(value: Any) -> bool:
@@ -164,7 +164,7 @@ class Reader:
         self._resolve = resolve
         self.objects = list(known or [])
         first = len(self.objects)
-        self.objects.extend(_empty(content) for content in table)
+        self.objects.extend(_create_empty(content) for content in table)
         for content, each in zip(table, self.objects[first:], strict=True):
             self._fill(each, content)
 
@@ -178,7 +178,7 @@ class Reader:
             return self._resolve(value)
         ((key, given),) = value.items()
         if key == "at":
-            return self.objects[_index(given)]
+            return self.objects[_parse_index(given)]
         if key == "int":
             return int(given, 16)
         if key in ("tuple", "frozenset"):
@@ -193,7 +193,7 @@ class Reader:
     def change(self, changes: dict[str, Any]) -> None:
         """Have known values hold what is in them on the other side."""
         for number, content in changes.items():
-            self._fill(self.objects[_index(int(number))], content)
+            self._fill(self.objects[_parse_index(int(number))], content)
 
     def _fill(self, target: Any, content: Any) -> None:
         name, given = content[0], content[1]
@@ -212,14 +212,14 @@ class Reader:
             (target.update if name == "set" else target.extend)(items)
 
 
-def _empty(content: Any) -> Any:
+def _create_empty(content: Any) -> Any:
     name = content[0]
     if name == "defaultdict":
         return defaultdict(None if content[2] is None else NAMED[content[2]])
     return {**_MAPPINGS, **_SEQUENCES}[name]()
 
 
-def _index(number: Any) -> int:
+def _parse_index(number: Any) -> int:
     if not isinstance(number, int) or number < 0:
         raise ValueError("a number that is none of the table")
     return number

@@ -21,7 +21,7 @@ class Asks(Protocol):
         """Have it do something, and take what comes of it. Raises what it raised."""
 
 
-def number_of(value: Any) -> int | None:
+def find_number(value: Any) -> int | None:
     """Of an object of the candidate; None for anything else."""
     if isinstance(value, (Remote, RemoteModule)) or (isinstance(value, RemoteType) and value is not Remote):
         return int(vars(value)["muster_number"])
@@ -81,7 +81,7 @@ class Remote(metaclass=RemoteType):
             raise AttributeError(name)
         if name in TESTS_OF_VALUES:
             raise NotPlain(
-                f"{_named(self)}.{name} is not asked of an object of the candidate, which could say anything; compare plain data"
+                f"{_get_name(self)}.{name} is not asked of an object of the candidate, which could say anything; compare plain data"
             )
         return self.muster_asks.ask("get", self, name)
 
@@ -105,7 +105,9 @@ class Remote(metaclass=RemoteType):
         if base is not self:
             return bool(base == vars(other).get("muster_base", other) if isinstance(other, Remote) else base == other)
         if self.muster_compares or (isinstance(other, Remote) and other.muster_compares):
-            raise NotPlain(f"{_named(self)} is not asked whether it is equal to something, as it could say anything; compare what it holds")
+            raise NotPlain(
+                f"{_get_name(self)} is not asked whether it is equal to something, as it could say anything; compare what it holds"
+            )
         return False
 
     def __hash__(self) -> int:
@@ -113,11 +115,11 @@ class Remote(metaclass=RemoteType):
 
     def __contains__(self, value: object) -> bool:
         if not hasattr(type(self), "__iter__"):
-            raise NotPlain(f"{_named(self)} is not asked whether something is in it, as it could say anything")
+            raise NotPlain(f"{_get_name(self)} is not asked whether something is in it, as it could say anything")
         return any(each is value or each == value for each in self)  # type: ignore[attr-defined]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise NotPlain(f"{_named(self)} cannot be copied or pickled across the boundary")
+        raise NotPlain(f"{_get_name(self)} cannot be copied or pickled across the boundary")
 
 
 class RemoteModule(types.ModuleType):
@@ -165,17 +167,17 @@ def make_class(number: int, described: dict[str, Any], bases: list[type], asks: 
         namespace["__str__"] = lambda self: vars(self).get("muster_text", "")
     else:
         methods = [str(each) for each in described["methods"]]
-        namespace.update({each: _alone(each) for each in methods if each in ALONE})
-        namespace.update({each: _between(each) for each in methods if each in BETWEEN})
+        namespace.update({each: _make_unary(each) for each in methods if each in ALONE})
+        namespace.update({each: _make_binary(each) for each in methods if each in BETWEEN})
     namespace.update({each: _order(each) for each in ORDERS})
     return RemoteType(name.rsplit(".", 1)[-1], tuple(own), namespace)
 
 
-def _named(value: Remote) -> str:
+def _get_name(value: Remote) -> str:
     return type(value).muster_name
 
 
-def _alone(name: str) -> Callable[..., Any]:
+def _make_unary(name: str) -> Callable[..., Any]:
     if name == "__call__":
         return lambda self, *args, **kwargs: self.muster_asks.ask("call", self, args, kwargs)
     if name == "__exit__":
@@ -183,10 +185,12 @@ def _alone(name: str) -> Callable[..., Any]:
     return lambda self, *args: self.muster_asks.ask(name, self, *args)
 
 
-def _between(name: str) -> Callable[[Any, Any], Any]:
+def _make_binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Remote, other: Any) -> Any:
-        if number_of(other) is None:
-            raise NotPlain(f"{_named(self)}.{name} is not asked with plain data beside it, as it could say anything; have a method do it")
+        if find_number(other) is None:
+            raise NotPlain(
+                f"{_get_name(self)}.{name} is not asked with plain data beside it, as it could say anything; have a method do it"
+            )
         return self.muster_asks.ask(name, self, other)
 
     return method
@@ -194,6 +198,6 @@ def _between(name: str) -> Callable[[Any, Any], Any]:
 
 def _order(name: str) -> Callable[[Any, Any], bool]:
     def method(self: Remote, _other: Any) -> bool:
-        raise NotPlain(f"{_named(self)}.{name} is not asked, as it could say anything; compare what it holds")
+        raise NotPlain(f"{_get_name(self)}.{name} is not asked, as it could say anything; compare what it holds")
 
     return method

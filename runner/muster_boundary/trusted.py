@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from muster_boundary.exchange import answered, plain_args
+from muster_boundary.exchange import answered, write_args
 from muster_boundary.line import Line, LineClosed, Message, TooLarge
 from muster_boundary.plain import NAMED, NotPlain, Reader, Value, Writer
-from muster_boundary.remote import Remote, RemoteModule, make_class, number_of
+from muster_boundary.remote import Remote, RemoteModule, find_number, make_class
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # What would end the tests, or an iterator of theirs, rather than fail one of them.
@@ -47,7 +47,7 @@ class Asker:
         try:
             self._line.send(request)
             while "back" in (message := self._line.receive()):
-                self._line.send(self._called_back(message))
+                self._line.send(self._call_back(message))
         except TooLarge as error:
             raise NotPlain(str(error)) from None
         except LineClosed as error:
@@ -58,24 +58,24 @@ class Asker:
             reader.change(message["changes"])
             if "raised" not in message:
                 return reader.read(message["value"])
-            failure = self._failure(message["raised"], reader)
+            failure = self._rebuild_error(message["raised"], reader)
         except _MALFORMED as error:
             raise CandidateGone(f"the candidate's process sent what is no answer: {error!r}") from None
         raise failure
 
-    def _called_back(self, message: Message) -> Message:
+    def _call_back(self, message: Message) -> Message:
         def act(reader: Reader) -> Any:
             ours, args = self._ours[message["back"]], reader.read(message["args"])
             return next(ours) if args is None else ours(*args, **reader.read(message["kwargs"]))
 
-        return answered(message, self._refer, self._resolve, act, self._told)
+        return answered(message, self._refer, self._resolve, act, self._describe_error)
 
     def _refer(self, value: Any) -> Value:
-        number = value.number if type(value) is _Reference else number_of(value)
+        number = value.number if type(value) is _Reference else find_number(value)
         if number is not None:
             return {"object": number}
         if isinstance(value, BaseException):
-            return {"raised": {"kind": _builtin_kind(value), "text": str(value), "number": self._keep(value)}}
+            return {"raised": {"kind": _find_builtin_kind(value), "text": str(value), "number": self._keep(value)}}
         kind = value if isinstance(value, type) else type(value)
         if not isinstance(value, (type, io.IOBase)) and (callable(value) or isinstance(value, Iterator)):
             name = str(getattr(value, "__name__", kind.__qualname__))
@@ -90,31 +90,31 @@ class Asker:
             self._ours.append(value)
         return number
 
-    def _told(self, error: BaseException, writer: Writer) -> dict[str, Any]:
+    def _describe_error(self, error: BaseException, writer: Writer) -> dict[str, Any]:
         """An exception in a function of the tests, as the candidate may catch it."""
-        number = number_of(error)
+        number = find_number(error)
         if number is not None:
             return {"object": number}
-        return {"kind": _builtin_kind(error), "args": plain_args(error, writer), "number": self._keep(error)}
+        return {"kind": _find_builtin_kind(error), "args": write_args(error, writer), "number": self._keep(error)}
 
     def _resolve(self, written: dict[str, Any]) -> Any:
         if "theirs" in written:
             return self._ours[written["theirs"]]
         number = written["object"]
         if number not in self._remotes:
-            made = self._made(number, written["is"])
+            made = self._make_stand_in(number, written["is"])
             if made is None:
                 return self.ask("base", _Reference(number), written["is"]["base"])
             self._remotes[number] = made
         return self._remotes[number]
 
-    def _made(self, number: int, described: dict[str, Any]) -> Any:
+    def _make_stand_in(self, number: int, described: dict[str, Any]) -> Any:
         """In place of an object that the tests see for the first time; None for one that comes as the plain data that it is based on."""
         what = described["kind"]
         if what == "module":
             return RemoteModule(str(described["name"]), number, self)
         if what == "class":
-            return self._class(number, described)
+            return self._make_class(number, described)
         kind = self._resolve(described["class"])
         if what not in ("function", "iterator", "context", "exception") and not self._is_declared(kind):
             if "base" in described:
@@ -128,7 +128,7 @@ class Asker:
             vars(made)["muster_base"] = self.ask("base", made, described["base"])
         return made
 
-    def _class(self, number: int, described: dict[str, Any]) -> type:
+    def _make_class(self, number: int, described: dict[str, Any]) -> type:
         module, name = str(described["module"]), str(described["name"])
         known = getattr(sys.modules.get(module), name, None) if module.split(".")[0] in sys.stdlib_module_names else None
         if isinstance(known, type) and issubclass(known, Exception):
@@ -141,7 +141,7 @@ class Asker:
             _is_named(each, path) for each in kind.__mro__ if issubclass(each, Remote) and each is not Remote for path in self._classes
         )
 
-    def _failure(self, raised: dict[str, Any], reader: Reader) -> BaseException:
+    def _rebuild_error(self, raised: dict[str, Any], reader: Reader) -> BaseException:
         """What the candidate raised, as the tests can catch it."""
         if "theirs" in raised:
             ours = self._ours[raised["theirs"]]
@@ -151,7 +151,7 @@ class Asker:
         kind, text = reader.read(raised["kind"]), str(raised["text"])
         if not (isinstance(kind, type) and issubclass(kind, BaseException)) or issubclass(kind, _NOT_RAISED):
             return RuntimeError(f"the candidate raised {getattr(kind, '__name__', kind)}: {text}")
-        error = self._resolve(raised["object"]) if issubclass(kind, Remote) else _new(kind, reader.read(raised["args"]))
+        error = self._resolve(raised["object"]) if issubclass(kind, Remote) else _create(kind, reader.read(raised["args"]))
         if issubclass(kind, Remote):
             vars(error)["muster_text"] = text
         if hasattr(error, "add_note"):
@@ -159,13 +159,13 @@ class Asker:
         return error
 
 
-def _new(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+def _create(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     error = kind.__new__(kind, *args)
     error.args = args
     return error
 
 
-def _builtin_kind(error: BaseException) -> str:
+def _find_builtin_kind(error: BaseException) -> str:
     return next(str(kind.__name__) for kind in type(error).__mro__ if getattr(builtins, kind.__name__, None) is kind)
 
 

@@ -9,7 +9,7 @@ import termios
 
 from muster_dialler.messages import Channel
 from muster_dialler.reaper import Reaper
-from muster_dialler.settings import programs_environment
+from muster_dialler.settings import build_program_environment
 
 # Where a command that cannot be started is reported, as by a shell.
 EXIT_NOT_FOUND = 127
@@ -50,7 +50,7 @@ class Command:
         os.close(self._end)
 
 
-def unread(descriptor: int) -> int:
+def count_unread(descriptor: int) -> int:
     """How many bytes are in a pipe."""
     (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
     return int(count)
@@ -63,7 +63,7 @@ def _start(words: list[str]) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        env=programs_environment(),
+        env=build_program_environment(),
         # What it sends to its own group does not come here.
         start_new_session=True,
     )

@@ -16,7 +16,7 @@ from muster_dialler.connection import Connection, LostError, RefusedError, dial
 from muster_dialler.messages import Channel, Order
 from muster_dialler.reaper import Reaper
 from muster_dialler.session import Session, await_order
-from muster_dialler.settings import Settings, SettingsError, settings_of
+from muster_dialler.settings import Settings, SettingsError, read_settings
 from muster_runner.json_fields import FieldError
 from muster_zygote.linux import hide_memory, make
 
@@ -46,7 +46,7 @@ def run() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     try:
-        settings = settings_of(os.environ)
+        settings = read_settings(os.environ)
     except SettingsError as error:
         leave(EXIT_USAGE, str(error))
     _attend(settings, Reaper())
@@ -67,7 +67,7 @@ def leave(code: int, text: str) -> NoReturn:
 
 def _attend(settings: Settings, reaper: Reaper) -> None:
     """One connection, from dialling to its end."""
-    connection = _dialled(settings)
+    connection = _dial_patiently(settings)
     try:
         order = await_order(connection)
     except (LostError, FieldError) as error:
@@ -104,7 +104,7 @@ def _serve(connection: Connection, order: Order, reaper: Reaper) -> int:
         command.close()
 
 
-def _dialled(settings: Settings) -> Connection:
+def _dial_patiently(settings: Settings) -> Connection:
     begin = time.monotonic()
     heard = begin
     pause = _FIRST_PAUSE_SECONDS

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from muster_dialler.command import Command, unread
+from muster_dialler.command import Command, count_unread
 from muster_dialler.connection import Connection, LostError
 from muster_dialler.messages import Channel, Order, credit_message, parse_credit, parse_order
 from muster_runner.json_fields import FieldError
@@ -59,17 +59,17 @@ class Session:
             if not self._has_ended and self._command.code is not None:
                 self._on_end()
             elif not self._has_ended or self._open:
-                self._connection.exchange(self._readable(), self._writable(), _SILENCE_SECONDS)
-        return self._farewell()
+                self._connection.exchange(self._list_readable(), self._list_writable(), _SILENCE_SECONDS)
+        return self._end()
 
-    def _readable(self) -> Iterator[int]:
+    def _list_readable(self) -> Iterator[int]:
         if not self._has_ended:
             yield self._command.ended
         for channel in self._open:
-            if self._room(channel) > 0:
+            if self._measure_room(channel) > 0:
                 yield self._command.outputs[channel]
 
-    def _writable(self) -> Iterator[int]:
+    def _list_writable(self) -> Iterator[int]:
         if self._input and self._is_input_open:
             yield self._command.stdin
 
@@ -93,18 +93,18 @@ class Session:
     def _write_input(self) -> None:
         if self._input and self._is_input_open:
             try:
-                self._taken_in(os.write(self._command.stdin, self._input[:_WINDOW_BYTES]))
+                self._on_input_written(os.write(self._command.stdin, self._input[:_WINDOW_BYTES]))
             except BlockingIOError:
                 pass
             except BrokenPipeError:
                 self._close_input()
         if not self._is_input_open:
             # Its reader has gone, which holds up nothing else.
-            self._taken_in(len(self._input))
+            self._on_input_written(len(self._input))
         elif self._is_input_ending and not self._input:
             self._close_input()
 
-    def _taken_in(self, count: int) -> None:
+    def _on_input_written(self, count: int) -> None:
         del self._input[:count]
         self._taken += count
         if self._taken < _WINDOW_BYTES // 2:
@@ -117,7 +117,7 @@ class Session:
         self._is_input_open = False
         self._command.close_input()
 
-    def _room(self, channel: Channel) -> int:
+    def _measure_room(self, channel: Channel) -> int:
         if self._connection.unsent >= _UNSENT_MAX_BYTES:
             return 0
         wanted = self._open[channel]
@@ -125,7 +125,7 @@ class Session:
         return most if wanted is None else min(most, wanted)
 
     def _read_output(self, channel: Channel) -> None:
-        room = self._room(channel)
+        room = self._measure_room(channel)
         if room > 0:
             with suppress(BlockingIOError):
                 data = os.read(self._command.outputs[channel], room)
@@ -147,9 +147,9 @@ class Session:
         """What was written before the end is in the pipes now. Later output is another process's, which may never end."""
         self._has_ended = True
         for channel in self._open:
-            self._open[channel] = unread(self._command.outputs[channel])
+            self._open[channel] = count_unread(self._command.outputs[channel])
 
-    def _farewell(self) -> int:
+    def _end(self) -> int:
         code = self._command.code
         assert code is not None
         self._connection.send(bytes((Channel.STATUS,)) + json.dumps({"exited": code}).encode())

@@ -24,7 +24,7 @@ class Settings:
     authority: str | None
 
 
-def settings_of(environment: Mapping[str, str]) -> Settings:
+def read_settings(environment: Mapping[str, str]) -> Settings:
     """@raises SettingsError when something is missing."""
     missing = [name for name in (_URL, _TOKEN) if not environment.get(name)]
     if missing:
@@ -32,6 +32,6 @@ def settings_of(environment: Mapping[str, str]) -> Settings:
     return Settings(environment[_URL], environment[_TOKEN], environment.get(_AUTHORITY))
 
 
-def programs_environment() -> dict[str, str]:
+def build_program_environment() -> dict[str, str]:
     """All but what is the dialler's."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

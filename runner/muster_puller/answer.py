@@ -70,8 +70,8 @@ class Answer:
 @contextmanager
 def asked(url: str, headers: Mapping[str, str], seconds: float) -> Iterator[Answer]:
     """A GET. @raises Broken when asking again may help; PullError `refused`, `url` when it will not."""
-    parts = _parts(url)
-    connection = _connection(parts, min(STALL_SECONDS, max(0.1, seconds)))
+    parts = _split(url)
+    connection = _connect(parts, min(STALL_SECONDS, max(0.1, seconds)))
     try:
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         try:
@@ -100,7 +100,7 @@ def _retry_after(answer: Answer) -> float:
     return min(STALL_SECONDS, float(said)) if said.isdecimal() else 0.0
 
 
-def _parts(url: str) -> SplitResult:
+def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -111,6 +111,6 @@ def _parts(url: str) -> SplitResult:
     return parts
 
 
-def _connection(parts: SplitResult, timeout: float) -> http.client.HTTPConnection:
+def _connect(parts: SplitResult, timeout: float) -> http.client.HTTPConnection:
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(parts.hostname or "", parts.port, timeout=timeout)

@@ -27,7 +27,7 @@ Environment = Mapping[str, str]
 def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ) -> int:
     """@returns the process's exit code: 0 also for an answer that says what went wrong."""
     try:
-        carry_out = _carrier(parse_object(orders.read(_MOST_ORDER_BYTES), "order"), environment)
+        carry_out = _choose_carrier(parse_object(orders.read(_MOST_ORDER_BYTES), "order"), environment)
     except FieldError as error:
         print(f"pull: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -41,17 +41,17 @@ def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ
     return 0
 
 
-def _carrier(document: Object, environment: Environment) -> Callable[[], FetchedFiles]:
+def _choose_carrier(document: Object, environment: Environment) -> Callable[[], FetchedFiles]:
     """@raises FieldError"""
     kind = as_choice(required(document, "kind", "order"), "order.kind", ("pull", "hold"))
     if kind == "pull":
         order = parse_pull(document)
         return lambda: pull(order)
     hold = parse_hold(document)
-    return lambda: _node_cache(environment).hold(hold)
+    return lambda: _open_node_cache(environment).hold(hold)
 
 
-def _node_cache(environment: Environment) -> NodeCache:
+def _open_node_cache(environment: Environment) -> NodeCache:
     """@raises PullError `settings`"""
     directory, size = environment.get(DIRECTORY, ""), environment.get(BYTES, "")
     if not directory.startswith("/") or not size.isdecimal():

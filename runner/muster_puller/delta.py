@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from muster_puller.delta_words import apply_changes, apply_differences
-from muster_puller.zstd import unpacked
+from muster_puller.zstd import unpack
 from muster_runner.json_fields import FieldError, as_count, as_list, as_object, as_text, parse_object, required
 
 _MAGIC = b"MUSTERD1"
@@ -60,7 +60,7 @@ class DeltaReader:
                 within = i * _BLOCK_BYTES
                 length = min(_BLOCK_BYTES, segment.size - within)
                 try:
-                    block = self._block(segment, kind, within, length, self._payload(at, payload_bytes))
+                    block = self._read_block(segment, kind, within, length, self._read_payload(at, payload_bytes))
                 except ValueError as error:
                     raise DeltaError(f"{segment.name[:200]!r}: {error}") from error
                 at += payload_bytes
@@ -69,30 +69,30 @@ class DeltaReader:
             if checksum != segment.crc32:
                 raise DeltaError(f"{segment.name[:200]!r} has another checksum than it should")
 
-    def _block(self, segment: _Segment, kind: int, within: int, length: int, payload: bytes) -> bytes:
+    def _read_block(self, segment: _Segment, kind: int, within: int, length: int, payload: bytes) -> bytes:
         if kind == _BYTES:
-            return _of_length(payload, length)
+            return _require_length(payload, length)
         if kind == _COMPRESSED:
-            return _of_length(unpacked(payload, length), length)
-        before = self._of_base(segment, within, length)
+            return _require_length(unpack(payload, length), length)
+        before = self._read_base(segment, within, length)
         if kind == _SAME:
             if payload:
                 raise ValueError("a block that did not change has bytes")
             return before
         if kind == _CHANGES:
             # The most that changes can take: each word, with the longest gap.
-            return apply_changes(unpacked(payload, 4 + 7 * length), before, segment.word_bytes)
-        return apply_differences(_of_length(unpacked(payload, length), length), before, segment.word_bytes)
+            return apply_changes(unpack(payload, 4 + 7 * length), before, segment.word_bytes)
+        return apply_differences(_require_length(unpack(payload, length), length), before, segment.word_bytes)
 
-    def _of_base(self, segment: _Segment, within: int, length: int) -> bytes:
+    def _read_base(self, segment: _Segment, within: int, length: int) -> bytes:
         if segment.begin is None:
             raise ValueError("it is encoded against a base that it does not have")
         self._base.seek(segment.begin + within)
-        return _of_length(self._base.read(length), length)
+        return _require_length(self._base.read(length), length)
 
-    def _payload(self, at: int, length: int) -> bytes:
+    def _read_payload(self, at: int, length: int) -> bytes:
         self._delta.seek(at)
-        return _of_length(self._delta.read(length), length)
+        return _require_length(self._delta.read(length), length)
 
     def _read_index(self) -> tuple[_Segment, ...]:
         size = self._delta.seek(0, os.SEEK_END)
@@ -106,13 +106,13 @@ class DeltaReader:
         room = size - len(_MAGIC) - _TAIL_BYTES
         if head != _MAGIC or tail[8:] != _MAGIC or length > room:
             raise ValueError("it is not whole")
-        packed = self._payload(size - _TAIL_BYTES - length, length)
+        packed = self._read_payload(size - _TAIL_BYTES - length, length)
         if zlib.crc32(packed) != checksum:
             raise ValueError("it has another checksum than it should")
-        return self._parse(unpacked(packed, _MOST_INDEX_BYTES), room - length)
+        return self._parse(unpack(packed, _MOST_INDEX_BYTES), room - length)
 
     def _parse(self, text: bytes, payload_bytes: int) -> tuple[_Segment, ...]:
-        if _values_of(text) > _MOST_INDEX_VALUES:
+        if _count_values(text) > _MOST_INDEX_VALUES:
             raise ValueError(f"it has more than {_MOST_INDEX_VALUES} values")
         index = parse_object(text, "index")
         if index.get("format") != "muster-delta/1":
@@ -121,20 +121,21 @@ class DeltaReader:
         if as_count(required(base, "size", "index.base"), "index.base.size") != self._base_size:
             raise ValueError(f"its base has {base['size']} bytes, and here it has {self._base_size}")
         segments = tuple(
-            _segment(each, f"index.segments[{i}]") for i, each in enumerate(as_list(required(index, "segments", "index"), "index.segments"))
+            _parse_segment(each, f"index.segments[{i}]")
+            for i, each in enumerate(as_list(required(index, "segments", "index"), "index.segments"))
         )
         if sum(length for segment in segments for _, length in segment.blocks) != payload_bytes:
             raise ValueError("its blocks do not have as many bytes as it")
         return segments
 
 
-def _values_of(text: bytes) -> int:
+def _count_values(text: bytes) -> int:
     """How many a JSON text has, its lists and objects among them. To be asked first: a value takes more memory than its text."""
     structure = _JSON_TEXT.sub(b"", text)
     return 1 + sum(structure.count(each) for each in (b",", b"[", b"{"))
 
 
-def _segment(value: Any, where: str) -> _Segment:
+def _parse_segment(value: Any, where: str) -> _Segment:
     document = as_object(value, where)
     begin = required(document, "from", where)
     segment = _Segment(
@@ -158,7 +159,7 @@ def _pair(value: Any, where: str) -> tuple[int, int]:
     return pair[0], as_count(pair[1], where)
 
 
-def _of_length(content: bytes, length: int) -> bytes:
+def _require_length(content: bytes, length: int) -> bytes:
     if len(content) != length:
         raise ValueError(f"{len(content)} bytes in place of {length}")
     return content

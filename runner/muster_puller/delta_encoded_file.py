@@ -30,7 +30,7 @@ class DeltaOffer:
         """None when there is nothing of its size to tell a file by, or no way to."""
         if not bases or wanted.size < _WORTH_ASKING_BYTES or not can_unpack():
             return None
-        alike = [(sha256, path) for sha256, path in bases.items() if _size(path) == wanted.size]
+        alike = [(sha256, path) for sha256, path in bases.items() if _measure(path) == wanted.size]
         # Of files of one size, those of the same name: shards of a model, say. What is left is in the order that it was given in.
         alike.sort(key=lambda base: base[1].name != wanted.path.name)
         return cls(dict(alike[:_MOST_BASES]), wanted.bucket_url is not None) if alike else None
@@ -56,7 +56,7 @@ class DeltaOffer:
         return received
 
 
-def _size(path: Path) -> int | None:
+def _measure(path: Path) -> int | None:
     try:
         return path.stat().st_size
     except OSError:

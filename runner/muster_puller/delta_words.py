@@ -25,22 +25,22 @@ def apply_changes(written: bytes, before: bytes, word_bytes: int) -> bytes:
         if gaps_end > _COUNT_BYTES:
             raise ValueError(f"{gaps_end - _COUNT_BYTES} bytes are left over")
         return words.tobytes()
-    gaps = _gaps(np.frombuffer(written, np.uint8, gaps_end - _COUNT_BYTES, _COUNT_BYTES), count)
+    gaps = _decode_gaps(np.frombuffer(written, np.uint8, gaps_end - _COUNT_BYTES, _COUNT_BYTES), count)
     indices = np.cumsum(gaps + 1) - 1
     if indices[-1] >= len(words):
         raise ValueError("a change is out of bounds")
-    words[indices] ^= _joined(np.frombuffer(written, np.uint8, count * word_bytes, gaps_end), count, word_bytes)
+    words[indices] ^= _join(np.frombuffer(written, np.uint8, count * word_bytes, gaps_end), count, word_bytes)
     return words.tobytes()
 
 
 def apply_differences(planes: bytes, before: bytes, word_bytes: int) -> bytes:
     """The block, of which all words may have changed."""
     words = np.frombuffer(before, _WORDS[word_bytes])
-    changed: Words = words ^ _joined(np.frombuffer(planes, np.uint8), len(words), word_bytes)
+    changed: Words = words ^ _join(np.frombuffer(planes, np.uint8), len(words), word_bytes)
     return changed.tobytes()
 
 
-def _gaps(written: Words, count: int) -> Words:
+def _decode_gaps(written: Words, count: int) -> Words:
     """Numbers of seven bits a byte, the lowest first; the eighth bit of all but the last byte is 1."""
     ends = np.flatnonzero(written < 0x80)
     if len(ends) != count or ends[-1] != len(written) - 1:
@@ -56,7 +56,7 @@ def _gaps(written: Words, count: int) -> Words:
     return gaps
 
 
-def _joined(planes: Words, count: int, word_bytes: int) -> Words:
+def _join(planes: Words, count: int, word_bytes: int) -> Words:
     """Words of which first the lowest bytes stand there, then the next ones."""
     words: Words = np.ascontiguousarray(planes.reshape(word_bytes, count).T).view(_WORDS[word_bytes]).reshape(count)
     return words

@@ -31,14 +31,14 @@ def parse_hold(document: Object) -> HoldOrder:
     return HoldOrder(
         checkpoint=parse_sha256(required(document, "checkpoint", "order"), "order.checkpoint"),
         files=parse_files(required(document, "files", "order")),
-        holder=_holder(as_text(required(document, "holder", "order"), "order.holder")),
+        holder=_parse_holder(as_text(required(document, "holder", "order"), "order.holder")),
         until=as_count(required(document, "until", "order"), "order.until"),
         seconds=as_positive_number(required(document, "seconds", "order"), "order.seconds"),
         releases=tuple(parse_sha256(each, f"order.releases[{i}]") for i, each in enumerate(releases)),
     )
 
 
-def _holder(text: str) -> str:
+def _parse_holder(text: str) -> str:
     if not _HOLDER.fullmatch(text):
         raise FieldError(f"order.holder is {text[:80]!r}, expected lower-case letters, digits and '-'")
     return text

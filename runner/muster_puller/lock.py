@@ -16,9 +16,9 @@ _LOOK_SECONDS = 0.05
 @contextmanager
 def locked(path: Path, patience: Patience) -> Iterator[None]:
     """@raises PullError `late` when another process holds it for too long; `disk`"""
-    descriptor = _opened(path)
+    descriptor = _open(path)
     try:
-        while not _taken(descriptor):
+        while not _try_lock(descriptor):
             if patience.is_over:
                 raise PullError("late", "another process was at it for all the time that there was")
             time.sleep(_LOOK_SECONDS)
@@ -27,21 +27,21 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
         os.close(descriptor)
 
 
-def lock_is_free(path: Path) -> bool:
+def is_lock_free(path: Path) -> bool:
     """Whether it is free at the moment."""
-    descriptor = _opened(path)
+    descriptor = _open(path)
     try:
-        return _taken(descriptor)
+        return _try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     with disk(path):
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def _taken(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -23,7 +23,7 @@ from pathlib import Path
 from muster_puller.directory import FetchedFiles, fetch_files
 from muster_puller.failure import PullError, disk
 from muster_puller.hold_order import HoldOrder
-from muster_puller.lock import lock_is_free, locked
+from muster_puller.lock import is_lock_free, locked
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
@@ -73,15 +73,15 @@ class NodeCache:
         """Notes the holder. @returns whether the checkpoint is here. No room is made between the two."""
         with self._changing():
             self._hold_file(order).write_text(str(order.until))
-            if not (self._checkpoint(order.checkpoint).is_dir() and self._is_recorded_as(order)):
+            if not (self._get_directory(order.checkpoint).is_dir() and self._is_recorded_as(order)):
                 return False
             os.utime(self._record(order.checkpoint))
             return True
 
     def _is_recorded_as(self, order: HoldOrder) -> bool:
         wanted = {str(file.path): file.size for file in order.files}
-        directory = self._checkpoint(order.checkpoint)
-        recorded = {file.path: file.size for file in self._files(order.checkpoint)}
+        directory = self._get_directory(order.checkpoint)
+        recorded = {file.path: file.size for file in self._read_files(order.checkpoint)}
         return recorded == wanted and all((directory / path).stat().st_size == size for path, size in wanted.items())
 
     def _fill(self, order: HoldOrder, patience: Patience) -> FetchedFiles:
@@ -91,8 +91,8 @@ class NodeCache:
                 self._remove(order.checkpoint)
                 shutil.rmtree(growing, ignore_errors=True)
                 self._make_room(order)
-                growing.with_suffix(".bytes").write_text(str(_size(order.files)))
-            fetched = fetch_files(order.files, growing, patience, self._bases(order.files))
+                growing.with_suffix(".bytes").write_text(str(_sum_sizes(order.files)))
+            fetched = fetch_files(order.files, growing, patience, self._find_bases(order.files))
             with disk(growing):
                 for path in (*growing.rglob("*"), growing):
                     _sync(path)
@@ -106,14 +106,14 @@ class NodeCache:
     def _place(self, order: HoldOrder, growing: Path) -> None:
         record = [{"path": str(file.path), "size": file.size, "sha256": file.sha256} for file in order.files]
         self._record(order.checkpoint).write_text(json.dumps(record))
-        growing.rename(self._checkpoint(order.checkpoint))
+        growing.rename(self._get_directory(order.checkpoint))
         _sync(self._root / "checkpoints")
 
     def _make_room(self, order: HoldOrder) -> None:
         """Removes what was least recently used until the order fits; nothing that is held. @raises PullError `cache-full`"""
-        sizes = {path.stem: sum(file.size for file in self._files(path.stem)) for path in (self._root / "records").iterdir()}
-        needed = _size(order.files) + sum(sizes.values()) + self._expected() - self._most_bytes
-        held = self._held()
+        sizes = {path.stem: sum(file.size for file in self._read_files(path.stem)) for path in (self._root / "records").iterdir()}
+        needed = _sum_sizes(order.files) + sum(sizes.values()) + self._sum_expected() - self._most_bytes
+        held = self._list_held()
         for checkpoint in sorted(sizes, key=lambda hex: self._record(hex).stat().st_mtime):
             if needed <= 0:
                 break
@@ -122,21 +122,21 @@ class NodeCache:
             self._remove(checkpoint)
             needed -= sizes[checkpoint]
         if needed > 0:
-            problem = f"{_size(order.files)} bytes do not fit beside what is in use on this node, of {self._most_bytes}"
+            problem = f"{_sum_sizes(order.files)} bytes do not fit beside what is in use on this node, of {self._most_bytes}"
             raise PullError("cache-full", f"{problem}; give the cache more (MUSTER_NODE_CACHE_BYTES)")
 
-    def _expected(self) -> int:
+    def _sum_expected(self) -> int:
         """Bytes of what others are fetching. What dead ones have left of that is removed."""
         expected = 0
         for path in (self._root / "incoming").glob("*.bytes"):
-            if lock_is_free(self._root / "locks" / path.stem):
+            if is_lock_free(self._root / "locks" / path.stem):
                 shutil.rmtree(path.with_suffix(""), ignore_errors=True)
                 path.unlink(missing_ok=True)
             else:
                 expected += int(path.read_text() or 0)
         return expected
 
-    def _held(self) -> set[str]:
+    def _list_held(self) -> set[str]:
         """Checkpoints in use. Expired holds are removed."""
         held = set()
         for path in (self._root / "holds").iterdir():
@@ -155,23 +155,23 @@ class NodeCache:
         """Out of reach in one step: what is open stays readable."""
         removed = self._root / "incoming" / f"removed-{uuid.uuid4()}"
         self._record(checkpoint).unlink(missing_ok=True)
-        if self._checkpoint(checkpoint).is_dir():
-            self._checkpoint(checkpoint).rename(removed)
+        if self._get_directory(checkpoint).is_dir():
+            self._get_directory(checkpoint).rename(removed)
             shutil.rmtree(removed, ignore_errors=True)
 
-    def _bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
+    def _find_bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
         """Files of the same sizes in the checkpoints that were used last. Of a run, each has a name of its own."""
         sizes = {file.size for file in files}
         with self._changing():
             records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             return {
-                file.sha256: self._checkpoint(path.stem) / file.path
+                file.sha256: self._get_directory(path.stem) / file.path
                 for path in records[:_BASE_CHECKPOINTS]
-                for file in self._files(path.stem)
+                for file in self._read_files(path.stem)
                 if file.size in sizes
             }
 
-    def _files(self, checkpoint: str) -> list[_KeptFile]:
+    def _read_files(self, checkpoint: str) -> list[_KeptFile]:
         """None of a record that cannot be read: then the checkpoint is fetched anew."""
         try:
             return [_KeptFile(**file) for file in json.loads(self._record(checkpoint).read_text())]
@@ -183,7 +183,7 @@ class NodeCache:
         with locked(self._root / "lock", Patience(_CHANGE_SECONDS)), disk(self._root):
             yield
 
-    def _checkpoint(self, checkpoint: str) -> Path:
+    def _get_directory(self, checkpoint: str) -> Path:
         return self._root / "checkpoints" / checkpoint
 
     def _record(self, checkpoint: str) -> Path:
@@ -193,7 +193,7 @@ class NodeCache:
         return self._root / "holds" / f"{order.checkpoint}.{order.holder}"
 
 
-def _size(files: tuple[WantedFile, ...]) -> int:
+def _sum_sizes(files: tuple[WantedFile, ...]) -> int:
     return sum(file.size for file in files)
 
 

@@ -48,16 +48,16 @@ def parse_pull(document: Object) -> PullOrder:
     """@raises FieldError"""
     only(document, ("kind", "into", "files", "seconds", "bases"), "order")
     return PullOrder(
-        into=_absolute(required(document, "into", "order"), "order.into"),
+        into=_parse_absolute(required(document, "into", "order"), "order.into"),
         files=parse_files(required(document, "files", "order")),
         seconds=as_positive_number(required(document, "seconds", "order"), "order.seconds"),
-        bases=dict(_base(base, f"order.bases[{i}]") for i, base in enumerate(as_list(document.get("bases", []), "order.bases"))),
+        bases=dict(_parse_base(base, f"order.bases[{i}]") for i, base in enumerate(as_list(document.get("bases", []), "order.bases"))),
     )
 
 
 def parse_files(value: Any) -> tuple[WantedFile, ...]:
     """@raises FieldError"""
-    files = tuple(_file(file, f"order.files[{i}]") for i, file in enumerate(as_list(value, "order.files")))
+    files = tuple(_parse_file(file, f"order.files[{i}]") for i, file in enumerate(as_list(value, "order.files")))
     if not files:
         raise FieldError("order.files is empty, expected a file at least")
     return files
@@ -71,11 +71,11 @@ def parse_sha256(value: Any, where: str) -> str:
     return text
 
 
-def _file(value: Any, where: str) -> WantedFile:
+def _parse_file(value: Any, where: str) -> WantedFile:
     document = as_object(value, where)
     only(document, ("path", "size", "sha256", "url", "bucketUrl"), where)
     return WantedFile(
-        path=_relative(required(document, "path", where), f"{where}.path"),
+        path=_parse_relative(required(document, "path", where), f"{where}.path"),
         size=as_count(required(document, "size", where), f"{where}.size"),
         sha256=parse_sha256(required(document, "sha256", where), f"{where}.sha256"),
         url=as_text(required(document, "url", where), f"{where}.url"),
@@ -83,21 +83,21 @@ def _file(value: Any, where: str) -> WantedFile:
     )
 
 
-def _base(value: Any, where: str) -> tuple[str, Path]:
+def _parse_base(value: Any, where: str) -> tuple[str, Path]:
     document = as_object(value, where)
     only(document, ("sha256", "path"), where)
     sha256 = parse_sha256(required(document, "sha256", where), f"{where}.sha256")
-    return sha256, _absolute(required(document, "path", where), f"{where}.path")
+    return sha256, _parse_absolute(required(document, "path", where), f"{where}.path")
 
 
-def _absolute(value: Any, where: str) -> Path:
+def _parse_absolute(value: Any, where: str) -> Path:
     text = as_text(value, where)
     if not text.startswith("/") or "\0" in text:
         raise FieldError(f"{where} is {text[:80]!r}, expected an absolute path")
     return Path(text)
 
 
-def _relative(value: Any, where: str) -> PurePosixPath:
+def _parse_relative(value: Any, where: str) -> PurePosixPath:
     text = as_text(value, where)
     if "\0" in text or any(part in ("", ".", "..") for part in text.split("/")):
         raise FieldError(f"{where} is {text[:80]!r}, expected a relative path without '.' and '..'")

@@ -47,14 +47,14 @@ class Transfer:
     def run(self) -> Fetched:
         """@raises PullError; then a part of the file may be left."""
         try:
-            return self._once()
+            return self._fetch_once()
         except PullError as error:
             if error.code != "digest":
                 raise
         self._offer = self._bucket = None
-        return self._once()
+        return self._fetch_once()
 
-    def _once(self) -> Fetched:
+    def _fetch_once(self) -> Fetched:
         with GrowingFile(self._target, self._wanted) as file:
             is_delta = self._fill(file)
             file.finish()
@@ -99,7 +99,7 @@ class Transfer:
     def _ask(self, file: GrowingFile) -> bool:
         """@returns whether the file came as a delta. @raises Broken"""
         url = self._bucket if self._asks_bucket and self._bucket else self._wanted.url
-        with asked(url, self._headers(file.count), self._patience.left) as answer:
+        with asked(url, self._build_headers(file.count), self._patience.left) as answer:
             if answer.status == 226 and self._offer:
                 self._received += self._offer.take(answer, file, self._buffer)
                 return True
@@ -113,7 +113,7 @@ class Transfer:
             raise Broken(f"the connection ended after {file.count} of {self._wanted.size} bytes")
         return False
 
-    def _headers(self, offset: int) -> dict[str, str]:
+    def _build_headers(self, offset: int) -> dict[str, str]:
         if offset > 0:
             # What is there may be another file by now, or the other server's. Whether it is the right one the digest says in the end.
             return {"Range": f"bytes={offset}-"}

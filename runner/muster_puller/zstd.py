@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 
-def _library() -> ModuleType | None:
+def _import_library() -> ModuleType | None:
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return import_module(name)
@@ -14,12 +14,12 @@ def _library() -> ModuleType | None:
 
 
 def can_unpack() -> bool:
-    return _library() is not None
+    return _import_library() is not None
 
 
-def unpacked(packed: bytes, most: int) -> bytes:
+def unpack(packed: bytes, most: int) -> bytes:
     """@raises ValueError when it is no zstd, or has more than `most` bytes in it."""
-    library = _library()
+    library = _import_library()
     if library is None:
         raise ValueError("this Python has no zstd")
     decompressor = library.ZstdDecompressor()

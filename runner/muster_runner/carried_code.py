@@ -64,16 +64,16 @@ def _leave(visited: Visit) -> dict[str, ModuleType]:
         _visited.remove(visited.directory)
     while str(visited.directory) in sys.path:
         sys.path.remove(str(visited.directory))
-    own = [name for name in _imported_since(visited.before) if _lies_in(sys.modules[name], visited.directory)]
+    own = [name for name in _list_imported_since(visited.before) if _lies_in(sys.modules[name], visited.directory)]
     return {name: sys.modules.pop(name) for name in reversed(own)}
 
 
-def _imported_since(before: str) -> list[str]:
+def _list_imported_since(before: str) -> list[str]:
     """The latest first. To look at the others, hundreds, would be to copy the memory that a forked process shares: see shared_memory.py."""
     return list(takewhile(lambda name: name != before, reversed(sys.modules)))
 
 
-def without_directories(text: str) -> str:
+def strip_directories(text: str) -> str:
     """Paths as the author of a suite or a checkpoint knows them: where its files lie in the sandbox is left out."""
     for directory in _visited:
         text = text.replace(f"{directory}/", "")
@@ -111,14 +111,14 @@ def _import(name: str, directory: Path | None) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        raise CodeError(f'there is no module "{error.name}": {_where_looked(directory)}') from None
+        raise CodeError(f'there is no module "{error.name}": {_describe_search(directory)}') from None
     top = name.partition(".")[0]
     if directory and _holds(directory, top) and not _lies_in(sys.modules[top], directory):
         raise CodeError(f'module "{top}" hides behind another one of that name, which was imported first: rename it')
     return module
 
 
-def _where_looked(directory: Path | None) -> str:
+def _describe_search(directory: Path | None) -> str:
     if directory is None:
         return f'it is not installed for {sys.executable}, and the suite brings no modules of its own ("files": their directory)'
     there = sorted(path.stem for path in directory.glob("*.py"))

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muster_runner.large_file import LARGE_BYTES, large_pieces
+from muster_runner.large_file import LARGE_BYTES, read_large_pieces
 from muster_runner.refusal import PolicyRefusal
 
 BUFFER_BYTES = 32 * 1024
 
 
-def digest_of(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """`sha256:` and the digest of a file's bytes, or of a directory's listing.
 
     A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum`
@@ -22,16 +22,16 @@ def digest_of(path: Path) -> str:
     @raises PolicyRefusal when there is nothing, or something whose content has no such name.
     """
     if path.is_dir():
-        return f"sha256:{hashlib.sha256(_listing(path)).hexdigest()}"
+        return f"sha256:{hashlib.sha256(_list_files(path)).hexdigest()}"
     if path.is_file():
-        return f"sha256:{_file_digest(path)}"
+        return f"sha256:{_digest_file(path)}"
     raise PolicyRefusal(f"there is no checkpoint at {path}")
 
 
 def verified(path: Path, expected: str) -> str:
     """The digest. @raises PolicyRefusal when the content is not what it is called."""
     try:
-        digest = digest_of(path)
+        digest = compute_digest(path)
     except OSError as error:
         raise PolicyRefusal(f"the checkpoint cannot be read: {error}") from error
     if digest != expected:
@@ -66,7 +66,7 @@ def verifying(path: Path, expected: str) -> Iterator[None]:
             raise problems[0]
 
 
-def _listing(directory: Path) -> bytes:
+def _list_files(directory: Path) -> bytes:
     files: list[tuple[bytes, Path]] = []
     for parent, folders, names in os.walk(directory):
         for name in (*folders, *names):
@@ -77,15 +77,15 @@ def _listing(directory: Path) -> bytes:
                 raise PolicyRefusal(f"the checkpoint holds a symbolic link, {relative}: put the file itself there")
             if path.is_file():
                 files.append((os.fsencode(relative), path))
-    return b"".join(_file_digest(path).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))
+    return b"".join(_digest_file(path).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))
 
 
-def _file_digest(path: Path) -> str:
+def _digest_file(path: Path) -> str:
     """As `hashlib.file_digest`, whose buffer is so large that it stays with the process, and with each of its siblings."""
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size >= LARGE_BYTES:
-            for piece in large_pieces(file.fileno()):
+            for piece in read_large_pieces(file.fileno()):
                 digest.update(piece)
             return digest.hexdigest()
         buffer = bytearray(BUFFER_BYTES)

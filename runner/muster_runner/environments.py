@@ -47,7 +47,7 @@ class EnvironmentMaker:
     def make(self) -> Environment:
         """@raises whatever the environment's or a wrapper's code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
-        environment = _innermost(self.task.environment, self.code, renders=self.record is not None)
+        environment = _make_innermost(self.task.environment, self.code, renders=self.record is not None)
         for wrapper in self.task.wrappers:
             environment = find(wrapper.entry, self.code)(environment, **wrapper.kwargs)
         recorded: Environment = environment if self.record is None else self.record(environment)
@@ -76,11 +76,11 @@ def close_environment(environment: Environment | VectorEnvironment) -> None:
         print(f"closing the environment failed: {describe(error)}", file=sys.stderr)
 
 
-def _innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Environment:
+def _make_innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Environment:
     """@param renders: whether it is made with `render_mode="rgb_array"` where it takes that and the suite says no other."""
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
-        return _registered(name, point.kwargs, renders=renders)
+        return _make_registered(name, point.kwargs, renders=renders)
     if package in VECTOR_PACKAGES:
         raise CodeError(f"{point.entry} steps many rows at a time: play it with mode: vector")
     if package == "pettingzoo":
@@ -108,7 +108,7 @@ def _takes_render_mode(make: Callable[..., Any]) -> bool:
         return False
 
 
-def _registered(identifier: str, kwargs: dict[str, Any], *, renders: bool) -> Environment:
+def _make_registered(identifier: str, kwargs: dict[str, Any], *, renders: bool) -> Environment:
     """As `gymnasium.make` has it, with the registered time limit, but without the checks that cost time at each step.
 
     The passive checker only warns, and the runner always resets before it steps, so neither can change an outcome.

@@ -50,13 +50,15 @@ def play(environment: Environment, policy: Policy, episode: Episode, metrics: It
         total, length, info, forward, saw_nan = _run(environment, policy, episode)
         measured = measure(info, metrics)
     except PolicyCrash as crash:
-        return failure(crash.__cause__ or crash, "policy-crash")
+        return fail_episode(crash.__cause__ or crash, "policy-crash")
     except BaseException as error:
-        return failure(error, "environment-crash")
-    return ended(total, length, measured, forward, saw_nan=saw_nan)
+        return fail_episode(error, "environment-crash")
+    return complete_episode(total, length, measured, forward, saw_nan=saw_nan)
 
 
-def ended(total: float, length: int, metrics: dict[str, float], forward: float | None = None, *, saw_nan: bool = False) -> Outcome:
+def complete_episode(
+    total: float, length: int, metrics: dict[str, float], forward: float | None = None, *, saw_nan: bool = False
+) -> Outcome:
     if not math.isfinite(total):
         steps = "1 step" if length == 1 else f"{length} steps"
         return Failed("invalid-return", f"the return is {name_number(total)} after {steps}, expected a finite number")
@@ -101,7 +103,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
             return total, length, info, measured / samples * length, saw_nan or has_nan(observation)
 
 
-def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:
+def fail_episode(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:
     if isinstance(error, MemoryError) or (isinstance(error, ReportedFailure) and error.is_out_of_memory):
         return Failed("out-of-memory", describe(error))
     if cause == "policy-crash" and not isinstance(error, EnvironmentFault):

@@ -5,7 +5,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from muster_runner.carried_code import without_directories
+from muster_runner.carried_code import strip_directories
 from muster_runner.frames import shorten
 
 OWN_FILES = Path(__file__).parent
@@ -37,7 +37,7 @@ def describe(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
     place = "".join([*traceback.format_list(frames), *told[:message]]).rstrip()
     summary = "".join(told[message:]).strip()
-    return shorten(without_directories(f"{summary}\n{place}" if place else summary))
+    return shorten(strip_directories(f"{summary}\n{place}" if place else summary))
 
 
 def describe_environment(error: BaseException) -> str:
@@ -56,10 +56,10 @@ def describe_load(error: BaseException) -> str:
     name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else None
     if name is None or name in sys.modules or importlib.util.find_spec(name) is not None:
         return describe(error)
-    return f"{describe(error)}\nif a package of that name is what is missing, {installation(name)}"
+    return f"{describe(error)}\nif a package of that name is what is missing, {describe_installation(name)}"
 
 
-def installation(*packages: str) -> str:
+def describe_installation(*packages: str) -> str:
     """`install it there: COMMAND`: this process cannot, but the command names the interpreter that a person has to run."""
     return f"install it there: {sys.executable} -m pip install {' '.join(packages)}"
 

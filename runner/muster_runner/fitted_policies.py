@@ -20,7 +20,7 @@ class FittedPolicies(Generic[P]):
     def policy_for(self, fit: Fit, task: str) -> P:
         """Tasks with the same spaces share one policy. @raises PolicyRefusal naming the task."""
         for known, policy in self._fitted:
-            if same_space(known.observation_space, fit.observation_space) and same_space(known.action_space, fit.action_space):
+            if is_same_space(known.observation_space, fit.observation_space) and is_same_space(known.action_space, fit.action_space):
                 return policy
         try:
             policy = self._make(fit)
@@ -34,7 +34,7 @@ class FittedPolicies(Generic[P]):
         return [policy for _, policy in self._fitted]
 
 
-def same_space(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+def is_same_space(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
     # Gymnasium takes bounds for equal that are merely close, and actions are scaled to them.
     if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
         return one == other and np.array_equal(one.low, other.low) and np.array_equal(one.high, other.high)

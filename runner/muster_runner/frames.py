@@ -128,15 +128,15 @@ def _load(frame: Object) -> Load:
         digest=as_text(required(policy, "digest", "policy"), "policy.digest"),
         verified=as_flag(policy.get("verified", False), "policy.verified"),
         code=None if code is None else as_text(code, "code"),
-        tasks=tuple(_task(as_object(task, f"tasks[{i}]"), f"tasks[{i}]") for i, task in enumerate(tasks)),
+        tasks=tuple(_parse_task(as_object(task, f"tasks[{i}]"), f"tasks[{i}]") for i, task in enumerate(tasks)),
         actions="deterministic" if actions == "deterministic" else "stochastic",
         metrics=tuple(as_text(name, f"metrics[{i}]") for i, name in enumerate(metrics)),
-        batching=None if "batching" not in frame else _batching(as_object(frame["batching"], "batching")),
+        batching=None if "batching" not in frame else _parse_batching(as_object(frame["batching"], "batching")),
         recorded_seed=None if "recordedSeed" not in frame else as_count(frame["recordedSeed"], "recordedSeed"),
     )
 
 
-def _batching(value: Object) -> Batching:
+def _parse_batching(value: Object) -> Batching:
     form = as_choice(required(value, "form", "batching"), "batching.form", ("lockstep", "vector"))
     width = as_count(required(value, "width", "batching"), "batching.width")
     episodes = as_count(required(value, "episodes", "batching"), "batching.episodes")
@@ -149,17 +149,17 @@ def _batching(value: Object) -> Batching:
     return Batching("lockstep" if form == "lockstep" else "vector", width, episodes, seconds)
 
 
-def _task(task: Object, where: str) -> Task:
+def _parse_task(task: Object, where: str) -> Task:
     environment = as_object(required(task, "environment", where), f"{where}.environment")
     wrappers = as_list(required(environment, "wrappers", f"{where}.environment"), f"{where}.environment.wrappers")
     return Task(
         name=as_text(required(task, "name", where), f"{where}.name"),
-        environment=_entry_point(environment, f"{where}.environment"),
-        wrappers=tuple(_entry_point(as_object(wrapper, "wrapper"), "wrapper") for wrapper in wrappers),
+        environment=_parse_entry_point(environment, f"{where}.environment"),
+        wrappers=tuple(_parse_entry_point(as_object(wrapper, "wrapper"), "wrapper") for wrapper in wrappers),
     )
 
 
-def _entry_point(value: Object, where: str) -> EntryPoint:
+def _parse_entry_point(value: Object, where: str) -> EntryPoint:
     entry = as_text(required(value, "entry", where), f"{where}.entry")
     return EntryPoint(entry, as_object(required(value, "kwargs", where), f"{where}.kwargs"))
 
@@ -170,11 +170,11 @@ def _play(frame: Object) -> Play:
         raise FieldError("episodes is empty, expected at least one")
     return Play(
         range=as_count(required(frame, "range", "play"), "range"),
-        episodes=tuple(_episode(episode) for episode in episodes),
+        episodes=tuple(_parse_episode(episode) for episode in episodes),
     )
 
 
-def _episode(value: Any) -> Episode:
+def _parse_episode(value: Any) -> Episode:
     fields = as_list(value, "an episode")
     if len(fields) != 4:
         raise FieldError(f"an episode has {len(fields)} fields, expected index, task, environment seed, policy seed")
@@ -186,15 +186,15 @@ def _episode(value: Any) -> Episode:
 
 def encode(frame: Outgoing) -> bytes:
     """One line of at most MAX_RUNNER_FRAME_BYTES: texts that are too long for it lose their middle."""
-    line = _line(frame)
+    line = _format_line(frame)
     for limit in (MAX_TEXT, 256):
         if len(line) <= MAX_RUNNER_FRAME_BYTES:
             break
-        line = _line({name: shorten(value, limit) if isinstance(value, str) else value for name, value in frame.items()})
+        line = _format_line({name: shorten(value, limit) if isinstance(value, str) else value for name, value in frame.items()})
     return line
 
 
-def _line(frame: Outgoing) -> bytes:
+def _format_line(frame: Outgoing) -> bytes:
     # Lone surrogates (undecodable bytes in a message, say) have no encoding in UTF-8.
     return ENCODER.encode(frame).encode("utf-8", "replace") + b"\n"
 

@@ -8,7 +8,7 @@ import gymnasium
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError
-from muster_runner.failure import installation
+from muster_runner.failure import describe_installation
 
 ONE_GAME = "a game of several agents is played with mode: single; its agents are a batch already"
 RETURN_OF = "return_{}"
@@ -23,7 +23,7 @@ def make_pettingzoo(module: str, kwargs: dict[str, Any]) -> "Game":
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        remedy = f"PettingZoo is needed, in a version that has it: {installation('pettingzoo')}"
+        remedy = f"PettingZoo is needed, in a version that has it: {describe_installation('pettingzoo')}"
         raise CodeError(f"there is no module {error.name!r}; {remedy}") from error
     factory = getattr(made, "parallel_env", None)
     if factory is None:
@@ -55,7 +55,7 @@ class Game(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self._returns = dict.fromkeys(self.agents, 0.0)
         observations, _ = self._parallel.reset(seed=seed, options=options)
-        return self._of_the_present(observations), {}
+        return self._pick_present(observations), {}
 
     def step(self, actions: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observations, rewards, _, truncated, _ = self._parallel.step(dict(actions))
@@ -66,12 +66,12 @@ class Game(gymnasium.Env[Any, Any]):
         is_cut = is_over and any(truncated.values())
         reward = sum((float(rewards[agent]) for agent in self.agents if agent in self.scored and agent in rewards), 0.0)
         info = {RETURN_OF.format(agent): total for agent, total in self._returns.items()}
-        return self._of_the_present(observations), reward, is_over and not is_cut, is_cut, info
+        return self._pick_present(observations), reward, is_over and not is_cut, is_cut, info
 
     def close(self) -> None:
         self._parallel.close()
 
-    def _of_the_present(self, observations: Mapping[str, Any]) -> dict[str, Any]:
+    def _pick_present(self, observations: Mapping[str, Any]) -> dict[str, Any]:
         return {agent: observations[agent] for agent in self.agents if agent in self._parallel.agents}
 
 

@@ -24,38 +24,38 @@ def parse_object(text: str | bytes, where: str) -> Object:
 
 def as_object(value: Any, where: str) -> Object:
     if not isinstance(value, dict):
-        raise _unexpected(where, value, "an object")
+        raise _create_error(where, value, "an object")
     return value
 
 
 def as_list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise _unexpected(where, value, "a list")
+        raise _create_error(where, value, "a list")
     return value
 
 
 def as_text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise _unexpected(where, value, "a string")
+        raise _create_error(where, value, "a string")
     return value
 
 
 def as_count(value: Any, where: str) -> int:
     """A whole number from 0 on."""
     if type(value) is not int or value < 0:
-        raise _unexpected(where, value, "a whole number from 0 on")
+        raise _create_error(where, value, "a whole number from 0 on")
     return value
 
 
 def as_positive_number(value: Any, where: str) -> float:
     if type(value) not in (int, float) or not 0 < value < math.inf:
-        raise _unexpected(where, value, "a number above 0")
+        raise _create_error(where, value, "a number above 0")
     return float(value)
 
 
 def as_flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise _unexpected(where, value, "true or false")
+        raise _create_error(where, value, "true or false")
     return value
 
 
@@ -63,13 +63,13 @@ def as_numbers(value: Any, where: str) -> list[float]:
     """A list of finite numbers."""
     numbers = as_list(value, where)
     if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
-        raise _unexpected(where, value, "a list of finite numbers")
+        raise _create_error(where, value, "a list of finite numbers")
     return [float(number) for number in numbers]
 
 
 def as_choice(value: Any, where: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
-        raise _unexpected(where, value, " or ".join(json.dumps(choice) for choice in choices))
+        raise _create_error(where, value, " or ".join(json.dumps(choice) for choice in choices))
     return value
 
 
@@ -87,7 +87,7 @@ def only(document: Object, names: Collection[str], where: str) -> None:
             raise FieldError(f'{where} has an unknown field "{name}"; known are {known}')
 
 
-def _unexpected(where: str, value: Any, expected: str) -> FieldError:
+def _create_error(where: str, value: Any, expected: str) -> FieldError:
     shown = json.dumps(value)
     shortened = shown if len(shown) <= 80 else f"{shown[:80]}…"
     return FieldError(f"{where} is {shortened}, expected {expected}")

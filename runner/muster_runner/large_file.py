@@ -15,7 +15,7 @@ LARGE_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
 
-def large_pieces(file: int) -> Generator[memoryview]:
+def read_large_pieces(file: int) -> Generator[memoryview]:
     """The bytes of an open file, from the first to the last. Each piece is good until the next is asked for.
 
     The file is read past the page cache unless its middle is cached.

@@ -20,11 +20,11 @@ _BYTES_PER_SECOND = 10 * 2**20
 @contextmanager
 def bounded_loading(path: Path) -> Iterator[None]:
     """Memory beyond the bound is not to be had: MemoryError, or what a library makes of it. Time beyond it ends the process: SIGXCPU."""
-    size = _size(path)
+    size = _measure(path)
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS + size // _BYTES_PER_SECOND
     with (
-        _lowered(resource.RLIMIT_DATA, _data_bytes() + _MEMORY_BYTES + _MEMORY_PER_BYTE * size),
+        _lowered(resource.RLIMIT_DATA, _read_data_bytes() + _MEMORY_BYTES + _MEMORY_PER_BYTE * size),
         _lowered(resource.RLIMIT_CPU, seconds),
     ):
         yield
@@ -41,12 +41,12 @@ def _lowered(limit: int, value: int) -> Iterator[None]:
         resource.setrlimit(limit, (soft, hard))
 
 
-def _size(path: Path) -> int:
+def _measure(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _data_bytes() -> int:
+def _read_data_bytes() -> int:
     """What the kernel holds against the limit."""
     status = Path("/proc/self/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmData:"))

@@ -32,13 +32,13 @@ def encode_picture(rendered: Any) -> bytes:
         raise PictureError(f"render() gave {pixels.dtype} of shape {pixels.shape}, expected uint8 of shape (height, width, 3)")
     stride = -(-max(pixels.shape[:2]) // MOST_PIXELS)
     while True:
-        encoded = _png(np.ascontiguousarray(pixels[::stride, ::stride, :3]))
+        encoded = _encode_png(np.ascontiguousarray(pixels[::stride, ::stride, :3]))
         if len(encoded) <= MOST_BYTES:
             return encoded
         stride += 1
 
 
-def _png(pixels: NDArray[np.uint8]) -> bytes:
+def _encode_png(pixels: NDArray[np.uint8]) -> bytes:
     """As https://www.w3.org/TR/png-3/ has it. Each row holds the differences to the row above, which pack better."""
     height, width, _ = pixels.shape
     rows = np.empty((height, 1 + 3 * width), dtype=np.uint8)
@@ -48,8 +48,10 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
     rows[0, 1:] = flat[0]
     rows[1:, 1:] = flat[1:] - flat[:-1]
     header = struct.pack(">IIBBBBB", width, height, 8, RGB, 0, 0, 0)
-    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + _chunk(b"IEND", b"")
+    return (
+        SIGNATURE + _encode_chunk(b"IHDR", header) + _encode_chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + _encode_chunk(b"IEND", b"")
+    )
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _encode_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -42,9 +42,9 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
 
     @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
     """
-    bytes_before, seconds_before = _own_bytes(), time.thread_time()
+    bytes_before, seconds_before = _count_own_bytes(), time.thread_time()
     _preload(path, digest, trusted)
-    return LoadCost(max(0, _own_bytes() - bytes_before), time.thread_time() - seconds_before)
+    return LoadCost(max(0, _count_own_bytes() - bytes_before), time.thread_time() - seconds_before)
 
 
 def _preload(path: Path, digest: str, trusted: bool) -> None:
@@ -80,7 +80,7 @@ def preload_code(directory: Path, modules: list[str]) -> None:
     keep(visited)
 
 
-def _own_bytes() -> int:
+def _count_own_bytes() -> int:
     status = Path("/proc/self/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("RssAnon:"))
     return 1024 * int(line.split()[1])

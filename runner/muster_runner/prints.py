@@ -35,7 +35,7 @@ class EpisodePrints:
         # What is missing between the two ends is missing there as well.
         other.total += self.total - len(self._head) - len(tail)
         other.append(bytes(tail))
-        self._empty()
+        self._clear()
 
     def take(self) -> str:
         """What was kept, as text; empties it. Empty when nothing was printed."""
@@ -44,10 +44,10 @@ class EpisodePrints:
         tail = self._tail[-KEPT_BYTES:]
         missing = self.total - len(self._head) - len(tail)
         text = bytes(self._head) + (b"\n[%d bytes left out]\n" % missing if missing else b"") + bytes(tail)
-        self._empty()
+        self._clear()
         return text.decode("utf-8", "replace")
 
-    def _empty(self) -> None:
+    def _clear(self) -> None:
         self._head.clear()
         self._tail.clear()
         self.total = 0

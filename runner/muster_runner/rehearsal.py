@@ -17,7 +17,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from muster_runner.channel import Channel
-from muster_runner.digest import digest_of
+from muster_runner.digest import compute_digest
 from muster_runner.frames import Outgoing, encode
 from muster_runner.policies.mlp import FORMAT
 from muster_runner.prints import EpisodePrints
@@ -86,7 +86,7 @@ def rehearse() -> None:
     gymnasium.register(NAME, entry_point=f"{__name__}:{Corridor.__name__}", max_episode_steps=2 * STEPS)
     try:
         with tempfile.TemporaryDirectory() as directory:
-            prompter = Prompter(-1, -1, cues=_cues(_checkpoint(Path(directory))))
+            prompter = Prompter(-1, -1, cues=_make_cues(_write_checkpoint(Path(directory))))
             Session(prompter, EpisodePrints()).run()
     finally:
         gymnasium.registry.pop(NAME, None)
@@ -95,7 +95,7 @@ def rehearse() -> None:
         raise RuntimeError(f"the runner answered {prompter.answers[:4]} where {expected[:4]} was expected")
 
 
-def _checkpoint(directory: Path) -> Path:
+def _write_checkpoint(directory: Path) -> Path:
     path = directory / "rehearsal.safetensors"
     layers = {"out.weight": np.eye(OUTPUTS, INPUTS, dtype=np.float32), "out.bias": np.zeros(OUTPUTS, np.float32)}
     network = {"format": FORMAT, "layers": ["out"], "activation": "tanh", "action": {"kind": "discrete"}, "normalise": False}
@@ -103,8 +103,8 @@ def _checkpoint(directory: Path) -> Path:
     return path
 
 
-def _cues(checkpoint: Path) -> list[bytes]:
-    policy = {"path": str(checkpoint), "digest": digest_of(checkpoint)}
+def _make_cues(checkpoint: Path) -> list[bytes]:
+    policy = {"path": str(checkpoint), "digest": compute_digest(checkpoint)}
     tasks = [{"name": "task", "environment": {"entry": f"gymnasium:{NAME}", "kwargs": {}, "wrappers": []}}]
     play = {"episodes": [[index, 0, index, index] for index in range(EPISODES)]}
     batching = {"form": "lockstep", "width": EPISODES // 2, "episodes": EPISODES, "episodeSeconds": 60}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.channel import Channel
 from muster_runner.environments import Record
-from muster_runner.episode import Completed, Failed, Outcome, failure, play
+from muster_runner.episode import Completed, Failed, Outcome, fail_episode, play
 from muster_runner.frames import PROTOCOL_VERSION, Episode, Load, Outgoing, Ping, Play, ProtocolError, parse, shorten
 from muster_runner.loading import Loaded, LoadedTask, load
 from muster_runner.nan_observations import NAN_REMARK
@@ -68,7 +68,7 @@ class Session:
     def _load(self, request: Load) -> None:
         self._unload()
         try:
-            self._loaded = load(request, self.policy, self._recorder(request.recorded_seed))
+            self._loaded = load(request, self.policy, self._make_recorder(request.recorded_seed))
         except Refusal as refusal:
             message = shorten(str(refusal))
             self.channel.send({"type": "refused", "load": request.load, "part": refusal.part, "message": message})
@@ -84,7 +84,7 @@ class Session:
             # What is here now stays: the collector need not walk through it again and again.
             gc.freeze()
 
-    def _recorder(self, seed: int | None) -> Record | None:
+    def _make_recorder(self, seed: int | None) -> Record | None:
         if seed is None:
             return None
         # Hardly any load asks for it: every sandbox would pay for the import.
@@ -126,7 +126,7 @@ class Session:
         started = perf_counter()
         outcome = play_task(loaded.tasks[episode.task], episode, loaded.metrics)
         seconds = perf_counter() - started
-        self.channel.send(outcome_frame(range_id, episode.index, outcome, seconds, self.prints.take()))
+        self.channel.send(build_outcome_frame(range_id, episode.index, outcome, seconds, self.prints.take()))
 
 
 def play_block(player: BlockPlayer, range_id: int, episodes: Sequence[Episode], prints: EpisodePrints) -> list[Outgoing]:
@@ -136,7 +136,7 @@ def play_block(player: BlockPlayer, range_id: int, episodes: Sequence[Episode], 
     seconds = (perf_counter() - started) / len(episodes)
     forward = played.forward_seconds / len(episodes)
     return [
-        outcome_frame(range_id, episode.index, outcome, seconds, log, forward)
+        build_outcome_frame(range_id, episode.index, outcome, seconds, log, forward)
         for episode, outcome, log in zip(episodes, played.outcomes, played.logs, strict=True)
     ]
 
@@ -145,7 +145,7 @@ def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> O
     try:
         environment = task.environment()
     except BaseException as error:
-        return failure(error, "environment-crash")
+        return fail_episode(error, "environment-crash")
     outcome = play(environment, task.policy, episode, metrics)
     if isinstance(outcome, Failed):
         # Whatever state it is in, the next episode must not feel it.
@@ -154,7 +154,7 @@ def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> O
     return outcome
 
 
-def outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, log: str, forward: float | None = None) -> Outgoing:
+def build_outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, log: str, forward: float | None = None) -> Outgoing:
     """@param forward: seconds in the policy; the outcome's own where it knows them."""
     episode: Outgoing = {"range": range_id, "index": index}
     match outcome:

@@ -19,7 +19,7 @@ _NAMES = {
 }
 
 
-def namespaces_of(settings: Settings) -> tuple[Namespace, ...]:
+def list_namespaces(settings: Settings) -> tuple[Namespace, ...]:
     """Those that a sandbox has to itself, in the order in which they are entered: from its user namespace the others cannot be."""
     shared = Namespace.NETWORK if settings.host_network else Namespace(0)
     private = Namespace.PID | PRIVATE_NAMESPACES | Namespace.NETWORK | Namespace.USER
@@ -30,7 +30,7 @@ def open_entrance(pid: int, settings: Settings) -> list[int]:
     """@param pid: of a sandbox's first process. @returns a descriptor for each. @raises OSError with none of them left open."""
     descriptors: list[int] = []
     try:
-        for namespace in namespaces_of(settings):
+        for namespace in list_namespaces(settings):
             descriptors.append(os.open(f"/proc/{pid}/ns/{_NAMES[namespace]}", os.O_RDONLY | os.O_CLOEXEC))
     except OSError:
         for descriptor in descriptors:

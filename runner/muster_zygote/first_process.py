@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from muster_zygote.linux import Argument, Call, close_file, close_others, fork, make
-from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, is_known_machine, native_program
+from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, build_native_program, is_known_machine
 
 READ_REPORTS = 1024
 # Since Linux 6.3, where a machine may require that executable memory is declared.
@@ -77,7 +77,7 @@ class Spawned:
     """A program of its own. It shares no memory with the warden, which copies none for it."""
 
     def __init__(self, calls: Sequence[Call], report: int) -> None:
-        self._program = sealed(native_program(calls))
+        self._program = seal(build_native_program(calls))
         self._path = f"/proc/self/fd/{self._program}"
         self._streams = [(os.POSIX_SPAWN_DUP2, report, REPORT)]
 
@@ -158,7 +158,7 @@ def name_of(serial: int) -> str:
     return f"{serial:0{NAME_BYTES}}"
 
 
-def sealed(program: bytes) -> int:
+def seal(program: bytes) -> int:
     """A file in memory that is sealed against changes."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:

@@ -32,7 +32,7 @@ def huge_pages() -> Iterator[None]:
     finally:
         filled.set()
         thread.join()
-    for start, end in large_regions():
+    for start, end in list_large_regions():
         begin, length = -(-start // HUGE_PAGE) * HUGE_PAGE, end - start - 2 * HUGE_PAGE
         advise(begin, length // HUGE_PAGE * HUGE_PAGE, Advice.COLLAPSE)
 
@@ -40,14 +40,14 @@ def huge_pages() -> Iterator[None]:
 def _watch(filled: threading.Event) -> None:
     known: set[tuple[int, int]] = set()
     while not filled.wait(LOOK_SECONDS):
-        for region in large_regions():
+        for region in list_large_regions():
             if region not in known:
                 known.add(region)
                 start, end = region
                 advise(start, end - start, Advice.HUGE_PAGES)
 
 
-def large_regions() -> list[tuple[int, int]]:
+def list_large_regions() -> list[tuple[int, int]]:
     """Where they begin and end."""
     found: list[tuple[int, int]] = []
     for line in Path("/proc/self/maps").read_text().splitlines():

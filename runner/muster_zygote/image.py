@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
-from muster_zygote.entrance import namespaces_of
+from muster_zygote.entrance import list_namespaces
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
 from muster_zygote.huge_pages import huge_pages
@@ -125,7 +125,7 @@ class Image:
     def _become(self, sandbox: str, command: list[str], has_line: bool, rest: list[int]) -> NoReturn:
         """In the forked process. It never comes back: whatever happens, the process ends here."""
         try:
-            ways = len(namespaces_of(self.settings)) - 1
+            ways = len(list_namespaces(self.settings)) - 1
             entrance, (stdin, stdout, stderr, *cgroups) = rest[:ways], rest[ways:]
             line = cgroups.pop(0) if has_line else None
             self._confinement.enter(entrance, (stdin, stdout, stderr), cgroups)

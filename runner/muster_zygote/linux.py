@@ -219,14 +219,14 @@ def keep_capabilities_to_enter() -> Call:
     return Call(_libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
 
 
-def last_capability() -> int:
+def read_last_capability() -> int:
     """The highest that the kernel knows."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
 def drop_capabilities() -> tuple[Call, ...]:
     """All of them, for good: out of the bounding set, so that no program can bring them back."""
-    bounding = (Call(_libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(last_capability() + 1))
+    bounding = (Call(_libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(read_last_capability() + 1))
     ambient = Call(_libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
     return (*bounding, ambient, Call(_libc.capset, (_OWN_CAPABILITIES, _NONE), "capset"))
 

@@ -103,7 +103,7 @@ def is_known_machine() -> bool:
     return platform.machine() == "x86_64"
 
 
-def native_program(calls: Sequence[Call]) -> bytes:
+def build_native_program(calls: Sequence[Call]) -> bytes:
     """An executable, as elf(5) has it. Started with its name and, from position 1 on, the words that stand for Arguments.
 
     @raises KeyError for a call that it has no number of.

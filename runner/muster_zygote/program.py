@@ -12,7 +12,7 @@ import types
 from functools import cache
 from typing import NoReturn
 
-from muster_zygote.entrance import namespaces_of
+from muster_zygote.entrance import list_namespaces
 from muster_zygote.linux import (
     Namespace,
     change_directory,
@@ -40,7 +40,7 @@ class Confinement:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # It has been forked in the first one.
-        _processes, *self._namespaces, self._users = namespaces_of(settings)
+        _processes, *self._namespaces, self._users = list_namespaces(settings)
         # From the groups that it is in by then; so it does not see what they are called.
         self._own_cgroups = unshare(Namespace.CGROUP)
         self._home, self._session = change_directory("/tmp"), new_session()

@@ -64,15 +64,15 @@ def open_walls(settings: Settings) -> FirstProcesses:
     sandbox's inbox.
     """
     make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
-    return FirstProcesses(tuple(wall_calls(settings)))
+    return FirstProcesses(tuple(plan_walls(settings)))
 
 
-def inbox_of(sandbox: str) -> str:
+def locate_inbox(sandbox: str) -> str:
     """As the warden sees it."""
     return str(PurePosixPath(SITES, sandbox, "inbox"))
 
 
-def wall_calls(settings: Settings) -> Iterator[Call]:
+def plan_walls(settings: Settings) -> Iterator[Call]:
     """All that a first process has to do until the walls stand.
 
     Up to the new user namespace it is done within the warden's, which owns what is mounted here: from one of its own nothing could be
@@ -96,7 +96,7 @@ def _file_systems(settings: Settings) -> Iterator[Call]:
     yield from within.opened()
     writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
     for target, size in ((TMP, settings.tmp_bytes), (SHM, settings.shm_bytes)):
-        yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={inodes(size)},mode=1777")
+        yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={count_inodes(size)},mode=1777")
     yield from within.mounted_again()
     yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
 
@@ -175,7 +175,7 @@ class MountsWithin:
         return any(str(parent) in self._targets for parent in PurePosixPath(target).parents)
 
 
-def inodes(size: int) -> int:
+def count_inodes(size: int) -> int:
     """How many files may be on a file system of this size. The size counts what is in them; each costs the kernel about a KiB besides."""
     return max(INODES_MIN, size // 1024)
 

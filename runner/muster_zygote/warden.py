@@ -24,7 +24,7 @@ from muster_zygote.orders import Orders
 from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
 from muster_zygote.settings import Settings
 from muster_zygote.site import STREAMS, open_site
-from muster_zygote.walls import inbox_of, open_walls
+from muster_zygote.walls import locate_inbox, open_walls
 
 BASE_IMAGE = ""
 TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
@@ -126,7 +126,7 @@ class Warden:
         self._last_serial = (self._last_serial + 1) % SERIALS
         make(self._new_processes)
         try:
-            return self._first_processes.start(self._last_serial, inbox_of(name))
+            return self._first_processes.start(self._last_serial, locate_inbox(name))
         finally:
             make(self._own_processes)
 

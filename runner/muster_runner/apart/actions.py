@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.apart.leaves import Leaf, arrays_of, assembled, leaves_of, only_leaf, parts_of, total_bytes
+from muster_runner.apart.leaves import Leaf, assemble, copy_rows, find_only_leaf, list_leaves, split_parts, sum_bytes
 from muster_runner.apart.space_data import Space
 
 
@@ -14,25 +14,25 @@ class Actions:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.leaves = leaves_of(space)
-        self.bytes = total_bytes(self.leaves)
-        self.only = only_leaf(space, self.leaves)
+        self.leaves = list_leaves(space)
+        self.bytes = sum_bytes(self.leaves)
+        self.only = find_only_leaf(space, self.leaves)
 
     def write(self, action: Any) -> bytes:
         """@raises ValueError when it does not fit the space."""
-        pairs = zip(self.leaves, parts_of(self.space, action), strict=True)
-        return b"".join(_written(leaf, part) for leaf, part in pairs)
+        pairs = zip(self.leaves, split_parts(self.space, action), strict=True)
+        return b"".join(_write(leaf, part) for leaf, part in pairs)
 
     def write_rows(self, actions: Sequence[Any]) -> bytes:
         """@param actions: None for a row that failed. @raises ValueError"""
         leaf = self.only
         if leaf is not None and not any(action is None for action in actions):
-            return _all_written(leaf, actions)
+            return _write_all(leaf, actions)
         return b"".join(bytes(self.bytes) if action is None else self.write(action) for action in actions)
 
     def write_batch(self, batch: Any, count: int) -> bytes:
         """As a vector environment takes it. @raises ValueError"""
-        arrays = [np.asarray(part) for part in parts_of(self.space, batch)]
+        arrays = [np.asarray(part) for part in split_parts(self.space, batch)]
         for leaf, array in zip(self.leaves, arrays, strict=True):
             if array.shape != (count, *leaf.shape):
                 raise ValueError(f"the actions have the shape {array.shape}, expected {(count, *leaf.shape)}")
@@ -44,10 +44,10 @@ class Actions:
         for leaf in self.leaves:
             numbers = np.frombuffer(data[: leaf.bytes], leaf.dtype).reshape(leaf.shape)
             if not _fit(leaf, numbers, 1)[0]:
-                raise self._misfit(numbers)
+                raise self._create_misfit(numbers)
             parts.append(int(numbers) if leaf.is_choice else numbers.copy())
             data = data[leaf.bytes :]
-        return assembled(self.space, iter(parts))
+        return assemble(self.space, iter(parts))
 
     def read_rows(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
         """An action for each row, and at which places there is none."""
@@ -56,10 +56,10 @@ class Actions:
             return self._read_each(data, count)
         numbers = np.frombuffer(data, leaf.dtype).reshape(count, *leaf.shape)
         fits = _fit(leaf, numbers, count)
-        actions: list[Any] = numbers.tolist() if leaf.is_choice else arrays_of(numbers, leaf)
+        actions: list[Any] = numbers.tolist() if leaf.is_choice else copy_rows(numbers, leaf)
         if fits.all():
             return actions, {}
-        return actions, {place: self._misfit(actions[place]) for place in (~fits).nonzero()[0].tolist()}
+        return actions, {place: self._create_misfit(actions[place]) for place in (~fits).nonzero()[0].tolist()}
 
     def read_batch(self, data: memoryview, count: int) -> Any:
         """@raises ValueError when one of them is no action of the space."""
@@ -69,10 +69,10 @@ class Actions:
             numbers = np.frombuffer(data[:length], leaf.dtype).reshape(count, *leaf.shape)
             fits = _fit(leaf, numbers, count)
             if not fits.all():
-                raise self._misfit(numbers[~fits][0])
+                raise self._create_misfit(numbers[~fits][0])
             parts.append(numbers.copy())
             data = data[length:]
-        return assembled(self.space, iter(parts))
+        return assemble(self.space, iter(parts))
 
     def _read_each(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
         actions: list[Any] = [None] * count
@@ -84,18 +84,18 @@ class Actions:
                 errors[place] = error
         return actions, errors
 
-    def _misfit(self, action: Any) -> ValueError:
+    def _create_misfit(self, action: Any) -> ValueError:
         return ValueError(f"the action {str(action)[:200]} does not fit {self.space}")
 
 
-def _written(leaf: Leaf, part: Any) -> bytes:
+def _write(leaf: Leaf, part: Any) -> bytes:
     array = np.asarray(part)
     if array.shape != leaf.shape:
         raise ValueError(f"an action has the shape {array.shape}, expected {leaf.shape}")
     return array.astype(leaf.dtype).tobytes()
 
 
-def _all_written(leaf: Leaf, actions: Sequence[Any]) -> bytes:
+def _write_all(leaf: Leaf, actions: Sequence[Any]) -> bytes:
     array = np.asarray(actions)
     if array.shape != (len(actions), *leaf.shape):
         raise ValueError(f"the actions have the shape {array.shape}, expected {(len(actions), *leaf.shape)}")

@@ -10,7 +10,7 @@ import numpy as np
 from muster_runner.apart.actions import Actions
 from muster_runner.apart.observations import Observations
 from muster_runner.apart.policy_link import PolicyLink, RowsFailed
-from muster_runner.apart.space_data import UnsentSpace, space_as_data
+from muster_runner.apart.space_data import UnsentSpace, write_space
 from muster_runner.apart.wire import COUNT, REQUEST, RESET_BODY, ROW_FAULT, SENT_SPACES, Request
 from muster_runner.failure import EnvironmentFault, ReportedFailure
 from muster_runner.frames import Load
@@ -45,7 +45,7 @@ class DistantCheckpoint:
 
     def _fit(self, fit: Fit, rows: int | None) -> tuple[int, tuple[str, ...]]:
         try:
-            spaces = {"observation": space_as_data(fit.observation_space), "action": space_as_data(fit.action_space)}
+            spaces = {"observation": write_space(fit.observation_space), "action": write_space(fit.action_space)}
         except UnsentSpace as error:
             raise EnvironmentRefusal(
                 f"the environment has {error}, which a policy apart cannot be sent; it can be sent {SENT_SPACES} spaces. "
@@ -54,10 +54,10 @@ class DistantCheckpoint:
         number, self._fits = self._fits, self._fits + 1
         order = {**spaces, "deterministic": fit.deterministic, "rows": rows}
         answer = self._link.ask(self._link.request(Request.FIT, json.dumps(order).encode(), number), 0)
-        return number, _warnings(bytes(answer))
+        return number, _read_warnings(bytes(answer))
 
 
-def _warnings(answer: bytes) -> tuple[str, ...]:
+def _read_warnings(answer: bytes) -> tuple[str, ...]:
     if not answer:
         return ()
     try:
@@ -80,7 +80,7 @@ class DistantPolicy:
         self._reset = link.request(Request.RESET, bytes(RESET_BODY.size), number)
         self._ask = link.ask
         self._bytes = self._actions.bytes
-        self._read = _single_choice(self._actions) or self._actions.read
+        self._read = _make_choice_reader(self._actions) or self._actions.read
         leaf = self._observations.only
         is_array = leaf is not None and not leaf.is_choice
         self._dtype: Any = leaf.dtype if leaf is not None and is_array else None
@@ -105,7 +105,7 @@ class DistantPolicy:
         return self._read(self._ask(self._link.request(Request.ACT, body, self._number, 1, is_natural), self._bytes))
 
 
-def _single_choice(actions: Actions) -> Any:
+def _make_choice_reader(actions: Actions) -> Any:
     """Reads an action of a Discrete space, the commonest of all, without NumPy."""
     leaf = actions.only
     if leaf is None or not leaf.is_choice:
@@ -149,14 +149,14 @@ class DistantRows:
         except EnvironmentFault:
             return self._act_fitting(rows, observations)
         count = len(rows)
-        told: dict[int, BaseException] = {}
+        row_errors: dict[int, BaseException] = {}
         try:
             answer = self._request(Request.ACT_ROWS, rows, data, is_natural)
         except RowsFailed as failed:
-            told, answer = self._told(failed.body, count)
+            row_errors, answer = self._read_row_errors(failed.body, count)
         actions, errors = self._actions.read_rows(answer, count)
-        if told or errors:
-            raise RowFaults(actions, {**errors, **told})
+        if row_errors or errors:
+            raise RowFaults(actions, {**errors, **row_errors})
         return actions
 
     def _act_fitting(self, rows: Rows, observations: Sequence[Any]) -> Sequence[Any]:
@@ -187,9 +187,9 @@ class DistantRows:
         request = self._link.request(kind, rows.astype(np.int64).tobytes() + data, self._number, count, is_natural)
         return self._link.ask(request, count * self._actions.bytes)
 
-    def _told(self, body: bytes, count: int) -> tuple[dict[int, BaseException], memoryview]:
+    def _read_row_errors(self, body: bytes, count: int) -> tuple[dict[int, BaseException], memoryview]:
         """Why rows failed, and the actions behind that. @raises ReportedFailure when it makes no sense: then it is every row's."""
-        told: dict[int, BaseException] = {}
+        row_errors: dict[int, BaseException] = {}
         data = memoryview(body)
         try:
             (faults,) = COUNT.unpack_from(data)
@@ -197,10 +197,10 @@ class DistantRows:
             for _ in range(min(faults, count)):
                 place, is_out_of_memory, length = ROW_FAULT.unpack_from(data)
                 text = bytes(data[ROW_FAULT.size : ROW_FAULT.size + length]).decode("utf-8", "replace")
-                told[place] = ReportedFailure(text, bool(is_out_of_memory))
+                row_errors[place] = ReportedFailure(text, bool(is_out_of_memory))
                 data = data[ROW_FAULT.size + length :]
         except struct.error as error:
             raise ReportedFailure(f"the policy's program reported failed rows in a way that makes no sense: {error}") from None
-        if faults > count or any(place >= count for place in told) or len(data) != count * self._actions.bytes:
+        if faults > count or any(place >= count for place in row_errors) or len(data) != count * self._actions.bytes:
             raise ReportedFailure("the policy's program reported failed rows in a way that makes no sense")
-        return told, data
+        return row_errors, data

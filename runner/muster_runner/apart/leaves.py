@@ -28,12 +28,12 @@ class Leaf:
         return int(np.prod(self.shape, dtype=np.int64)) * int(self.dtype.itemsize)
 
 
-def leaves_of(space: Space) -> list[Leaf]:
+def list_leaves(space: Space) -> list[Leaf]:
     """In the order in which values are taken apart."""
     if isinstance(space, spaces.Tuple):
-        return [leaf for part in space.spaces for leaf in leaves_of(part)]
+        return [leaf for part in space.spaces for leaf in list_leaves(part)]
     if isinstance(space, spaces.Dict):
-        return [leaf for part in space.spaces.values() for leaf in leaves_of(part)]
+        return [leaf for part in space.spaces.values() for leaf in list_leaves(part)]
     if isinstance(space, spaces.Discrete):
         return [Leaf(space, np.dtype(np.int64), (), True, int(space.start), int(space.start + space.n))]
     low: Any = None
@@ -45,40 +45,40 @@ def leaves_of(space: Space) -> list[Leaf]:
     return [Leaf(space, np.dtype(space.dtype), tuple(space.shape or ()), False, low, high)]
 
 
-def only_leaf(space: Space, leaves: Sequence[Leaf]) -> Leaf | None:
+def find_only_leaf(space: Space, leaves: Sequence[Leaf]) -> Leaf | None:
     """Where a value is its only leaf: a Tuple or Dict of one part is not."""
     return leaves[0] if len(leaves) == 1 and leaves[0].space is space else None
 
 
-def parts_of(space: Space, value: Any) -> Iterator[Any]:
+def split_parts(space: Space, value: Any) -> Iterator[Any]:
     """What a value, or a batch of them, has at each leaf. @raises whatever looking for it in the value raises."""
     if isinstance(space, spaces.Tuple):
         if len(value) != len(space.spaces):
             raise ValueError(f"a tuple of {len(value)} parts, expected {len(space.spaces)}")
         for part, inner in zip(space.spaces, value, strict=True):
-            yield from parts_of(part, inner)
+            yield from split_parts(part, inner)
     elif isinstance(space, spaces.Dict):
         if len(value) != len(space.spaces):
             raise ValueError(f"a dictionary of {len(value)} parts, expected {', '.join(space.spaces)}")
         for name, part in space.spaces.items():
-            yield from parts_of(part, value[name])
+            yield from split_parts(part, value[name])
     else:
         yield value
 
 
-def assembled(space: Space, parts: Iterator[Any]) -> Any:
+def assemble(space: Space, parts: Iterator[Any]) -> Any:
     """The value, or the batch, with these parts."""
     if isinstance(space, spaces.Tuple):
-        return tuple(assembled(part, parts) for part in space.spaces)
+        return tuple(assemble(part, parts) for part in space.spaces)
     if isinstance(space, spaces.Dict):
-        return {name: assembled(part, parts) for name, part in space.spaces.items()}
+        return {name: assemble(part, parts) for name, part in space.spaces.items()}
     return next(parts)
 
 
-def arrays_of(rows: Any, leaf: Leaf) -> list[Any]:
+def copy_rows(rows: Any, leaf: Leaf) -> list[Any]:
     """An array of its own memory for each row, also where that is a single number."""
     return [np.array(number) for number in rows] if leaf.shape == () else list(rows.copy())
 
 
-def total_bytes(leaves: Sequence[Leaf]) -> int:
+def sum_bytes(leaves: Sequence[Leaf]) -> int:
     return sum(leaf.bytes for leaf in leaves)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.apart.leaves import Leaf, arrays_of, assembled, leaves_of, only_leaf, parts_of, total_bytes
+from muster_runner.apart.leaves import Leaf, assemble, copy_rows, find_only_leaf, list_leaves, split_parts, sum_bytes
 from muster_runner.apart.space_data import Space
 from muster_runner.failure import EnvironmentFault
 
@@ -26,41 +26,41 @@ class Observations:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.leaves = leaves_of(space)
-        self.bytes = total_bytes(self.leaves)
-        self.only = only_leaf(space, self.leaves)
+        self.leaves = list_leaves(space)
+        self.bytes = sum_bytes(self.leaves)
+        self.only = find_only_leaf(space, self.leaves)
 
     def write(self, observation: Any) -> tuple[bool, bytes]:
         """@returns whether it is as the space has it, and the bytes. @raises EnvironmentFault when it does not fit the space."""
         try:
-            parts = list(parts_of(self.space, observation))
+            parts = list(split_parts(self.space, observation))
         except Exception as error:
-            raise self._fault(observation) from error
+            raise self._create_fault(observation) from error
         pairs = list(zip(self.leaves, parts, strict=True))
         if all(_is_natural(leaf, part) for leaf, part in pairs):
-            return True, b"".join(_natural(leaf, part) for leaf, part in pairs)
+            return True, b"".join(_write_natural(leaf, part) for leaf, part in pairs)
         try:
-            return False, b"".join(_tagged(leaf, part) for leaf, part in pairs)
+            return False, b"".join(_write_tagged(leaf, part) for leaf, part in pairs)
         except (ValueError, TypeError, OverflowError) as error:
-            raise self._fault(observation) from error
+            raise self._create_fault(observation) from error
 
     def read(self, data: memoryview, is_natural: bool) -> Any:
         parts, rest = self._read(data, is_natural)
         if len(rest):
             raise ValueError(f"{len(rest)} bytes are left of an observation")
-        return assembled(self.space, iter(parts))
+        return assemble(self.space, iter(parts))
 
     def write_rows(self, observations: Sequence[Any]) -> tuple[bool, bytes]:
         """Each row for itself. @raises EnvironmentFault"""
         leaf = self.only
         if leaf is not None and not leaf.is_choice:
-            joined = _joined(leaf, observations)
+            joined = _join(leaf, observations)
             if joined is not None:
                 return True, joined
         written = [self.write(observation) for observation in observations]
         if all(is_natural for is_natural, _ in written):
             return True, b"".join(data for _, data in written)
-        return False, b"".join(self._always_tagged(observation) for observation in observations)
+        return False, b"".join(self._tag_all(observation) for observation in observations)
 
     def read_rows(self, data: memoryview, count: int, is_natural: bool) -> Sequence[Any]:
         """Where each is an array, they may be rows of one."""
@@ -69,23 +69,23 @@ class Observations:
             numbers: Any = np.frombuffer(data, leaf.dtype).reshape(count, *leaf.shape)
             if leaf.is_choice:
                 return list(numbers.tolist())
-            together: Sequence[Any] = arrays_of(numbers, leaf) if leaf.shape == () else numbers.copy()
+            together: Sequence[Any] = copy_rows(numbers, leaf) if leaf.shape == () else numbers.copy()
             return together
         rows = []
         for _ in range(count):
             parts, data = self._read(data, is_natural)
-            rows.append(assembled(self.space, iter(parts)))
+            rows.append(assemble(self.space, iter(parts)))
         return rows
 
     def write_batch(self, batch: Any, count: int) -> tuple[bool, bytes]:
         """As a vector environment gives it: an array for each leaf, with a first dimension for the rows. @raises EnvironmentFault"""
         try:
-            arrays = [np.asarray(part) for part in parts_of(self.space, batch)]
+            arrays = [np.asarray(part) for part in split_parts(self.space, batch)]
         except Exception as error:
-            raise self._fault(batch) from error
+            raise self._create_fault(batch) from error
         pairs = list(zip(self.leaves, arrays, strict=True))
         if any(array.shape != (count, *leaf.shape) or array.dtype not in _CODES for leaf, array in pairs):
-            raise self._fault(batch)
+            raise self._create_fault(batch)
         if all(array.dtype == leaf.dtype for leaf, array in pairs):
             return True, b"".join(array.tobytes() for _, array in pairs)
         return False, b"".join(bytes([_ARRAY + _CODES[array.dtype]]) + array.tobytes() for _, array in pairs)
@@ -96,9 +96,9 @@ class Observations:
             dtype = leaf.dtype
             if not is_natural:
                 dtype, data = _DTYPES[data[0] - _ARRAY], data[1:]
-            array, data = _array(data, dtype, (count, *leaf.shape))
+            array, data = _read_array(data, dtype, (count, *leaf.shape))
             arrays.append(array)
-        return assembled(self.space, iter(arrays))
+        return assemble(self.space, iter(arrays))
 
     def _read(self, data: memoryview, is_natural: bool) -> tuple[list[Any], memoryview]:
         parts = []
@@ -107,19 +107,19 @@ class Observations:
             parts.append(part)
         return parts, data
 
-    def _always_tagged(self, observation: Any) -> bytes:
+    def _tag_all(self, observation: Any) -> bytes:
         try:
-            parts = parts_of(self.space, observation)
-            return b"".join(_tagged(leaf, part) for leaf, part in zip(self.leaves, parts, strict=True))
+            parts = split_parts(self.space, observation)
+            return b"".join(_write_tagged(leaf, part) for leaf, part in zip(self.leaves, parts, strict=True))
         except (ValueError, TypeError, OverflowError) as error:
-            raise self._fault(observation) from error
+            raise self._create_fault(observation) from error
 
-    def _fault(self, observation: Any) -> EnvironmentFault:
+    def _create_fault(self, observation: Any) -> EnvironmentFault:
         found = f"{type(observation).__name__}, shape {_shape_of(observation)}"
         return EnvironmentFault(f"the observation ({found}) does not fit {self.space}, and a policy apart is sent what fits only")
 
 
-def _joined(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
+def _join(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
     """None unless all are arrays as the space has them, whose numbers lie in a row."""
     dtype, shape = leaf.dtype, leaf.shape
     for one in observations:
@@ -145,7 +145,7 @@ def _is_natural(leaf: Leaf, part: Any) -> bool:
     return type(part) is np.ndarray and part.dtype == leaf.dtype and part.shape == leaf.shape
 
 
-def _natural(leaf: Leaf, part: Any) -> bytes:
+def _write_natural(leaf: Leaf, part: Any) -> bytes:
     data: bytes = part.to_bytes(8, "little", signed=True) if leaf.is_choice else part.tobytes()
     return data
 
@@ -153,25 +153,25 @@ def _natural(leaf: Leaf, part: Any) -> bytes:
 def _read_natural(leaf: Leaf, data: memoryview) -> tuple[Any, memoryview]:
     if leaf.is_choice:
         return int.from_bytes(data[:8], "little", signed=True), data[8:]
-    return _array(data, leaf.dtype, leaf.shape)
+    return _read_array(data, leaf.dtype, leaf.shape)
 
 
-def _tagged(leaf: Leaf, part: Any) -> bytes:
+def _write_tagged(leaf: Leaf, part: Any) -> bytes:
     if _is_natural(leaf, part):
-        return bytes([_AS_SPACE_HAS_IT]) + _natural(leaf, part)
+        return bytes([_AS_SPACE_HAS_IT]) + _write_natural(leaf, part)
     if leaf.shape == ():
         for kind, tag, dtype in ((bool, _BOOL, "?"), (int, _INT, "<i8"), (float, _FLOAT, "<f8")):
             if type(part) is kind:
                 return bytes([tag]) + np.array(part, dtype).tobytes()
         if isinstance(part, np.generic):
-            return bytes([_SCALAR + _code_of(part.dtype)]) + part.tobytes()
+            return bytes([_SCALAR + _find_code(part.dtype)]) + part.tobytes()
     array = np.asarray(part)
     if array.shape != leaf.shape:
         raise ValueError(f"the shape is {array.shape}, expected {leaf.shape}")
-    return bytes([_ARRAY + _code_of(array.dtype)]) + array.astype(array.dtype.newbyteorder("=")).tobytes()
+    return bytes([_ARRAY + _find_code(array.dtype)]) + array.astype(array.dtype.newbyteorder("=")).tobytes()
 
 
-def _code_of(dtype: Any) -> int:
+def _find_code(dtype: Any) -> int:
     code = _CODES.get(dtype.newbyteorder("="))
     if code is None:
         raise ValueError(f"numbers of the type {dtype} are not sent")
@@ -183,14 +183,14 @@ def _read_tagged(leaf: Leaf, data: memoryview) -> tuple[Any, memoryview]:
     if tag == _AS_SPACE_HAS_IT:
         return _read_natural(leaf, data)
     if tag in (_INT, _FLOAT, _BOOL):
-        number, data = _array(data, np.dtype({_INT: "<i8", _FLOAT: "<f8", _BOOL: "?"}[tag]), ())
+        number, data = _read_array(data, np.dtype({_INT: "<i8", _FLOAT: "<f8", _BOOL: "?"}[tag]), ())
         return number.item(), data
     if tag >= _ARRAY:
-        return _array(data, _DTYPES[tag - _ARRAY], leaf.shape)
-    scalar, data = _array(data, _DTYPES[tag - _SCALAR], ())
+        return _read_array(data, _DTYPES[tag - _ARRAY], leaf.shape)
+    scalar, data = _read_array(data, _DTYPES[tag - _SCALAR], ())
     return scalar[()], data
 
 
-def _array(data: memoryview, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, memoryview]:
+def _read_array(data: memoryview, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, memoryview]:
     length = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return np.frombuffer(data[:length], dtype).reshape(shape).copy(), data[length:]

@@ -114,7 +114,7 @@ class PolicyLink:
         size = ANSWER.size + said
         if received > size or self._fill(received, size) != size:
             self._end("it said more than it was asked for")
-        return _body_of(Answer(kind), bytes(self._buffer[ANSWER.size : size]))
+        return _parse_body(Answer(kind), bytes(self._buffer[ANSWER.size : size]))
 
     def _fill(self, received: int, wanted: int) -> int:
         """Receives until there are at least so many bytes in the buffer. @returns how many there are."""
@@ -143,7 +143,7 @@ class PolicyLink:
         os._exit(EXIT_POLICY_LINE)
 
 
-def _body_of(kind: Answer, body: bytes) -> bytes:
+def _parse_body(kind: Answer, body: bytes) -> bytes:
     match kind:
         case Answer.DONE | Answer.REMARKS:
             return body

@@ -65,12 +65,12 @@ class PolicyProgram:
         while True:
             received = receive(self._buffer)
             while 0 < received < header:
-                received += self._more(received)
+                received += self._receive_more(received)
             if received == 0:
                 return
             kind, is_natural, fit, count, length, nonce = unpack(self._buffer)
             while received < header + length:
-                received += self._more(received, header + length)
+                received += self._receive_more(received, header + length)
             body = memoryview(self._buffer)[header : header + length]
             if kind == Request.ACT:
                 self._act(fit, is_natural, body, nonce)
@@ -78,7 +78,7 @@ class PolicyProgram:
                 self._answer(nonce, *self._obey(Request(kind), bool(is_natural), fit, count, body))
             del body
 
-    def _more(self, received: int, wanted: int = 0) -> int:
+    def _receive_more(self, received: int, wanted: int = 0) -> int:
         if wanted > len(self._buffer):
             # A new one: a view of the old one may still be held, which then cannot grow.
             grown = bytearray(wanted)
@@ -105,7 +105,7 @@ class PolicyProgram:
             action = fitted.policy.act(observation)
             data = action.to_bytes(8, "little", signed=True) if fitted.is_choice else fitted.actions.write(action)
         except BaseException as error:
-            self._answer(nonce, *_failure(error))
+            self._answer(nonce, *_write_failure(error))
         else:
             self._line.sendall(ANSWER.pack(0, len(data), nonce) + data)
 
@@ -125,9 +125,9 @@ class PolicyProgram:
                 case Request.ACT:
                     raise AssertionError("it is answered elsewhere")
         except PolicyRefusal as refusal:
-            return Answer.REFUSED, _text(str(refusal))
+            return Answer.REFUSED, _encode(str(refusal))
         except BaseException as error:
-            return _failure(error)
+            return _write_failure(error)
 
     def _load(self, body: bytes) -> tuple[Answer, bytes]:
         order = parse_object(body, "load")
@@ -193,41 +193,41 @@ class PolicyProgram:
         return Answer.DONE, b""
 
     def _act_rows(self, fitted: Fitted, is_natural: bool, count: int, body: memoryview) -> tuple[Answer, bytes]:
-        rows, data = _rows_of(body, count)
+        rows, data = _read_rows(body, count)
         observations = fitted.observations.read_rows(data, count, is_natural)
         try:
             return Answer.DONE, fitted.actions.write_rows(fitted.policy.act_rows(rows, observations))
         except RowFaults as faults:
-            told = _told(faults)
+            row_errors = _write_row_errors(faults)
             actions = [None if place in faults.errors else action for place, action in enumerate(faults.actions)]
-            return Answer.ROWS_FAILED, told + fitted.actions.write_rows(actions)
+            return Answer.ROWS_FAILED, row_errors + fitted.actions.write_rows(actions)
 
     def _act_batch(self, fitted: Fitted, is_natural: bool, count: int, body: memoryview) -> tuple[Answer, bytes]:
-        rows, data = _rows_of(body, count)
+        rows, data = _read_rows(body, count)
         actions = fitted.policy.act_batch(rows, fitted.observations.read_batch(data, count, is_natural))
         return Answer.DONE, fitted.actions.write_batch(actions, count)
 
 
-def _rows_of(body: memoryview, count: int) -> tuple[Any, memoryview]:
+def _read_rows(body: memoryview, count: int) -> tuple[Any, memoryview]:
     return np.frombuffer(body[: 8 * count], np.int64).copy(), body[8 * count :]
 
 
-def _told(faults: RowFaults) -> bytes:
+def _write_row_errors(faults: RowFaults) -> bytes:
     room = MAX_TEXT_BYTES // (len(faults.errors) + 1) - ROW_FAULT.size
-    told = COUNT.pack(len(faults.errors))
+    row_errors = COUNT.pack(len(faults.errors))
     for place, error in faults.errors.items():
-        text = _text(describe(error), max(0, room))
-        told += ROW_FAULT.pack(place, isinstance(error, MemoryError), len(text)) + text
-    return told
+        text = _encode(describe(error), max(0, room))
+        row_errors += ROW_FAULT.pack(place, isinstance(error, MemoryError), len(text)) + text
+    return row_errors
 
 
-def _failure(error: BaseException) -> tuple[Answer, bytes]:
+def _write_failure(error: BaseException) -> tuple[Answer, bytes]:
     if isinstance(error, RowFaults):
         error = next(iter(error.errors.values()))
-    return Answer.OUT_OF_MEMORY if isinstance(error, MemoryError) else Answer.FAILED, _text(describe(error))
+    return Answer.OUT_OF_MEMORY if isinstance(error, MemoryError) else Answer.FAILED, _encode(describe(error))
 
 
-def _text(text: str, limit: int = MAX_TEXT_BYTES) -> bytes:
+def _encode(text: str, limit: int = MAX_TEXT_BYTES) -> bytes:
     return text.encode("utf-8", "replace")[:limit]
 
 

@@ -16,23 +16,23 @@ class UnsentSpace(Exception):
     """A space that cannot be described to another program."""
 
 
-def space_as_data(space: Space) -> Object:
+def write_space(space: Space) -> Object:
     """@raises UnsentSpace, naming the kind. Classes that are derived from Gymnasium's may mean anything, and are not sent."""
     kind = type(space)
     if kind is spaces.Box:
-        return {"kind": "box", "low": _array_as_data(space.low), "high": _array_as_data(space.high)}  # type: ignore[attr-defined]
+        return {"kind": "box", "low": _write_array(space.low), "high": _write_array(space.high)}  # type: ignore[attr-defined]
     if isinstance(space, spaces.Discrete) and kind is spaces.Discrete:
         return {"kind": "discrete", "n": int(space.n), "start": int(space.start), "dtype": np.dtype(space.dtype).str}
     if isinstance(space, spaces.MultiDiscrete) and kind is spaces.MultiDiscrete:
-        return {"kind": "multi-discrete", "nvec": _array_as_data(space.nvec), "start": _array_as_data(space.start)}
+        return {"kind": "multi-discrete", "nvec": _write_array(space.nvec), "start": _write_array(space.start)}
     if isinstance(space, spaces.MultiBinary) and kind is spaces.MultiBinary:
         return {"kind": "multi-binary", "shape": [int(size) for size in space.shape]}
     if isinstance(space, spaces.Tuple) and kind is spaces.Tuple:
-        return {"kind": "tuple", "parts": [space_as_data(part) for part in space.spaces]}
+        return {"kind": "tuple", "parts": [write_space(part) for part in space.spaces]}
     if isinstance(space, spaces.Dict) and kind is spaces.Dict:
         if not all(isinstance(name, str) for name in space.spaces):
             raise UnsentSpace("a Dict space with keys that are no strings")
-        return {"kind": "dict", "parts": [[name, space_as_data(part)] for name, part in space.spaces.items()]}
+        return {"kind": "dict", "parts": [[name, write_space(part)] for name, part in space.spaces.items()]}
     raise UnsentSpace(f"a {kind.__module__}.{kind.__qualname__} space")
 
 
@@ -45,12 +45,12 @@ def space_from_data(data: Object) -> Space:
     return made(data)
 
 
-def _box(data: Object) -> Space:
-    low, high = _array(data, "low"), _array(data, "high")
+def _make_box(data: Object) -> Space:
+    low, high = _read_array(data, "low"), _read_array(data, "high")
     return spaces.Box(low, high, dtype=low.dtype.type)
 
 
-def _discrete(data: Object) -> Space:
+def _make_discrete(data: Object) -> Space:
     start = required(data, "start", "space")
     if type(start) is not int:
         raise FieldError("space.start is no whole number")
@@ -58,22 +58,22 @@ def _discrete(data: Object) -> Space:
     return spaces.Discrete(as_count(required(data, "n", "space"), "space.n"), start=start, dtype=dtype)
 
 
-def _multi_discrete(data: Object) -> Space:
-    nvec = _array(data, "nvec")
-    return spaces.MultiDiscrete(nvec, dtype=nvec.dtype.type, start=_array(data, "start"))
+def _make_multi_discrete(data: Object) -> Space:
+    nvec = _read_array(data, "nvec")
+    return spaces.MultiDiscrete(nvec, dtype=nvec.dtype.type, start=_read_array(data, "start"))
 
 
-def _multi_binary(data: Object) -> Space:
+def _make_multi_binary(data: Object) -> Space:
     shape = [as_count(size, "space.shape") for size in as_list(required(data, "shape", "space"), "space.shape")]
     return spaces.MultiBinary(shape if len(shape) != 1 else shape[0])
 
 
-def _tuple(data: Object) -> Space:
+def _make_tuple(data: Object) -> Space:
     parts = as_list(required(data, "parts", "space"), "space.parts")
     return spaces.Tuple([space_from_data(as_object(part, "space.parts")) for part in parts])
 
 
-def _dict(data: Object) -> Space:
+def _make_dict(data: Object) -> Space:
     parts = as_list(required(data, "parts", "space"), "space.parts")
     pairs = [as_list(pair, "space.parts") for pair in parts]
     # Pairs keep their order; a dictionary's Gymnasium would sort.
@@ -81,16 +81,16 @@ def _dict(data: Object) -> Space:
 
 
 _MADE: dict[str, Callable[[Object], Space]] = {
-    "box": _box,
-    "discrete": _discrete,
-    "multi-discrete": _multi_discrete,
-    "multi-binary": _multi_binary,
-    "tuple": _tuple,
-    "dict": _dict,
+    "box": _make_box,
+    "discrete": _make_discrete,
+    "multi-discrete": _make_multi_discrete,
+    "multi-binary": _make_multi_binary,
+    "tuple": _make_tuple,
+    "dict": _make_dict,
 }
 
 
-def _array_as_data(array: Any) -> Object:
+def _write_array(array: Any) -> Object:
     """Of many numbers that are all the same one is enough."""
     numbers = np.ascontiguousarray(array)
     flat = numbers.reshape(-1)
@@ -98,7 +98,7 @@ def _array_as_data(array: Any) -> Object:
     return {"dtype": numbers.dtype.str, "shape": list(np.shape(array)), "numbers": base64.b64encode(kept.tobytes()).decode()}
 
 
-def _array(data: Object, name: str) -> Any:
+def _read_array(data: Object, name: str) -> Any:
     value = as_object(required(data, name, "space"), f"space.{name}")
     shape = tuple(as_count(size, "shape") for size in as_list(required(value, "shape", name), "shape"))
     dtype = np.dtype(as_text(required(value, "dtype", name), "dtype"))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from muster_runner.blocks.lockstep_row import Row
-from muster_runner.episode import Failed, failure
+from muster_runner.episode import Failed, fail_episode
 from muster_runner.policies.rows_policy import RowFaults, Rows, RowsPolicy
 
 
@@ -15,10 +15,10 @@ def ask(policy: RowsPolicy, rows: Sequence[Row], numbers: Rows) -> tuple[Sequenc
     try:
         return policy.act_rows(numbers, [row.observation for row in rows]), {}
     except RowFaults as faults:
-        failed = {rows[place]: failure(error, "policy-crash") for place, error in faults.errors.items()}
+        failed = {rows[place]: fail_episode(error, "policy-crash") for place, error in faults.errors.items()}
         return faults.actions, failed
     except BaseException as error:
-        failed = dict.fromkeys(rows, failure(error, "policy-crash"))
+        failed = dict.fromkeys(rows, fail_episode(error, "policy-crash"))
         return [None] * len(rows), failed
 
 

@@ -19,7 +19,7 @@ class Autoreset(Enum):
 UNSAID = None if hasattr(gymnasium.vector, "AutoresetMode") else Autoreset.NEXT_STEP
 
 
-def autoreset_of(environment: VectorEnvironment) -> Autoreset:
+def detect_autoreset(environment: VectorEnvironment) -> Autoreset:
     """@raises ValueError when the environment does not say."""
     said = environment.metadata.get("autoreset_mode", UNSAID)
     return Autoreset(said.value if isinstance(said, Enum) else said)

@@ -30,10 +30,10 @@ def make_brax(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorEnvi
         if error.args != (identifier,):
             raise
         raise EnvironmentRefusal(f"Brax has no environment {identifier!r}; brax/envs/__init__.py lists those that it has") from error
-    return JaxRows(_rows_of(inner, training.wrap(inner, episode_length=length, action_repeat=repeat)), width)
+    return JaxRows(_make_rows(inner, training.wrap(inner, episode_length=length, action_repeat=repeat)), width)
 
 
-def _rows_of(inner: Any, rows: Any) -> JaxEnvironment:
+def _make_rows(inner: Any, rows: Any) -> JaxEnvironment:
     import jax.numpy as jnp
 
     def reset(keys: Any) -> tuple[Any, Any]:

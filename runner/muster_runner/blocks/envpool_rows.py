@@ -6,7 +6,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from muster_runner.environments import VectorEnvironment
-from muster_runner.failure import installation
+from muster_runner.failure import describe_installation
 from muster_runner.refusal import EnvironmentRefusal
 
 # A sandbox has a share of one processor; more threads would only wait for each other.
@@ -18,7 +18,9 @@ def make_envpool(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorE
     try:
         import envpool
     except ImportError as error:
-        raise EnvironmentRefusal(f"envpool:{identifier} needs EnvPool, which is missing ({error}): {installation('envpool')}") from error
+        raise EnvironmentRefusal(
+            f"envpool:{identifier} needs EnvPool, which is missing ({error}): {describe_installation('envpool')}"
+        ) from error
     if identifier not in envpool.list_all_envs():
         raise EnvironmentRefusal(f"EnvPool has no environment {identifier!r}; envpool.list_all_envs() names those that it has")
     return EnvpoolRows(envpool, identifier, width, kwargs)

@@ -26,10 +26,10 @@ def make_gymnax(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorEn
     if unknown:
         there = ", ".join(vars(params))
         raise EnvironmentRefusal(f"the parameters of gymnax:{identifier} have no {unknown[0]!r}; they have {there}")
-    return JaxRows(_rows_of(environment, params.replace(**changed)), width)
+    return JaxRows(_make_rows(environment, params.replace(**changed)), width)
 
 
-def _rows_of(environment: Any, params: Any) -> JaxEnvironment:
+def _make_rows(environment: Any, params: Any) -> JaxEnvironment:
     import jax
     from gymnax.environments.spaces import gymnax_space_to_gym_space
 
@@ -41,13 +41,13 @@ def _rows_of(environment: Any, params: Any) -> JaxEnvironment:
     def step(state: Any, action: Any) -> tuple[Any, Any, Any, Any, Any, dict[str, Any]]:
         own, now = jax.random.split(state[0])
         observation, after, reward, terminated, truncated, info = environment.step(now, state[1], action, params)
-        return (own, after), observation, reward, terminated, truncated, _metrics(info)
+        return (own, after), observation, reward, terminated, truncated, _pick_metrics(info)
 
     observations = gymnax_space_to_gym_space(environment.observation_space(params))
     actions = gymnax_space_to_gym_space(environment.action_space(params))
     return JaxEnvironment(observations, actions, jax.vmap(reset), jax.vmap(step))
 
 
-def _metrics(info: dict[str, Any]) -> dict[str, Any]:
+def _pick_metrics(info: dict[str, Any]) -> dict[str, Any]:
     """Numbers of a row's step; observations that it tells as well are left out."""
     return {name: value for name, value in info.items() if getattr(value, "shape", None) == ()}

@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from muster_runner.blocks.autoreset import Autoreset, declare
-from muster_runner.failure import installation
+from muster_runner.failure import describe_installation
 from muster_runner.refusal import EnvironmentRefusal
 
 # JAX makes a thread for each processor that it may use. A sandbox has a share of one, and more threads would only wait for each other.
@@ -40,7 +40,7 @@ def import_jax_library(name: str, entry: str) -> Any:
     except ImportError as error:
         missing = error.name.partition(".")[0] if error.name else name
         packages = dict.fromkeys((name, missing))
-        raise EnvironmentRefusal(f"{entry} needs {name}, which cannot be imported ({error}): {installation(*packages)}") from error
+        raise EnvironmentRefusal(f"{entry} needs {name}, which cannot be imported ({error}): {describe_installation(*packages)}") from error
 
 
 class JaxRows(VectorEnv[Any, Any, Any]):

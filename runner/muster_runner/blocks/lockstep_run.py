@@ -12,7 +12,7 @@ from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
 from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import assert_info, close_environment
-from muster_runner.episode import Completed, Failed, Outcome, ended, failure, measure
+from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure
 from muster_runner.frames import Batching, Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
@@ -58,10 +58,10 @@ class LockstepRun:
         seed_global_generators(self._episodes[0].environment_seed)
         for policy in dict.fromkeys(self._policies):
             policy.begin_block(self._episodes[0].policy_seed)
-        with StepWatch(self._limit, self._progress):
+        with StepWatch(self._limit, self._get_progress):
             self._seat(row for row in self._rows if self._begin_next(row))
             while self._rows:
-                done = self._step(*self._actions())
+                done = self._step(*self._choose_actions())
                 self._steps += 1
                 if perf_counter() - self._began > self._limit:
                     self._end_overdue(done)
@@ -69,7 +69,7 @@ class LockstepRun:
                     self._refill(done)
         return PlayedBlock([outcome for outcome in self._outcomes if outcome is not None], self._logs, self._forward_seconds)
 
-    def _progress(self) -> tuple[int, int, int] | None:
+    def _get_progress(self) -> tuple[int, int, int] | None:
         return None if self._active is None else (self._active.number, self._steps, self._begun)
 
     def _seat(self, rows: Iterable[Row]) -> None:
@@ -96,7 +96,7 @@ class LockstepRun:
         try:
             failed = self._reset(row, row.policy, episode)
         except OverdueStep:
-            failed = self._hung()
+            failed = self._create_timeout()
         finally:
             self._active = None
         row.seconds = perf_counter() - began
@@ -111,11 +111,11 @@ class LockstepRun:
         except OverdueStep:
             raise
         except BaseException as error:
-            return failure(error, "environment-crash")
+            return fail_episode(error, "environment-crash")
         try:
             policy.reset_row(row.number, episode.policy_seed)
         except BaseException as error:
-            return failure(error, "policy-crash")
+            return fail_episode(error, "policy-crash")
         return None
 
     def _reset_environment(self, row: Row, episode: Episode) -> None:
@@ -133,7 +133,7 @@ class LockstepRun:
         if environment is not None and row.episode is not None:
             self._pool.give(row.episode.task, environment)
 
-    def _actions(self) -> tuple[Sequence[Row], Sequence[Any], dict[Row, Failed]]:
+    def _choose_actions(self) -> tuple[Sequence[Row], Sequence[Any], dict[Row, Failed]]:
         """The rows that have an action, their actions, and why the others have none."""
         rows, began = self._rows, perf_counter()
         actions, failed = ask(self._only_policy, rows, self._numbers) if self._only_policy else ask_each(rows)
@@ -160,7 +160,7 @@ class LockstepRun:
             except OverdueStep:
                 # The alarm may have come when the step was just over; its row has had more than its time either way.
                 if self._active is not None:
-                    done[self._active] = self._hung()
+                    done[self._active] = self._create_timeout()
         self._active = None
         return done
 
@@ -177,7 +177,7 @@ class LockstepRun:
             except OverdueStep:
                 raise
             except BaseException as error:
-                done[row] = failure(error, "environment-crash")
+                done[row] = fail_episode(error, "environment-crash")
                 is_over = False
             before, now = now, perf_counter()
             row.seconds += now - before
@@ -186,15 +186,15 @@ class LockstepRun:
             if is_over:
                 done[row] = self._ended(row)
 
-    def _hung(self) -> Failed:
+    def _create_timeout(self) -> Failed:
         return Failed("timeout", f"the environment did not come back within {self._limit:g} s, which is all that an episode may take")
 
     def _ended(self, row: Row) -> Outcome:
         try:
             saw_nan = row.saw_nan or has_nan(row.observation)
-            return ended(row.total, self._steps + 1 - row.first_step, measure(row.info, self._metrics), saw_nan=saw_nan)
+            return complete_episode(row.total, self._steps + 1 - row.first_step, measure(row.info, self._metrics), saw_nan=saw_nan)
         except BaseException as error:
-            return failure(error, "environment-crash")
+            return fail_episode(error, "environment-crash")
 
     def _end_overdue(self, done: dict[Row, Outcome]) -> None:
         for row in self._rows:

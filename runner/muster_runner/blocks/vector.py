@@ -9,7 +9,7 @@ from muster_runner.blocks.vector_environments import VectorMaker
 from muster_runner.blocks.vector_pool import VectorPool
 from muster_runner.blocks.vector_run import VectorRun
 from muster_runner.environments import close_environment
-from muster_runner.episode import Failed, Outcome, failure
+from muster_runner.episode import Failed, Outcome, fail_episode
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Episode, Load
 from muster_runner.policies.checkpoint import Checkpoint, Fit
@@ -52,7 +52,7 @@ class Vectors:
         try:
             environment = self.pool.take(task, width)
         except BaseException as error:
-            return [failure(error, "environment-crash")] * width, 0.0
+            return [fail_episode(error, "environment-crash")] * width, 0.0
         run = VectorRun(environment, self.policies[task], episodes, self.metrics, self.batching.episode_seconds)
         outcomes = run.play()
         if run.is_intact:

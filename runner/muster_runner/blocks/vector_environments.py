@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from muster_runner.blocks.autoreset import autoreset_of
+from muster_runner.blocks.autoreset import detect_autoreset
 from muster_runner.carried_code import CodeError, find
 from muster_runner.environments import CONSTRUCTION_SEED, VECTOR_PACKAGES, VectorEnvironment, close_environment
 from muster_runner.failure import describe_load
@@ -30,7 +30,7 @@ class VectorMaker:
     def make(self, width: int) -> VectorEnvironment:
         """@raises EnvironmentRefusal when it is no vector environment of that width; whatever the environment's code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
-        environment = self._innermost(width)
+        environment = self._make_innermost(width)
         for wrapper in self.task.wrappers:
             environment = find(wrapper.entry, self.code)(environment, **wrapper.kwargs)
         try:
@@ -53,20 +53,20 @@ class VectorMaker:
             hint = "; wrappers are called with the vector environment (gymnasium.wrappers.vector:…)" if self.task.wrappers else ""
             raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made in its vector form: {describe_load(error)}{hint}') from error
 
-    def _innermost(self, width: int) -> VectorEnvironment:
+    def _make_innermost(self, width: int) -> VectorEnvironment:
         entry, kwargs = self.task.environment.entry, self.task.environment.kwargs
         package, _, name = entry.partition(":")
         if package == "gymnasium":
             if gymnasium.spec(name).vector_entry_point is None:
-                raise self._without_vector_form(f"{name} has no vector form of its own (vector_entry_point)")
+                raise self._refuse_vector_form(f"{name} has no vector form of its own (vector_entry_point)")
             return gymnasium.make_vec(name, num_envs=width, vectorization_mode="vector_entry_point", **kwargs)
         if package in VECTOR_PACKAGES:
-            return _maker_of(package)(name, width, kwargs)
+            return _find_maker(package)(name, width, kwargs)
         if package == "pettingzoo":
-            raise self._refusal(ONE_GAME)
+            raise self._create_refusal(ONE_GAME)
         factory = find(entry, self.code)
         if not _takes_width(factory):
-            raise self._without_vector_form(f"{entry} takes no num_envs, so it makes no vector environment")
+            raise self._refuse_vector_form(f"{entry} takes no num_envs, so it makes no vector environment")
         environment: VectorEnvironment = factory(num_envs=width, **kwargs)
         return environment
 
@@ -74,25 +74,25 @@ class VectorMaker:
         missing = [part for part in PARTS if not hasattr(environment, part)]
         made = type(environment).__name__
         if missing:
-            raise self._without_vector_form(f"it makes a {made} without {missing[0]}, expected a gymnasium.vector.VectorEnv")
+            raise self._refuse_vector_form(f"it makes a {made} without {missing[0]}, expected a gymnasium.vector.VectorEnv")
         if environment.num_envs != width:
-            raise self._refusal(f"it makes a vector environment of {environment.num_envs} rows, expected num_envs={width}")
+            raise self._create_refusal(f"it makes a vector environment of {environment.num_envs} rows, expected num_envs={width}")
         try:
-            autoreset_of(environment)
+            detect_autoreset(environment)
         except ValueError as error:
-            raise self._refusal(
+            raise self._create_refusal(
                 f'{made}.metadata["autoreset_mode"] is {environment.metadata.get("autoreset_mode")!r}, expected a member of '
                 "gymnasium.vector.AutoresetMode: without it the steps of an episode cannot be told apart"
             ) from error
 
-    def _without_vector_form(self, reason: str) -> EnvironmentRefusal:
-        return self._refusal(f"{reason}. Play it with mode: lockstep, which takes any environment")
+    def _refuse_vector_form(self, reason: str) -> EnvironmentRefusal:
+        return self._create_refusal(f"{reason}. Play it with mode: lockstep, which takes any environment")
 
-    def _refusal(self, reason: str) -> EnvironmentRefusal:
+    def _create_refusal(self, reason: str) -> EnvironmentRefusal:
         return EnvironmentRefusal(f'task "{self.task.name}": {reason}')
 
 
-def _maker_of(package: str) -> Callable[[str, int, dict[str, Any]], VectorEnvironment]:
+def _find_maker(package: str) -> Callable[[str, int, dict[str, Any]], VectorEnvironment]:
     # Each library is imported only for a suite that names it.
     match package:
         case "envpool":

@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from muster_runner.blocks.autoreset import Autoreset, autoreset_of
+from muster_runner.blocks.autoreset import Autoreset, detect_autoreset
 from muster_runner.blocks.vector_asked_rows import AskedRows
 from muster_runner.environments import VectorEnvironment
-from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
+from muster_runner.episode import Failed, Outcome, PolicyCrash, complete_episode, fail_episode, measure
 from muster_runner.frames import Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import RowFaults, RowsPolicy
@@ -31,7 +31,7 @@ class VectorRun:
     ) -> None:
         """@param limit: seconds that an episode may take. A step's time is shared among the rows that are still waited for."""
         self._environment = environment
-        self._mode = autoreset_of(environment)
+        self._mode = detect_autoreset(environment)
         self._policy = policy
         self._episodes = episodes
         self._metrics = metrics
@@ -47,9 +47,9 @@ class VectorRun:
         try:
             self._run()
         except PolicyCrash as crash:
-            failed = failure(_first(crash.__cause__ or crash), "policy-crash")
+            failed = fail_episode(_pick_first(crash.__cause__ or crash), "policy-crash")
         except BaseException as error:
-            failed = failure(error, "environment-crash")
+            failed = fail_episode(error, "environment-crash")
         if failed is not None:
             self.is_intact = False
             return [failed] * len(self._episodes)
@@ -114,8 +114,8 @@ class VectorRun:
         """@returns how many episodes have ended."""
         rows: list[int] = over.nonzero()[0].tolist()
         for row in rows:
-            metrics = measure(self._last_info(info, row), self._metrics) if self._metrics else {}
-            outcome = self._outcomes[row] = ended(float(totals[row]), length, metrics, saw_nan=self._saw_nan)
+            metrics = measure(self._pick_last_info(info, row), self._metrics) if self._metrics else {}
+            outcome = self._outcomes[row] = complete_episode(float(totals[row]), length, metrics, saw_nan=self._saw_nan)
             self.is_intact = self.is_intact and not isinstance(outcome, Failed)
         return len(rows)
 
@@ -125,7 +125,7 @@ class VectorRun:
             self._outcomes[row] = Failed("timeout", detail)
         self.is_intact = False
 
-    def _last_info(self, info: Any, row: int) -> dict[str, Any]:
+    def _pick_last_info(self, info: Any, row: int) -> dict[str, Any]:
         """What the last step of the row's episode has said. Where rows begin anew in the same step, that lies in `final_info`."""
         if self._mode is Autoreset.SAME_STEP and "final_info" in info:
             info = info["final_info"]
@@ -143,5 +143,5 @@ def _check_shapes(count: int, **arrays: Any) -> None:
             raise ValueError(f"{name} has the shape {np.shape(array)}, expected ({count},): one for each row")
 
 
-def _first(error: BaseException) -> BaseException:
+def _pick_first(error: BaseException) -> BaseException:
     return next(iter(error.errors.values())) if isinstance(error, RowFaults) else error

@@ -44,12 +44,12 @@ def parse_action(value: Object, where: str) -> ActionKind:
     raise FieldError(f"{where}.squash is {squash}")
 
 
-def usual_action(space: spaces.Space[Any]) -> ActionKind:
+def find_usual_action(space: spaces.Space[Any]) -> ActionKind:
     """What an output means when the checkpoint does not say."""
     return Discrete() if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else Continuous("clip")
 
 
-def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
+def count_outputs(kind: ActionKind, space: spaces.Space[Any]) -> int:
     """How many outputs a network needs for the action space.
 
     @raises PolicyRefusal when actions of this kind are none of the space's.
@@ -69,28 +69,28 @@ def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
     )
 
 
-def action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, dice: Dice) -> ActionHead:
+def make_action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, dice: Dice) -> ActionHead:
     """@raises PolicyRefusal when actions of this kind are none of the space's."""
-    outputs_of(kind, space)
+    count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
-        return _best(start) if deterministic else _drawn(start, dice)
+        return _make_best(start) if deterministic else _make_drawn(start, dice)
     if isinstance(space, spaces.MultiDiscrete):
-        return _several(space, deterministic, dice)
+        return _make_several(space, deterministic, dice)
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
-        bounded = into_bounds(kind, space, space.shape)
-        return _mean(bounded) if deterministic else _normal(bounded, dice)
+        bounded = make_bounding(kind, space, space.shape)
+        return _make_mean(bounded) if deterministic else _make_normal(bounded, dice)
     raise PolicyRefusal(f"the environment takes {space}, expected Discrete, MultiDiscrete or Box")
 
 
-def _best(start: int) -> ActionHead:
+def _make_best(start: int) -> ActionHead:
     def head(output: Array, _: Array | None) -> int:
         return int(output.argmax()) + start
 
     return head
 
 
-def _drawn(start: int, dice: Dice) -> ActionHead:
+def _make_drawn(start: int, dice: Dice) -> ActionHead:
     def head(output: Array, _: Array | None) -> int:
         weights = np.exp(output - output.max(), dtype=np.float64)
         cumulative = weights.cumsum()
@@ -101,9 +101,9 @@ def _drawn(start: int, dice: Dice) -> ActionHead:
     return head
 
 
-def _several(space: spaces.MultiDiscrete, deterministic: bool, dice: Dice) -> ActionHead:
+def _make_several(space: spaces.MultiDiscrete, deterministic: bool, dice: Dice) -> ActionHead:
     shape, dtype, starts = space.shape, space.dtype, space.start
-    choose = _best(0) if deterministic else _drawn(0, dice)
+    choose = _make_best(0) if deterministic else _make_drawn(0, dice)
     ends = space.nvec.reshape(-1).cumsum()
 
     def head(output: Array, _: Array | None) -> Array:
@@ -113,14 +113,14 @@ def _several(space: spaces.MultiDiscrete, deterministic: bool, dice: Dice) -> Ac
     return head
 
 
-def _mean(bounded: Callable[[Array], Array]) -> ActionHead:
+def _make_mean(bounded: Callable[[Array], Array]) -> ActionHead:
     def head(output: Array, _: Array | None) -> Array:
         return bounded(output)
 
     return head
 
 
-def _normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
+def _make_normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
     def head(output: Array, log_std: Array | None) -> Array:
         if log_std is None:
             raise ValueError("the policy gives no log_std, so no stochastic action can be drawn")
@@ -130,7 +130,7 @@ def _normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
     return head
 
 
-def into_bounds(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+def make_bounding(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -> Callable[[Array], Array]:
     """From outputs [out] or [n, out] to a fresh array at each step, typed as the space says: the environment may keep it.
 
     @param shape: the space's own, or (-1, …) for many rows.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.fitted_policies import same_space
+from muster_runner.fitted_policies import is_same_space
 from muster_runner.games import AgentSpaces
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
@@ -31,12 +31,12 @@ class AgentCheckpoints:
         raise PolicyRefusal(f'the checkpoint has no policy for the agent "{agent}", only for {", ".join(self.by_agent)}')
 
     def fit(self, _: Fit, /) -> Policy:
-        raise self._refusal()
+        raise self._create_refusal()
 
     def fit_rows(self, _: Fit, __: int, /) -> RowsPolicy:
-        raise self._refusal()
+        raise self._create_refusal()
 
-    def _refusal(self) -> PolicyRefusal:
+    def _create_refusal(self) -> PolicyRefusal:
         named = ", ".join(self.by_agent)
         return PolicyRefusal(f"the checkpoint has policies for the agents {named}, expected a game of several agents and policy: together")
 
@@ -86,19 +86,19 @@ def fit_agents(checkpoint: Checkpoint, fit: Fit) -> AgentsPolicy:
         own = checkpoint.of(agent) if isinstance(checkpoint, AgentCheckpoints) else checkpoint
         wanted = Fit(observations[agent], actions[agent], fit.deterministic)
         for one, known, agents in sides:
-            if one is own and _same(known, wanted):
+            if one is own and _have_same_spaces(known, wanted):
                 agents.append(agent)
                 break
         else:
             sides.append((own, wanted, [agent]))
-    return AgentsPolicy([Side(agents, _fitted(own, wanted, agents)) for own, wanted, agents in sides])
+    return AgentsPolicy([Side(agents, _fit(own, wanted, agents)) for own, wanted, agents in sides])
 
 
-def _same(one: Fit, other: Fit) -> bool:
-    return same_space(one.observation_space, other.observation_space) and same_space(one.action_space, other.action_space)
+def _have_same_spaces(one: Fit, other: Fit) -> bool:
+    return is_same_space(one.observation_space, other.observation_space) and is_same_space(one.action_space, other.action_space)
 
 
-def _fitted(checkpoint: Checkpoint, fit: Fit, agents: Sequence[str]) -> RowsPolicy:
+def _fit(checkpoint: Checkpoint, fit: Fit, agents: Sequence[str]) -> RowsPolicy:
     try:
         return checkpoint.fit_rows(fit, len(agents))
     except PolicyRefusal as refusal:

@@ -11,7 +11,7 @@ from muster_runner.failure import describe_load
 from muster_runner.frames import EntryPoint
 from muster_runner.policies.carried_rows import CheckedRows, RowByRow
 from muster_runner.policies.checkpoint import Fit
-from muster_runner.policies.fitting_action import fitting
+from muster_runner.policies.fitting_action import fit_action
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.random_state import seed_global_generators, seed_torch
@@ -33,21 +33,21 @@ class CarriedPolicy:
 
     def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal when the factory is missing, raises, or returns something that cannot act."""
-        return CheckedPolicy(self._made(fit, "act(observation)"), fit.action_space)
+        return CheckedPolicy(self._make(fit, "act(observation)"), fit.action_space)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
         """@raises PolicyRefusal"""
-        made = self._made(fit, "act(observation)", "act_rows(rows, observations)")
+        made = self._make(fit, "act(observation)", "act_rows(rows, observations)")
         if callable(getattr(made, "act_rows", None)):
             if hasattr(made, "reset") and not hasattr(made, "reset_row"):
                 made_of = type(made).__name__
                 raise PolicyRefusal(f"{self.point.entry} returns a {made_of} with act_rows and reset, but without reset_row(row, seed)")
             return CheckedRows(made, fit.observation_space, fit.action_space)
         # One that is not reset keeps nothing from step to step, so one is enough for all rows.
-        others = [self._made(fit, "act(observation)") for _ in range(1, rows)] if hasattr(made, "reset") else []
+        others = [self._make(fit, "act(observation)") for _ in range(1, rows)] if hasattr(made, "reset") else []
         return RowByRow([made, *others], fit.observation_space, fit.action_space)
 
-    def _made(self, fit: Fit, *methods: str) -> Any:
+    def _make(self, fit: Fit, *methods: str) -> Any:
         """@param methods: one of which it has to have."""
         seed_global_generators(CONSTRUCTION_SEED)
         try:
@@ -81,4 +81,4 @@ class CheckedPolicy:
             self._reset(seed)
 
     def act(self, observation: Any, /) -> Any:
-        return fitting(self._act(observation), self._space)
+        return fit_action(self._act(observation), self._space)

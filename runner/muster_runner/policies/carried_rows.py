@@ -6,7 +6,7 @@ from typing import Any
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from muster_runner.policies.fitting_action import fitting, fitting_actions
+from muster_runner.policies.fitting_action import fit_action, fit_actions
 from muster_runner.policies.policy import Array
 from muster_runner.policies.rows_policy import RowFaults, Rows
 from muster_runner.random_state import seed_torch
@@ -49,19 +49,19 @@ class CheckedRows:
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
         actions = self._act_rows(rows, together(observations, self._observation_space))
         if isinstance(self._action_space, ARRAY_SPACES):
-            array = self._fitting(actions, len(rows))
+            array = self._fit_actions(actions, len(rows))
             return array.tolist() if isinstance(self._action_space, spaces.Discrete) else list(array)
-        return _fitting_each(apart(actions, self._action_space, len(rows)), self._action_space)
+        return _fit_each(apart(actions, self._action_space, len(rows)), self._action_space)
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:
         actions = self._act_rows(rows, observations)
         if isinstance(self._action_space, ARRAY_SPACES):
-            return self._fitting(actions, len(rows))
-        return together(_fitting_each(apart(actions, self._action_space, len(rows)), self._action_space), self._action_space)
+            return self._fit_actions(actions, len(rows))
+        return together(_fit_each(apart(actions, self._action_space, len(rows)), self._action_space), self._action_space)
 
-    def _fitting(self, actions: Any, count: int) -> Array:
+    def _fit_actions(self, actions: Any, count: int) -> Array:
         array: Array
-        array, fits = fitting_actions(actions, self._action_space, count)
+        array, fits = fit_actions(actions, self._action_space, count)
         if not fits.all():
             places: list[int] = (~fits).nonzero()[0].tolist()
             wrong = {place: ValueError(f"the action {actions[place]} does not fit {self._action_space}") for place in places}
@@ -91,7 +91,7 @@ class RowByRow:
         errors: dict[int, BaseException] = {}
         for place, (row, observation) in enumerate(zip(rows.tolist(), observations, strict=True)):
             try:
-                actions[place] = fitting(self._instances[row % len(self._instances)].act(observation), self._action_space)
+                actions[place] = fit_action(self._instances[row % len(self._instances)].act(observation), self._action_space)
             except BaseException as error:
                 errors[place] = error
         if errors:
@@ -102,12 +102,12 @@ class RowByRow:
         return together(self.act_rows(rows, apart(observations, self._observation_space, len(rows))), self._action_space)
 
 
-def _fitting_each(actions: Sequence[Any], space: spaces.Space[Any]) -> list[Any]:
+def _fit_each(actions: Sequence[Any], space: spaces.Space[Any]) -> list[Any]:
     fitted: list[Any] = list(actions)
     errors: dict[int, BaseException] = {}
     for place, action in enumerate(actions):
         try:
-            fitted[place] = fitting(action, space)
+            fitted[place] = fit_action(action, space)
         except ValueError as error:
             errors[place] = error
     if errors:

@@ -33,7 +33,7 @@ def read_description(directory: Path) -> Path | CarriedPolicy | AgentFiles:
     try:
         text = (directory / DESCRIPTION_FILE).read_bytes()
     except FileNotFoundError:
-        return _only_weights_in(directory)
+        return _find_only_weights(directory)
     except OSError as error:
         raise PolicyRefusal(f"{DESCRIPTION_FILE} cannot be read: {error}") from error
     try:
@@ -45,11 +45,11 @@ def read_description(directory: Path) -> Path | CarriedPolicy | AgentFiles:
             raise FieldError(f"policy is {json.dumps(policy)[:80]}, expected {expected}")
         if "file" in policy:
             only(policy, ("file",), "policy")
-            return _file_in(directory, as_text(policy["file"], "policy.file"), "policy.file")
+            return _resolve_file(directory, as_text(policy["file"], "policy.file"), "policy.file")
         if "agents" in policy:
             only(policy, ("agents",), "policy")
             named = as_object(policy["agents"], "policy.agents")
-            return AgentFiles({agent: _file_of(directory, agent, file) for agent, file in named.items()})
+            return AgentFiles({agent: _resolve_agent_file(directory, agent, file) for agent, file in named.items()})
         only(policy, ("entry", "kwargs"), "policy")
         kwargs = as_object(policy.get("kwargs", {}), "policy.kwargs")
         return CarriedPolicy(EntryPoint(as_text(required(policy, "entry", "policy"), "policy.entry"), kwargs), directory)
@@ -57,7 +57,7 @@ def read_description(directory: Path) -> Path | CarriedPolicy | AgentFiles:
         raise PolicyRefusal(f"{DESCRIPTION_FILE}: {error}") from error
 
 
-def _only_weights_in(directory: Path) -> Path:
+def _find_only_weights(directory: Path) -> Path:
     found = sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     if len(found) == 1:
         return found[0]
@@ -70,12 +70,12 @@ def _only_weights_in(directory: Path) -> Path:
     )
 
 
-def _file_of(directory: Path, agent: str, file: Any) -> Path:
+def _resolve_agent_file(directory: Path, agent: str, file: Any) -> Path:
     field = f"policy.agents.{agent}"
-    return _file_in(directory, as_text(file, field), field)
+    return _resolve_file(directory, as_text(file, field), field)
 
 
-def _file_in(directory: Path, name: str, field: str) -> Path:
+def _resolve_file(directory: Path, name: str, field: str) -> Path:
     relative = PurePosixPath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise FieldError(f'{field} is "{name}", expected a path inside the checkpoint directory')

@@ -12,19 +12,19 @@ from muster_runner.json_fields import FieldError, Object, as_object, only
 from muster_runner.policies.action_head import (
     ActionKind,
     Continuous,
-    action_head,
-    outputs_of,
+    count_outputs,
+    find_usual_action,
+    make_action_head,
     parse_action,
-    usual_action,
 )
 from muster_runner.policies.checkpoint import Fit
-from muster_runner.policies.exported_rows import Run, one_by_one, together, why_one_by_one
+from muster_runner.policies.exported_rows import Run, explain_one_by_one, one_by_one, together
 from muster_runner.policies.network_policy import NetworkPolicy
 from muster_runner.policies.network_rows import NetworkRows
-from muster_runner.policies.observation_input import Normalisation, input_size, observation_input, parse_normalisation
+from muster_runner.policies.observation_input import Normalisation, count_inputs, make_observation_input, parse_normalisation
 from muster_runner.policies.policy import Array, Dice, Policy
 from muster_runner.policies.recurrence import ONE_ROW, Memory, NoMemory, Recurrence
-from muster_runner.policies.rows_head import rows_head
+from muster_runner.policies.rows_head import make_rows_head
 from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.refusal import PolicyRefusal
@@ -64,9 +64,9 @@ class ExportedNetwork:
 
     def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal"""
-        kind, shape = self._checked(fit)
-        encode = observation_input(fit.observation_space, self.dtype, self.description.normalisation)
-        memory = self._memory(1)
+        kind, shape = self._check(fit)
+        encode = make_observation_input(fit.observation_space, self.dtype, self.description.normalisation)
+        memory = self._make_memory(1)
         run = memory.run
 
         def forward(observation: Any) -> tuple[Array, Array | None]:
@@ -74,32 +74,32 @@ class ExportedNetwork:
             return outputs[0].reshape(-1), outputs[1].reshape(-1) if len(outputs) > 1 else None
 
         dice = Dice()
-        head = action_head(kind, fit.action_space, fit.deterministic, dice)
+        head = make_action_head(kind, fit.action_space, fit.deterministic, dice)
         return NetworkPolicy(forward, head, dice, fit.deterministic, memory.forget)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
         """@raises PolicyRefusal"""
-        kind, (_one, *shape) = self._checked(fit)
+        kind, (_one, *shape) = self._check(fit)
         encode = RowsInput(fit.observation_space, self.dtype, self.description.normalisation, rows)
-        head = rows_head(kind, fit.action_space, fit.deterministic, rows)
-        memory = self._memory(rows)
-        reason = why_one_by_one(self._begin(), self.takes_one, tuple(shape), self.dtype)
+        head = make_rows_head(kind, fit.action_space, fit.deterministic, rows)
+        memory = self._make_memory(rows)
+        reason = explain_one_by_one(self._begin(), self.takes_one, tuple(shape), self.dtype)
         if reason is None:
             return NetworkRows(encode, together(memory.run, tuple(shape)), head, forget=memory.forget)
         warnings = (f"{reason}: rows are played one by one",)
         return NetworkRows(encode, one_by_one(memory.run, tuple(shape)), head, warnings, memory.forget)
 
-    def _memory(self, rows: int) -> Memory | NoMemory:
+    def _make_memory(self, rows: int) -> Memory | NoMemory:
         return Memory(self.model, rows) if isinstance(self.model, Recurrence) else NoMemory(self.model)
 
     def _begin(self) -> Run:
         """The model on observations before which there was nothing."""
         return self.model.begin if isinstance(self.model, Recurrence) else self.model
 
-    def _checked(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
+    def _check(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
         """What its outputs mean, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
-        kind = self.description.action or usual_action(fit.action_space)
-        expected = outputs_of(kind, fit.action_space)
+        kind = self.description.action or find_usual_action(fit.action_space)
+        expected = count_outputs(kind, fit.action_space)
         self._check_bytes(fit.observation_space)
         shape = (1, *self._shape_for(fit))
         self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
@@ -116,7 +116,7 @@ class ExportedNetwork:
 
     def _shape_for(self, fit: Fit) -> tuple[int, ...]:
         """Flat, or shaped as the observation is when the model asks for as many dimensions."""
-        size = input_size(fit.observation_space)
+        size = count_inputs(fit.observation_space)
         shape = fit.observation_space.shape
         wanted = self.input_shape
         if wanted is None:
@@ -133,7 +133,7 @@ class ExportedNetwork:
     def _try_out(self, zeros: Array, kind: ActionKind, fit: Fit, expected: int) -> None:
         """Models tell the sizes of their outputs only when they run."""
         try:
-            outputs = self._outputs(zeros)
+            outputs = self._run_outputs(zeros)
         except PolicyRefusal:
             raise
         except Exception as error:
@@ -146,12 +146,12 @@ class ExportedNetwork:
         if isinstance(kind, Continuous) and not fit.deterministic and len(outputs) < 2:
             raise PolicyRefusal('stochastic actions need a second output "log_std", and the model has none')
 
-    def _outputs(self, zeros: Array) -> list[Array]:
+    def _run_outputs(self, zeros: Array) -> list[Array]:
         given = self._begin()(zeros)
         return given[: len(given) - len(self.model.initial)] if isinstance(self.model, Recurrence) else given
 
 
-def described(read: Callable[[], Object | None], name: str) -> Description:
+def read_description(read: Callable[[], Object | None], name: str) -> Description:
     """@raises PolicyRefusal naming the file."""
     try:
         value = read()

@@ -38,7 +38,7 @@ def one_by_one(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
     return forward
 
 
-def why_one_by_one(run: Run, takes_one: bool, shape: tuple[int, ...], dtype: type) -> str | None:
+def explain_one_by_one(run: Run, takes_one: bool, shape: tuple[int, ...], dtype: type) -> str | None:
     """Why rows cannot go through the model together; None when they can.
 
     A model may say that it takes any batch and still mix its rows, or fail on two of them.

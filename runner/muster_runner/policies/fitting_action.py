@@ -7,7 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 
-def fitting(action: Any, space: spaces.Space[Any]) -> Any:
+def fit_action(action: Any, space: spaces.Space[Any]) -> Any:
     """The action in the space's own type. Bounds of a Box are the environment's business, as Gymnasium has it.
 
     @raises ValueError when the shape or the type is another one.
@@ -26,7 +26,7 @@ def fitting(action: Any, space: spaces.Space[Any]) -> Any:
     raise ValueError(f"the action {str(action)[:200]} ({type(action).__name__}, shape {np.shape(action)}) does not fit {space}")
 
 
-def fitting_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple[Any, NDArray[np.bool_]]:
+def fit_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple[Any, NDArray[np.bool_]]:
     """The actions of many rows as one array [count, …] in the space's own type, and which of them fit.
 
     For Discrete, Box, MultiDiscrete and MultiBinary spaces.
@@ -42,12 +42,12 @@ def fitting_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple
     typed = array.astype(space.dtype)
     if not whole:
         return typed, np.ones(count, bool)
-    low, high = _range_of(space)
+    low, high = _get_range(space)
     # Before they are cast: a number that is too large would wrap.
     return typed, ((array >= low) & (array < high)).reshape(count, -1).all(axis=1)
 
 
-def _range_of(space: spaces.Space[Any]) -> tuple[Any, Any]:
+def _get_range(space: spaces.Space[Any]) -> tuple[Any, Any]:
     if isinstance(space, spaces.Discrete):
         return space.start, space.start + space.n
     if isinstance(space, spaces.MultiDiscrete):

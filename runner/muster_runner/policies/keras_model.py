@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.failure import describe, installation
+from muster_runner.failure import describe, describe_installation
 from muster_runner.json_fields import FieldError, Object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
-from muster_runner.policies.exported_network import ExportedNetwork, described
+from muster_runner.policies.exported_network import ExportedNetwork, read_description
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
 
@@ -25,7 +25,7 @@ BACKENDS = {"tensorflow": "tensorflow", "torch": "torch", "jax": "numpy"}
 def read_keras(path: Path) -> Checkpoint:
     """@raises PolicyRefusal"""
     keras = _import_keras(path)
-    description = described(lambda: _muster(path), path.name)
+    description = read_description(lambda: _read_description(path), path.name)
     try:
         # In safe mode no Python function is read from the file.
         model = keras.saving.load_model(str(path), compile=False, safe_mode=True)
@@ -40,7 +40,11 @@ def read_keras(path: Path) -> Checkpoint:
     if len(shape) < 2:
         raise PolicyRefusal(f"{path.name} takes an input of shape {shape}, expected [batch, n]")
     return ExportedNetwork(
-        model=_runner(keras, model), dtype=DTYPES[inputs[0].dtype], description=description, input_shape=shape[1:], takes_one=shape[0] == 1
+        model=_make_run(keras, model),
+        dtype=DTYPES[inputs[0].dtype],
+        description=description,
+        input_shape=shape[1:],
+        takes_one=shape[0] == 1,
     )
 
 
@@ -54,7 +58,7 @@ def _import_keras(path: Path) -> Any:
         # Beside ImportError whatever a backend fails with.
         raise PolicyRefusal(
             f"{path.name} is a Keras model, and the Python of this sandbox has no Keras that works ({describe(error)}): "
-            f"{installation('keras', 'tensorflow')} (torch or jax do as well as tensorflow), or export the policy to ONNX"
+            f"{describe_installation('keras', 'tensorflow')} (torch or jax do as well as tensorflow), or export the policy to ONNX"
         ) from error
     _use_one_thread(keras.backend.backend())
     return keras
@@ -73,7 +77,7 @@ def _use_one_thread(backend: str) -> None:
         tensorflow.config.threading.set_inter_op_parallelism_threads(1)
 
 
-def _muster(path: Path) -> Object | None:
+def _read_description(path: Path) -> Object | None:
     """@raises FieldError"""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -88,7 +92,7 @@ def _muster(path: Path) -> Object | None:
     return parse_object(text, METADATA_FILE)
 
 
-def _runner(keras: Any, model: Any) -> Any:
+def _make_run(keras: Any, model: Any) -> Any:
     to_numpy = keras.ops.convert_to_numpy
 
     def run(observation: Array) -> list[Array]:

@@ -17,13 +17,13 @@ from muster_runner.json_fields import (
     only,
     required,
 )
-from muster_runner.policies.action_head import ActionKind, Continuous, action_head, outputs_of, parse_action
+from muster_runner.policies.action_head import ActionKind, Continuous, count_outputs, make_action_head, parse_action
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.policies.network_policy import Forward, NetworkPolicy
 from muster_runner.policies.network_rows import NetworkRows, RowsForward
-from muster_runner.policies.observation_input import Normalisation, for_each_row, input_size, observation_input
+from muster_runner.policies.observation_input import Normalisation, count_inputs, for_each_row, make_observation_input
 from muster_runner.policies.policy import Array, Dice, Policy
-from muster_runner.policies.rows_head import rows_head
+from muster_runner.policies.rows_head import make_rows_head
 from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.refusal import PolicyRefusal
@@ -72,20 +72,20 @@ class Mlp:
         """@raises PolicyRefusal"""
         self._check(fit)
         dice = Dice()
-        encode = observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
-        head = action_head(self.action, fit.action_space, fit.deterministic, dice)
-        return NetworkPolicy(self._forward(encode), head, dice, fit.deterministic)
+        encode = make_observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
+        head = make_action_head(self.action, fit.action_space, fit.deterministic, dice)
+        return NetworkPolicy(self._make_forward(encode), head, dice, fit.deterministic)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
         """@raises PolicyRefusal"""
         self._check(fit)
         encode = RowsInput(fit.observation_space, self.weights[0].dtype, self.normalisation, rows)
-        head = rows_head(self.action, fit.action_space, fit.deterministic, rows)
-        return NetworkRows(encode, self._forward_rows(rows), head)
+        head = make_rows_head(self.action, fit.action_space, fit.deterministic, rows)
+        return NetworkRows(encode, self._make_rows_forward(rows), head)
 
     def _check(self, fit: Fit) -> None:
         takes, gives = self.weights[0].shape[1], self.weights[-1].shape[0]
-        observed, expected = input_size(fit.observation_space), outputs_of(self.action, fit.action_space)
+        observed, expected = count_inputs(fit.observation_space), count_outputs(self.action, fit.action_space)
         if takes != observed:
             raise PolicyRefusal(f"the policy takes {takes} numbers, the environment gives {observed}")
         if gives != expected:
@@ -93,13 +93,13 @@ class Mlp:
         if not fit.deterministic and isinstance(self.action, Continuous) and self.log_std is None:
             raise PolicyRefusal('stochastic actions need the tensor "action.log_std", and the checkpoint has none')
 
-    def _forward(self, encode: Callable[[Any], Array]) -> Forward:
+    def _make_forward(self, encode: Callable[[Any], Array]) -> Forward:
         """Everything is written into buffers that are made once: an allocation a layer would cost a tenth of the speed."""
         dtype = self.weights[0].dtype
         buffers = [np.empty(len(bias), dtype) for bias in self.biases]
         *hidden, (last_weight, last_bias, output) = zip(self.weights, self.biases, buffers, strict=True)
         dot, add, log_std = np.dot, np.add, self.log_std
-        activate = _activation(self.activation, dtype)
+        activate = _make_activation(self.activation, dtype)
 
         def forward(observation: Any) -> tuple[Array, Array | None]:
             x = encode(observation)
@@ -114,14 +114,14 @@ class Mlp:
 
         return forward
 
-    def _forward_rows(self, rows: int) -> RowsForward:
+    def _make_rows_forward(self, rows: int) -> RowsForward:
         dtype = self.weights[0].dtype
         buffers = [np.empty((rows, len(bias)), dtype) for bias in self.biases]
         # The library takes a transposed view as it is, as fast as a copy.
         weights, biases = [weight.T for weight in self.weights], [for_each_row(bias, rows) for bias in self.biases]
         *hidden, (last_weight, last_bias, last_buffer) = zip(weights, biases, buffers, strict=True)
         dot, add, log_std = np.dot, np.add, self.log_std
-        activate = _activation(self.activation, dtype)
+        activate = _make_activation(self.activation, dtype)
 
         def forward(_rows: Rows, x: Array) -> tuple[Array, Array | None]:
             count = len(x)
@@ -139,7 +139,7 @@ class Mlp:
         return forward
 
 
-def _activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], Any]:
+def _make_activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], Any]:
     """Works in place."""
     if name == "tanh":
         hyperbolic = np.tanh

@@ -28,7 +28,7 @@ def is_finite(tensor: Array) -> bool:
     return all(np.isfinite(flat[at : at + FINITE_CHUNK]).all() for at in range(0, flat.size, FINITE_CHUNK))
 
 
-def mlp_of(architecture: Architecture, tensors: NamedTensors) -> Mlp:
+def build_mlp(architecture: Architecture, tensors: NamedTensors) -> Mlp:
     """@raises FieldError naming the tensor that is missing or does not fit."""
     weights = tuple(tensors.take(f"{layer}.weight", 2) for layer in architecture.layers)
     biases = tuple(tensors.take(f"{layer}.bias", 1) for layer in architecture.layers)
@@ -41,10 +41,10 @@ def mlp_of(architecture: Architecture, tensors: NamedTensors) -> Mlp:
     log_std = tensors.take("action.log_std", 1) if tensors.has("action.log_std") else None
     if log_std is not None and len(log_std) != len(biases[-1]):
         raise FieldError(f'"action.log_std" has {len(log_std)} numbers, the policy has {len(biases[-1])} outputs')
-    return Mlp(weights, biases, architecture.activation, architecture.action, log_std, _normalisation(architecture, tensors))
+    return Mlp(weights, biases, architecture.activation, architecture.action, log_std, _read_normalisation(architecture, tensors))
 
 
-def _normalisation(architecture: Architecture, tensors: NamedTensors) -> Normalisation | None:
+def _read_normalisation(architecture: Architecture, tensors: NamedTensors) -> Normalisation | None:
     if not architecture.normalise:
         return None
     mean, variance = tensors.take("observation.mean", 1), tensors.take("observation.variance", 1)

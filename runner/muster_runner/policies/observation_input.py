@@ -36,7 +36,7 @@ def parse_normalisation(value: Object, where: str) -> Normalisation:
     return Normalisation(mean, variance)
 
 
-def input_size(space: spaces.Space[Any]) -> int:
+def count_inputs(space: spaces.Space[Any]) -> int:
     """How many numbers an observation is when it is flattened: one-hot for discrete parts, as Gymnasium has it.
 
     @raises PolicyRefusal when observations have no fixed number of them.
@@ -47,18 +47,18 @@ def input_size(space: spaces.Space[Any]) -> int:
         raise PolicyRefusal(f"observations of {space} have no fixed size: they need a checkpoint with code of its own") from error
 
 
-def observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None) -> Callable[[Any], Array]:
+def make_observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None) -> Callable[[Any], Array]:
     """From an observation to an array [size], which the next call overwrites.
 
     Normalised: (observation − mean) / √(variance + 10⁻⁸), cut off at ±10.
 
     @raises PolicyRefusal when the statistics are of another size than the observations.
     """
-    size = input_size(space)
-    flatten = _flattened(space, np.empty(size, dtype))
+    size = count_inputs(space)
+    flatten = _make_flatten(space, np.empty(size, dtype))
     if normalisation is None:
         return flatten
-    normalise = normaliser(normalisation, size, dtype)
+    normalise = make_normaliser(normalisation, size, dtype)
     return lambda observation: normalise(flatten(observation))
 
 
@@ -69,18 +69,18 @@ def write_box(slot: Array, observation: Any) -> None:
     """
     given = np.asarray(observation)
     if given.shape != slot.shape and given.size != slot.size:
-        raise EnvironmentFault(_misfit(slot, given))
+        raise EnvironmentFault(_describe_misfit(slot, given))
     try:
         slot[...] = given
     except ValueError as error:
-        raise EnvironmentFault(_misfit(slot, given)) from error
+        raise EnvironmentFault(_describe_misfit(slot, given)) from error
 
 
-def _misfit(slot: Array, given: Array) -> str:
+def _describe_misfit(slot: Array, given: Array) -> str:
     return f"the environment gave an observation of shape {given.shape}, and its observation_space declares {slot.shape}"
 
 
-def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
+def _make_flatten(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
     if isinstance(space, spaces.Box):
         shaped = buffer.reshape(space.shape)
 
@@ -97,7 +97,7 @@ def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array
     return other
 
 
-def normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | None = None) -> Callable[[Array], Array]:
+def make_normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | None = None) -> Callable[[Array], Array]:
     """Works in place, on [size], or where `rows` is given on [n, size] for at most so many rows.
 
     @raises PolicyRefusal when the statistics are of another size than the observations.
@@ -109,7 +109,7 @@ def normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | 
     mean = normalisation.mean.astype(dtype)
     deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
     if rows is not None:
-        return _normaliser_of_rows(for_each_row(mean, rows), for_each_row(deviation, rows), dtype)
+        return _make_rows_normaliser(for_each_row(mean, rows), for_each_row(deviation, rows), dtype)
     minimum, maximum = np.minimum, np.maximum
     low, high = np.full_like(mean, -CLIP), np.full_like(mean, CLIP)
 
@@ -124,7 +124,7 @@ def normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | 
     return normalise
 
 
-def _normaliser_of_rows(mean: Array, deviation: Array, dtype: Any) -> Callable[[Array], Array]:
+def _make_rows_normaliser(mean: Array, deviation: Array, dtype: Any) -> Callable[[Array], Array]:
     minimum, maximum = np.minimum, np.maximum
     low, high = np.asarray(-CLIP, dtype), np.asarray(CLIP, dtype)
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from muster_runner.json_fields import FieldError, Object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
-from muster_runner.policies.exported_network import ExportedNetwork, described
+from muster_runner.policies.exported_network import ExportedNetwork, read_description
 from muster_runner.policies.exported_rows import Run
-from muster_runner.policies.onnx_state import StatePart, onnx_recurrence, parse_state, state_parts
-from muster_runner.policies.onnx_weights import model_with_mapped_weights
+from muster_runner.policies.onnx_state import StatePart, make_recurrence, parse_state, state_parts
+from muster_runner.policies.onnx_weights import map_weights
 from muster_runner.policies.policy import Array
 from muster_runner.policies.recurrence import Recurrence
 from muster_runner.refusal import PolicyRefusal
@@ -25,26 +25,26 @@ def read_onnx(path: Path) -> Checkpoint:
     except ImportError as error:
         raise PolicyRefusal(f"{path.name} needs onnxruntime in the sandbox (pip install onnxruntime): {error}") from error
     try:
-        session = _session(onnxruntime, path)
+        session = _open_session(onnxruntime, path)
     except Exception as error:
         # ONNX Runtime's errors have no common class of their own.
-        raise PolicyRefusal(_broken(path, str(error))) from error
+        raise PolicyRefusal(_describe_broken(path, str(error))) from error
     try:
-        muster = _muster(session.get_modelmeta().custom_metadata_map)
+        muster = _read_description(session.get_modelmeta().custom_metadata_map)
         parts = state_parts(session, parse_state(muster))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
-    observation = _observation(session, parts, path)
+    observation = _find_observation(session, parts, path)
     return ExportedNetwork(
-        model=_model(session, observation.name, parts),
+        model=_make_model(session, observation.name, parts),
         dtype=DTYPES[observation.type],
-        description=described(lambda: muster and {name: value for name, value in muster.items() if name != "state"}, path.name),
-        input_shape=_after_batch(observation.shape, path),
+        description=read_description(lambda: muster and {name: value for name, value in muster.items() if name != "state"}, path.name),
+        input_shape=_drop_batch(observation.shape, path),
         takes_one=observation.shape[0] == 1 or any(part.axis is None for part in parts),
     )
 
 
-def _broken(path: Path, error: str) -> str:
+def _describe_broken(path: Path, error: str) -> str:
     if "external" not in error.lower() or not path.is_file():
         return f"{path.name} is no intact ONNX model: {error}"
     return (
@@ -54,9 +54,9 @@ def _broken(path: Path, error: str) -> str:
     )
 
 
-def _session(onnxruntime: Any, path: Path) -> Any:
-    options = _options(onnxruntime)
-    model: bytes | str | None = model_with_mapped_weights(path)
+def _open_session(onnxruntime: Any, path: Path) -> Any:
+    options = _build_options(onnxruntime)
+    model: bytes | str | None = map_weights(path)
     if model is None:
         model = str(path)
     else:
@@ -65,7 +65,7 @@ def _session(onnxruntime: Any, path: Path) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
+def _find_observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
     """The input that is no state."""
     states = [part.input for part in parts]
     inputs = [one for one in session.get_inputs() if one.name not in states]
@@ -80,10 +80,10 @@ def _observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
     return inputs[0]
 
 
-def _model(session: Any, observation: str, parts: tuple[StatePart, ...]) -> Run | Recurrence:
-    outputs, run = _outputs(session, parts), session.run
+def _make_model(session: Any, observation: str, parts: tuple[StatePart, ...]) -> Run | Recurrence:
+    outputs, run = _list_outputs(session, parts), session.run
     if parts:
-        return onnx_recurrence(run, observation, outputs, parts)
+        return make_recurrence(run, observation, outputs, parts)
 
     def run_model(x: Array) -> list[Array]:
         arrays: list[Array] = run(outputs, {observation: x})
@@ -92,7 +92,7 @@ def _model(session: Any, observation: str, parts: tuple[StatePart, ...]) -> Run 
     return run_model
 
 
-def _options(onnxruntime: Any) -> Any:
+def _build_options(onnxruntime: Any) -> Any:
     options = onnxruntime.SessionOptions()
     # A sandbox has a share of one processor: more threads would only wait for each other.
     options.intra_op_num_threads = 1
@@ -104,18 +104,18 @@ def _options(onnxruntime: Any) -> Any:
     return options
 
 
-def _outputs(session: Any, parts: tuple[StatePart, ...]) -> list[str]:
+def _list_outputs(session: Any, parts: tuple[StatePart, ...]) -> list[str]:
     """The first output that is no state, and the one named `log_std` where there is one."""
     states = [part.output for part in parts]
     names: list[str] = [output.name for output in session.get_outputs() if output.name not in states]
     return names[:1] + [name for name in names[1:] if name == "log_std"]
 
 
-def _muster(metadata: dict[str, str]) -> Object | None:
+def _read_description(metadata: dict[str, str]) -> Object | None:
     return parse_object(metadata["muster"], 'the metadata "muster"') if "muster" in metadata else None
 
 
-def _after_batch(shape: list[Any], path: Path) -> tuple[int | None, ...]:
+def _drop_batch(shape: list[Any], path: Path) -> tuple[int | None, ...]:
     """Dimensions that are symbols come as strings, unknown ones as None."""
     sizes = tuple(size if isinstance(size, int) else None for size in shape)
     if len(sizes) < 2 or sizes[0] not in (None, 1):

@@ -58,10 +58,10 @@ def state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, .
     pairs = declared or {name: output for name, output in usual.items() if output in outputs}
     observations = [one for name, one in inputs.items() if name not in pairs]
     batch = observations[0].shape[0] if observations and observations[0].shape else None
-    return tuple(_part(inputs[name], output, batch) for name, output in pairs.items())
+    return tuple(_parse_part(inputs[name], output, batch) for name, output in pairs.items())
 
 
-def _part(given: Any, output: str, batch: Any) -> StatePart:
+def _parse_part(given: Any, output: str, batch: Any) -> StatePart:
     if given.type not in DTYPES:
         raise PolicyRefusal(f"the state {given.name} is {given.type}, expected tensor(float) or tensor(double)")
     free = [axis for axis, size in enumerate(given.shape) if not isinstance(size, int)]
@@ -74,7 +74,7 @@ def _part(given: Any, output: str, batch: Any) -> StatePart:
     return StatePart(given.name, output, np.zeros(sizes, DTYPES[given.type]), axis)
 
 
-def onnx_recurrence(run: Callable[..., list[Array]], observation: str, outputs: list[str], parts: tuple[StatePart, ...]) -> Recurrence:
+def make_recurrence(run: Callable[..., list[Array]], observation: str, outputs: list[str], parts: tuple[StatePart, ...]) -> Recurrence:
     """@param run: the session's own, of names of outputs and a dictionary of inputs."""
     asked = [*outputs, *(part.output for part in parts)]
 

@@ -38,7 +38,7 @@ class Field:
     end: int
 
 
-def model_with_mapped_weights(path: Path) -> bytes | None:
+def map_weights(path: Path) -> bytes | None:
     """The model of a file without its large weights, which it says are in that same file, as ONNX has it for weights beside a model.
 
     @returns None when it has no large weights, or is no model.
@@ -46,41 +46,41 @@ def model_with_mapped_weights(path: Path) -> bytes | None:
     with path.open("rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _replaced(data, Field(0, 0, 0, len(data)), GRAPH, lambda graph: _without_weights(data, graph, path.name))
+                return _replace(data, Field(0, 0, 0, len(data)), GRAPH, lambda graph: _strip_weights(data, graph, path.name))
         except (NoModelError, ValueError):
             # ValueError: the file is empty.
             return None
 
 
-def _without_weights(data: mmap.mmap, graph: Field, name: str) -> bytes | None:
-    return _replaced(data, graph, INITIALIZER, lambda tensor: _told(data, tensor, name))
+def _strip_weights(data: mmap.mmap, graph: Field, name: str) -> bytes | None:
+    return _replace(data, graph, INITIALIZER, lambda tensor: _point_to_data(data, tensor, name))
 
 
-def _told(data: mmap.mmap, tensor: Field, name: str) -> bytes | None:
+def _point_to_data(data: mmap.mmap, tensor: Field, name: str) -> bytes | None:
     """A tensor that says where its numbers are; None where they are few, or somewhere else already."""
-    fields = list(_fields(data, tensor))
+    fields = list(_read_fields(data, tensor))
     raw = [field for field in fields if field.number == RAW_DATA]
     if len(raw) != 1 or raw[0].end - raw[0].content < WORTH_MAPPING or any(field.number == DATA_LOCATION for field in fields):
         return None
     place = {"location": name, "offset": str(raw[0].content), "length": str(raw[0].end - raw[0].content)}
     rest = b"".join(data[field.start : field.end] for field in fields if field is not raw[0])
-    entries = b"".join(_delimited(EXTERNAL_DATA, _text(KEY, key) + _text(VALUE, value)) for key, value in place.items())
-    return rest + entries + _varint(DATA_LOCATION << 3 | VARINT) + _varint(EXTERNAL)
+    entries = b"".join(_delimit(EXTERNAL_DATA, _encode_text(KEY, key) + _encode_text(VALUE, value)) for key, value in place.items())
+    return rest + entries + _encode_varint(DATA_LOCATION << 3 | VARINT) + _encode_varint(EXTERNAL)
 
 
-def _replaced(data: mmap.mmap, message: Field, number: int, replacement: Callable[[Field], bytes | None]) -> bytes | None:
+def _replace(data: mmap.mmap, message: Field, number: int, replacement: Callable[[Field], bytes | None]) -> bytes | None:
     """A message in which the fields of one number have another content; None when none has."""
     parts: list[bytes] = []
     copied = message.content
-    for field in _fields(data, message):
+    for field in _read_fields(data, message):
         content = replacement(field) if field.number == number else None
         if content is not None:
-            parts += [data[copied : field.start], _delimited(number, content)]
+            parts += [data[copied : field.start], _delimit(number, content)]
             copied = field.end
     return b"".join([*parts, data[copied : message.end]]) if parts else None
 
 
-def _fields(data: mmap.mmap, message: Field) -> Iterator[Field]:
+def _read_fields(data: mmap.mmap, message: Field) -> Iterator[Field]:
     """@raises NoModelError when it is no message."""
     at = message.content
     while at < message.end:
@@ -112,7 +112,7 @@ def _read_varint(data: mmap.mmap, at: int) -> tuple[int, int]:
     raise NoModelError
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)
@@ -121,9 +121,9 @@ def _varint(value: int) -> bytes:
     return bytes(parts)
 
 
-def _delimited(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | DELIMITED) + _varint(len(content)) + content
+def _delimit(number: int, content: bytes) -> bytes:
+    return _encode_varint(number << 3 | DELIMITED) + _encode_varint(len(content)) + content
 
 
-def _text(number: int, text: str) -> bytes:
-    return _delimited(number, text.encode())
+def _encode_text(number: int, text: str) -> bytes:
+    return _delimit(number, text.encode())

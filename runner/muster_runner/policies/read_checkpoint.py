@@ -11,18 +11,18 @@ from muster_runner.refusal import PolicyRefusal
 def read_checkpoint(path: Path) -> Checkpoint:
     """@raises PolicyRefusal"""
     if not path.is_dir():
-        return _reader(path)(path)
+        return _choose_reader(path)(path)
     found = read_description(path)
     if isinstance(found, Path):
-        return _reader(found)(found)
+        return _choose_reader(found)(found)
     if isinstance(found, AgentFiles):
         from muster_runner.policies.agent_policies import AgentCheckpoints
 
-        return AgentCheckpoints({agent: _reader(file)(file) for agent, file in found.files.items()})
+        return AgentCheckpoints({agent: _choose_reader(file)(file) for agent, file in found.files.items()})
     return found
 
 
-def _reader(path: Path) -> Callable[[Path], Checkpoint]:
+def _choose_reader(path: Path) -> Callable[[Path], Checkpoint]:
     # Each library is imported only for a checkpoint that needs it: they cost memory and start time in every sandbox.
     match path.suffix:
         case ".safetensors":

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from muster_runner.policies.action_head import ActionKind, Continuous, into_bounds, outputs_of
+from muster_runner.policies.action_head import ActionKind, Continuous, count_outputs, make_bounding
 from muster_runner.policies.policy import Array
 from muster_runner.policies.row_dice import RowDice, normal, uniform
 from muster_runner.policies.rows_policy import Rows
@@ -21,15 +21,15 @@ class RowsHead(Protocol):
         """Outputs [n, out], log standard deviations [n or 1, out] → actions [n, …], a fresh array at each step."""
 
 
-def rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, rows: int) -> RowsHead:
+def make_rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, rows: int) -> RowsHead:
     """@raises PolicyRefusal when actions of this kind are none of the space's."""
-    outputs = outputs_of(kind, space)
+    outputs = count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         return Best(int(space.start)) if deterministic else Drawn(int(space.start), RowDice(rows, 1, uniform))
     if isinstance(space, spaces.MultiDiscrete):
         return Several(space, None if deterministic else RowDice(rows, space.nvec.size, uniform))
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
-        bounded = into_bounds(kind, space, (-1, *space.shape))
+        bounded = make_bounding(kind, space, (-1, *space.shape))
         return Mean(bounded) if deterministic else Normal(bounded, RowDice(rows, outputs, normal))
     raise PolicyRefusal(f"the environment takes {space}, expected Discrete, MultiDiscrete or Box")
 

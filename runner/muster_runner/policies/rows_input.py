@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 
-from muster_runner.policies.observation_input import Normalisation, input_size, normaliser, write_box
+from muster_runner.policies.observation_input import Normalisation, count_inputs, make_normaliser, write_box
 from muster_runner.policies.policy import Array
 
 
@@ -16,13 +16,13 @@ class RowsInput:
 
     def __init__(self, space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None, rows: int) -> None:
         """@raises PolicyRefusal when observations have no fixed size, or the statistics are of another one."""
-        size = input_size(space)
+        size = count_inputs(space)
         self._space = space
         self._buffer = np.empty((rows, size), dtype)
         self._parts = _parts(space)
         shape = space.shape if isinstance(space, spaces.Box) else (size,)
         self._slots = [flat.reshape(shape) for flat in self._buffer]
-        self._normalise = None if normalisation is None else normaliser(normalisation, size, dtype, rows)
+        self._normalise = None if normalisation is None else make_normaliser(normalisation, size, dtype, rows)
 
     def rows(self, observations: Sequence[Any]) -> Array:
         """One observation of each row → [n, size]. They may come as one array."""
@@ -36,7 +36,7 @@ class RowsInput:
         else:
             for slot, observation in zip(self._slots, observations, strict=False):
                 slot[...] = spaces.flatten(self._space, observation)
-        return self._finished(len(observations))
+        return self._finish(len(observations))
 
     def batch(self, observations: Any, count: int) -> Array:
         """All rows' observations as a vector environment gives them → [count, size]."""
@@ -46,9 +46,9 @@ class RowsInput:
         for take, width, write in self._parts:
             write(self._buffer[:count, begin : begin + width], take(observations))
             begin += width
-        return self._finished(count)
+        return self._finish(count)
 
-    def _finished(self, count: int) -> Array:
+    def _finish(self, count: int) -> Array:
         flat = self._buffer[:count]
         return flat if self._normalise is None else self._normalise(flat)
 
@@ -66,24 +66,24 @@ def _parts(space: spaces.Space[Any]) -> list[Part] | None:
             inner_parts = _parts(inner)
             if inner_parts is None:
                 return None
-            parts.extend((_inside(name, take), width, write) for take, width, write in inner_parts)
+            parts.extend((_pick_inside(name, take), width, write) for take, width, write in inner_parts)
         return parts
     if isinstance(space, (spaces.Box, spaces.MultiBinary)):
-        return [(_itself, spaces.flatdim(space), _write_numbers)]
+        return [(_pass, spaces.flatdim(space), _write_numbers)]
     if isinstance(space, spaces.Discrete):
-        return [(_itself, int(space.n), _writer_of_choices(np.zeros(1, np.int64), np.array([space.start])))]
+        return [(_pass, int(space.n), _make_choices_writer(np.zeros(1, np.int64), np.array([space.start])))]
     if isinstance(space, spaces.MultiDiscrete):
         choices = space.nvec.reshape(-1)
         offsets = np.concatenate(([0], np.cumsum(choices)[:-1]))
-        return [(_itself, int(choices.sum()), _writer_of_choices(offsets, space.start.reshape(-1)))]
+        return [(_pass, int(choices.sum()), _make_choices_writer(offsets, space.start.reshape(-1)))]
     return None
 
 
-def _itself(observations: Any) -> Any:
+def _pass(observations: Any) -> Any:
     return observations
 
 
-def _inside(name: Any, take: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _pick_inside(name: Any, take: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda observations: take(observations[name])
 
 
@@ -91,7 +91,7 @@ def _write_numbers(flat: Array, values: Any) -> None:
     flat[...] = np.asarray(values).reshape(len(flat), -1)
 
 
-def _writer_of_choices(offsets: Array, starts: Array) -> Callable[[Array, Any], None]:
+def _make_choices_writer(offsets: Array, starts: Array) -> Callable[[Array, Any], None]:
     """One-hot, choice after choice."""
 
     def write(flat: Array, values: Any) -> None:

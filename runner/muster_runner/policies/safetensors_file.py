@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from muster_runner.json_fields import FieldError, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.mlp import FORMAT, Architecture, parse_architecture
-from muster_runner.policies.mlp_tensors import is_finite, mlp_of
+from muster_runner.policies.mlp_tensors import build_mlp, is_finite
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
 
@@ -25,8 +25,8 @@ def read_safetensors(path: Path) -> Checkpoint:
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = Tensors(file, map_data(path))
-            architecture = _architecture(file.metadata())
-            return mlp_of(architecture, tensors)
+            architecture = _read_architecture(file.metadata())
+            return build_mlp(architecture, tensors)
     except SafetensorError as error:
         # Lies about offsets, sizes and shapes as well as truncated files are found by the library when it opens the file.
         raise PolicyRefusal(f"{path.name} is no intact safetensors file: {error}") from error
@@ -34,7 +34,7 @@ def read_safetensors(path: Path) -> Checkpoint:
         raise PolicyRefusal(f"{path.name}: {error}") from error
 
 
-def _architecture(metadata: dict[str, str] | None) -> Architecture:
+def _read_architecture(metadata: dict[str, str] | None) -> Architecture:
     if not metadata or "muster" not in metadata:
         found = 'the metadata has no "muster"'
         raise FieldError(f"{found}, expected the architecture as JSON in format {FORMAT}, as examples/save_policy.py writes it")

@@ -30,7 +30,7 @@ def read_sb3(path: Path) -> Checkpoint:
     if len(beside) > 1:
         raise PolicyRefusal(f"beside {path.name} lie {', '.join(found.name for found in beside)}, expected one file of statistics")
     if beside:
-        return Sb3Model(path.name, model, _normaliser(beside[0]))
+        return Sb3Model(path.name, model, _make_normaliser(beside[0]))
     if (sign := sign_of_normalisation(model)) is not None:
         raise PolicyRefusal(f"{path.name} was trained under VecNormalize ({sign}), and its statistics are not there: {HOW}")
     return Sb3Model(path.name, model, None)
@@ -44,23 +44,23 @@ class Sb3Model:
     """VecNormalize, without an environment."""
 
     def fit(self, fit: Fit, /) -> Policy:
-        return CheckedPolicy(self._player(fit), fit.action_space)
+        return CheckedPolicy(self._make_player(fit), fit.action_space)
 
     def fit_rows(self, fit: Fit, _rows: int, /) -> RowsPolicy:
-        return CheckedRows(self._player(fit), fit.observation_space, fit.action_space)
+        return CheckedRows(self._make_player(fit), fit.observation_space, fit.action_space)
 
-    def _player(self, fit: Fit) -> "_Player":
+    def _make_player(self, fit: Fit) -> "_Player":
         model = self.model
         if not _takes(fit.observation_space, model.observation_space):
-            raise self._misfit("observation", fit.observation_space, model.observation_space)
+            raise self._describe_misfit("observation", fit.observation_space, model.observation_space)
         if fit.action_space != model.action_space:
-            raise self._misfit("action", fit.action_space, model.action_space)
+            raise self._describe_misfit("action", fit.action_space, model.action_space)
         normaliser = self.normaliser
         if normaliser is not None and normaliser.norm_obs and not _takes(fit.observation_space, normaliser.observation_space):
-            raise self._misfit("normalised observation", fit.observation_space, normaliser.observation_space)
+            raise self._describe_misfit("normalised observation", fit.observation_space, normaliser.observation_space)
         return _Player(model.policy, normaliser, fit.deterministic)
 
-    def _misfit(self, what: str, given: Any, taken: Any) -> PolicyRefusal:
+    def _describe_misfit(self, what: str, given: Any, taken: Any) -> PolicyRefusal:
         return PolicyRefusal(
             f"{self.name}: the {what} of the environment is {given}, the policy takes {taken}: evaluate it in the environment that it was "
             "trained in, with the same wrappers (for VecFrameStack export it with muster.sb3.export: docs/training.md)"
@@ -77,14 +77,14 @@ class _Player:
 
     def act(self, observation: Any) -> Any:
         # In a batch of one, as the library plays it: a single observation would be taken for a batch where all of its shape is open.
-        return self.act_rows(np.zeros(1, np.int64), _batch_of_one(observation))[0]
+        return self.act_rows(np.zeros(1, np.int64), _make_batch(observation))[0]
 
     def act_rows(self, _rows: Rows, observations: Any) -> Any:
         actions, _ = self._policy.predict(self._normalised(observations), deterministic=self._deterministic)
         return actions
 
 
-def _batch_of_one(observation: Any) -> Any:
+def _make_batch(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {name: np.asarray(part)[np.newaxis] for name, part in observation.items()}
     return np.asarray(observation)[np.newaxis]
@@ -100,7 +100,7 @@ def _takes(given: Any, taken: Any) -> bool:
     return taken.shape == given.shape or (len(given.shape) == 3 and taken.shape == (given.shape[2], *given.shape[:2]))
 
 
-def _normaliser(path: Path) -> Any:
+def _make_normaliser(path: Path) -> Any:
     from stable_baselines3.common.vec_env import VecNormalize
 
     try:

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from muster_runner.failure import describe, installation
+from muster_runner.failure import describe, describe_installation
 from muster_runner.refusal import PolicyRefusal
 
 # A field that the algorithm alone saves, the more particular ones first: DDPG is saved as TD3 is.
@@ -28,13 +28,13 @@ def load_model(path: Path, algorithm: str | None = None) -> Any:
     @param algorithm: one of KNOWN; the zip tells when it is left out.
     @raises PolicyRefusal when it is no such zip, is of an unknown algorithm, or cannot be read by the version that is installed.
     """
-    data, version = _saved(path)
-    name = algorithm or _algorithm(data, path)
+    data, version = _read_saved(path)
+    name = algorithm or _find_algorithm(data, path)
     if name not in KNOWN:
         raise PolicyRefusal(f"algorithm: expected one of {', '.join(KNOWN)}, got {name!r}")
-    library = _library(path)
+    library = _import_library(path)
     try:
-        return getattr(library, name).load(path, device="cpu", custom_objects=_without_training())
+        return getattr(library, name).load(path, device="cpu", custom_objects=_skip_training())
     except Exception as error:
         # What is pickled in a zip of another version, or with classes that are not here, fails in any way.
         raise PolicyRefusal(
@@ -55,18 +55,18 @@ def sign_of_normalisation(model: Any) -> str | None:
     return None
 
 
-def _library(path: Path) -> Any:
+def _import_library(path: Path) -> Any:
     try:
         import stable_baselines3
     except ImportError as error:
         raise PolicyRefusal(
             f"{path.name} is a model of Stable-Baselines3, and the Python of this sandbox has none ({error}): "
-            f"{installation('stable-baselines3')}, or export the policy with muster.sb3.export (docs/training.md)"
+            f"{describe_installation('stable-baselines3')}, or export the policy with muster.sb3.export (docs/training.md)"
         ) from error
     return stable_baselines3
 
 
-def _without_training() -> dict[str, Any]:
+def _skip_training() -> dict[str, Any]:
     """In place of what only training needs: a buffer of a million steps, and functions that were pickled by another Python."""
 
     def constant(_: float) -> float:
@@ -76,14 +76,14 @@ def _without_training() -> dict[str, Any]:
     return {"buffer_size": 1, "learning_rate": 0.0, **schedules}
 
 
-def _saved(path: Path) -> tuple[dict[str, Any], str]:
+def _read_saved(path: Path) -> tuple[dict[str, Any], str]:
     """What is told of the model without running anything, and the version that wrote it."""
     if not path.is_file():
         raise PolicyRefusal(f"{path} is no file; {EXPECTED}")
     try:
         with zipfile.ZipFile(path) as archive:
-            data = json.loads(_entry(archive, "data"))
-            version = _entry(archive, "_stable_baselines3_version").decode().strip()
+            data = json.loads(_read_entry(archive, "data"))
+            version = _read_entry(archive, "_stable_baselines3_version").decode().strip()
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise PolicyRefusal(f"{path.name} cannot be read ({error}); {EXPECTED}") from error
     if not isinstance(data, dict):
@@ -91,7 +91,7 @@ def _saved(path: Path) -> tuple[dict[str, Any], str]:
     return data, version
 
 
-def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+def _read_entry(archive: zipfile.ZipFile, name: str) -> bytes:
     with archive.open(name) as file:
         content = file.read(MOST_SETTINGS_BYTES + 1)
     if len(content) > MOST_SETTINGS_BYTES:
@@ -99,7 +99,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
     return content
 
 
-def _algorithm(data: dict[str, Any], path: Path) -> str:
+def _find_algorithm(data: dict[str, Any], path: Path) -> str:
     for field, name in SIGNS.items():
         if field in data:
             return name

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from muster_runner.failure import installation
+from muster_runner.failure import describe_installation
 from muster_runner.refusal import PolicyRefusal
 
 
@@ -14,7 +14,7 @@ def import_torch(path: Path, kind: str) -> Any:
     except ImportError as error:
         raise PolicyRefusal(
             f"{path.name} is {kind}, and the Python of this sandbox has no torch ({error}): "
-            f"{installation('torch')}, or export the policy to ONNX or safetensors"
+            f"{describe_installation('torch')}, or export the policy to ONNX or safetensors"
         ) from error
     torch.set_num_threads(1)
     return torch

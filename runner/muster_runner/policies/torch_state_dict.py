@@ -7,7 +7,7 @@ from typing import Any
 from muster_runner.json_fields import FieldError, Object, as_object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.mlp import FORMAT, parse_architecture
-from muster_runner.policies.mlp_tensors import is_finite, mlp_of
+from muster_runner.policies.mlp_tensors import build_mlp, is_finite
 from muster_runner.policies.policy import Array
 from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
@@ -41,8 +41,8 @@ def read_state_dict(path: Path) -> Checkpoint:
     torch = import_torch(path, "a PyTorch state dict")
     try:
         loaded = as_object(_load(torch, path), "what torch.save has saved")
-        architecture = parse_architecture(_architecture(loaded))
-        return mlp_of(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
+        architecture = parse_architecture(_read_architecture(loaded))
+        return build_mlp(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
 
@@ -86,7 +86,7 @@ def _load(torch: Any, path: Path) -> Any:
         raise PolicyRefusal(f"{path.name} is no intact file of torch.save: {error}") from error
 
 
-def _architecture(loaded: Object) -> Object:
+def _read_architecture(loaded: Object) -> Object:
     if ARCHITECTURE not in loaded:
         raise FieldError(
             f'there is no "{ARCHITECTURE}" beside the tensors, expected the architecture in format {FORMAT}; '

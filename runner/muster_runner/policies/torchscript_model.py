@@ -8,7 +8,7 @@ import numpy as np
 from muster_runner.failure import describe
 from muster_runner.json_fields import parse_object
 from muster_runner.policies.checkpoint import Checkpoint
-from muster_runner.policies.exported_network import ExportedNetwork, described
+from muster_runner.policies.exported_network import ExportedNetwork, read_description
 from muster_runner.policies.exported_rows import Run
 from muster_runner.policies.policy import Array
 from muster_runner.policies.recurrence import Recurrence
@@ -32,31 +32,31 @@ def read_torchscript(path: Path) -> Checkpoint:
     # Without parameters there is nothing that asks for another type than torch's usual one.
     double = any(parameter.dtype == torch.float64 for parameter in model.parameters())
     return ExportedNetwork(
-        model=_recurrence(torch, model, path) if hasattr(model, "initial_state") else _runner(torch, model),
+        model=_read_recurrence(torch, model, path) if hasattr(model, "initial_state") else _make_run(torch, model),
         dtype=np.float64 if double else np.float32,
-        description=described(lambda: parse_object(text, METADATA_FILE) if text else None, path.name),
+        description=read_description(lambda: parse_object(text, METADATA_FILE) if text else None, path.name),
         input_shape=None,
         takes_one=False,
     )
 
 
-def _runner(torch: Any, model: Any) -> Run:
+def _make_run(torch: Any, model: Any) -> Run:
     def run(observation: Array) -> list[Array]:
         with torch.no_grad():
-            return _arrays(model(torch.from_numpy(observation)))
+            return _to_arrays(model(torch.from_numpy(observation)))
 
     return run
 
 
-def _recurrence(torch: Any, model: Any, path: Path) -> Recurrence:
+def _read_recurrence(torch: Any, model: Any, path: Path) -> Recurrence:
     """`initial_state(rows)` is what it begins with, `forward(observation, *state)` gives outputs and then the state."""
-    initial, axes = _initial(model, path)
+    initial, axes = _create_initial(model, path)
     count = len(initial)
 
     def step(x: Array, states: tuple[Array, ...]) -> tuple[list[Array], tuple[Array, ...]]:
         given = (torch.from_numpy(np.ascontiguousarray(np.moveaxis(state, 0, axis))) for state, axis in zip(states, axes, strict=True))
         with torch.no_grad():
-            results = _arrays(model(torch.from_numpy(x), *given))
+            results = _to_arrays(model(torch.from_numpy(x), *given))
         if len(results) <= count:
             raise ValueError(f"forward gives {len(results)} tensors, expected outputs and then {count} of state")
         after = results[len(results) - count :]
@@ -65,10 +65,10 @@ def _recurrence(torch: Any, model: Any, path: Path) -> Recurrence:
     return Recurrence(step, initial)
 
 
-def _initial(model: Any, path: Path) -> tuple[tuple[Array, ...], tuple[int, ...]]:
+def _create_initial(model: Any, path: Path) -> tuple[tuple[Array, ...], tuple[int, ...]]:
     """What a row remembers before its first step, and the dimension of the rows in each part. @raises PolicyRefusal"""
     try:
-        one, two = _arrays(model.initial_state(1)), _arrays(model.initial_state(2))
+        one, two = _to_arrays(model.initial_state(1)), _to_arrays(model.initial_state(2))
     except Exception as error:
         # Scripted code raises what it likes.
         raise PolicyRefusal(f"{path.name}: initial_state(rows) fails: {describe(error)}") from error
@@ -82,5 +82,5 @@ def _initial(model: Any, path: Path) -> tuple[tuple[Array, ...], tuple[int, ...]
     return tuple(first.take(0, axis) for first, axis in zip(one, axes, strict=True)), tuple(axes)
 
 
-def _arrays(result: Any) -> list[Array]:
+def _to_arrays(result: Any) -> list[Array]:
     return [part.detach().numpy() for part in (result if isinstance(result, tuple) else (result,))]

@@ -16,7 +16,7 @@ from muster_runner.apart.actions import Actions
 from muster_runner.apart.distant_policy import DistantRows
 from muster_runner.apart.observations import Observations
 from muster_runner.apart.policy_link import PolicyLink
-from muster_runner.apart.space_data import UnsentSpace, space_as_data, space_from_data
+from muster_runner.apart.space_data import UnsentSpace, space_from_data, write_space
 from muster_runner.apart.wire import ANSWER, REQUEST, Answer
 from muster_runner.failure import EnvironmentFault
 from muster_runner.policies.checkpoint import Fit
@@ -76,7 +76,7 @@ def at_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
     space = drawn_space(random.Random(seed))
-    again = space_from_data(json.loads(json.dumps(space_as_data(space))))
+    again = space_from_data(json.loads(json.dumps(write_space(space))))
     assert again == space
     space.seed(seed)
     natural = [
@@ -133,7 +133,7 @@ class Derived(spaces.Discrete):
 @pytest.mark.parametrize("space", [spaces.Text(3), Derived(2), spaces.Sequence(spaces.Discrete(2))])
 def test_a_space_that_could_mean_anything_is_not_sent(space: Space) -> None:
     with pytest.raises(UnsentSpace):
-        space_as_data(space)
+        write_space(space)
 
 
 def test_an_observation_that_does_not_fit_is_the_environments_fault() -> None:

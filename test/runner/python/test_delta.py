@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from backports import zstd
 
-from muster_puller.delta import DeltaError, DeltaReader, _values_of
+from muster_puller.delta import DeltaError, DeltaReader, _count_values
 
 MAGIC = b"MUSTERD1"
 BASE = b"the base"
@@ -45,4 +45,4 @@ def test_names_are_one_value_each_whatever_they_hold() -> None:
     ],
 )
 def test_values_are_counted_in_one_pass_over_what_need_not_be_json(text: bytes, values: int) -> None:
-    assert _values_of(text) == values
+    assert _count_values(text) == values

@@ -38,7 +38,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[OSError]], f
 
         monkeypatch.setattr(container, "dial", dial)
         with pytest.raises(Left) as left:
-            container._dialled(SETTINGS)
+            container._dial_patiently(SETTINGS)
         assert left.value.args[0] == container.EXIT_REFUSED
         return now
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote.huge_pages import HUGE_PAGE, LARGE_REGION, huge_pages, large_regions
+from muster_zygote.huge_pages import HUGE_PAGE, LARGE_REGION, huge_pages, list_large_regions
 
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 BYTES = 2 * LARGE_REGION
@@ -50,5 +50,5 @@ def test_whatever_happens_within_no_thread_is_left() -> None:
 
 def test_regions_are_told_by_where_they_begin_and_end() -> None:
     memory = filled(BYTES)
-    assert any(end - start >= BYTES for start, end in large_regions())
+    assert any(end - start >= BYTES for start, end in list_large_regions())
     memory.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from muster_runner import digest
-from muster_runner.digest import digest_of, verified, verifying
-from muster_runner.large_file import BLOCK_BYTES, large_pieces
+from muster_runner.digest import compute_digest, verified, verifying
+from muster_runner.large_file import BLOCK_BYTES, read_large_pieces
 
 SIZE = 2 * BLOCK_BYTES
 
@@ -39,7 +39,7 @@ def cached(path: Path) -> int:
 def read(path: Path) -> str:
     found = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
-        for piece in large_pieces(file.fileno()):
+        for piece in read_large_pieces(file.fileno()):
             found.update(piece)
     return found.hexdigest()
 
@@ -87,17 +87,17 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
     forget(path)
     before = sorted(Path("/proc/self/fd").iterdir())
     with path.open("rb", buffering=0) as file:
-        next(large_pieces(file.fileno()))
+        next(read_large_pieces(file.fileno()))
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_large_file_has_the_digest_that_it_would_have_if_it_were_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "policy.bin"
     expected = written(path, 3 * SIZE + 5)
-    assert digest_of(path) == f"sha256:{expected}"
+    assert compute_digest(path) == f"sha256:{expected}"
     monkeypatch.setattr(digest, "LARGE_BYTES", SIZE)
     forget(path)
-    assert digest_of(path) == f"sha256:{expected}"
+    assert compute_digest(path) == f"sha256:{expected}"
 
 
 def test_a_sandbox_that_reads_for_itself_has_no_thread_whose_memory_it_would_pay_for(

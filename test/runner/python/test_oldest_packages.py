@@ -22,8 +22,8 @@ for module in pkgutil.walk_packages(muster_runner.__path__, "muster_runner."):
 
 UNSAID_MODE = """
 from types import SimpleNamespace
-from muster_runner.blocks.autoreset import autoreset_of
-print(autoreset_of(SimpleNamespace(metadata={})).name, autoreset_of(SimpleNamespace(metadata={"autoreset_mode": "Disabled"})).name)
+from muster_runner.blocks.autoreset import detect_autoreset
+print(detect_autoreset(SimpleNamespace(metadata={})).name, detect_autoreset(SimpleNamespace(metadata={"autoreset_mode": "Disabled"})).name)
 """
 
 

@@ -15,7 +15,7 @@ from muster_runner.policies import onnx_model
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.onnx_model import read_onnx
-from muster_runner.policies.onnx_weights import WORTH_MAPPING, model_with_mapped_weights
+from muster_runner.policies.onnx_weights import WORTH_MAPPING, map_weights
 from muster_runner.refusal import PolicyRefusal
 
 COLUMNS = 512
@@ -44,7 +44,7 @@ def write_scale(path: Path) -> Path:
 
 
 def outputs_of(path: Path) -> bytes:
-    session = onnx_model._session(onnxruntime, path)
+    session = onnx_model._open_session(onnxruntime, path)
     (outputs,) = session.run([session.get_outputs()[0].name], {session.get_inputs()[0].name: ROWS})
     return bytes(outputs.tobytes())
 
@@ -57,7 +57,7 @@ def is_mapped(path: Path) -> bool:
 def test_they_compute_the_same_to_the_bit_wherever_they_lie(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE, name)
     mapped = outputs_of(path)
-    monkeypatch.setattr(onnx_model, "model_with_mapped_weights", lambda _path: None)
+    monkeypatch.setattr(onnx_model, "map_weights", lambda _path: None)
     assert mapped == outputs_of(path)
 
 
@@ -70,12 +70,12 @@ def test_they_are_in_memory_as_the_file_is(tmp_path: Path) -> None:
 
 
 def test_small_ones_stay_in_the_model(tmp_path: Path) -> None:
-    assert model_with_mapped_weights(write_model(tmp_path / "p.onnx", LARGE - 1)) is None
+    assert map_weights(write_model(tmp_path / "p.onnx", LARGE - 1)) is None
 
 
 def test_nothing_but_the_weights_is_another(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE, "a note")
-    content = model_with_mapped_weights(path)
+    content = map_weights(path)
     assert content is not None and len(content) < WORTH_MAPPING
     (tmp_path / "told.onnx").write_bytes(content)
     told = onnx.load(tmp_path / "told.onnx")
@@ -89,7 +89,7 @@ def test_those_that_lie_beside_a_model_stay_there(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE)
     expected = outputs_of(path)
     onnx.save(onnx.load(path), tmp_path / "beside.onnx", save_as_external_data=True, location="weights")
-    assert model_with_mapped_weights(tmp_path / "beside.onnx") is None
+    assert map_weights(tmp_path / "beside.onnx") is None
     assert outputs_of(tmp_path / "beside.onnx") == expected
 
 

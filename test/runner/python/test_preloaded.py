@@ -137,7 +137,7 @@ def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Pat
     def broken(_path: Path) -> str:
         raise MemoryError("no memory to hash with")
 
-    monkeypatch.setattr("muster_runner.digest.digest_of", broken)
+    monkeypatch.setattr("muster_runner.digest.compute_digest", broken)
     with pytest.raises(MemoryError, match="no memory to hash with"):
         preload_policy(path, digest, trusted=False)
     assert find_preloaded(digest) is None

@@ -4,7 +4,7 @@ import gymnasium
 import pytest
 
 from muster_runner import rehearsal
-from muster_runner.digest import digest_of
+from muster_runner.digest import compute_digest
 
 
 def test_leaves_no_environment_registered_and_nothing_loaded(capfd: pytest.CaptureFixture[str]) -> None:
@@ -25,6 +25,6 @@ def test_says_what_went_otherwise_than_it_should(monkeypatch: pytest.MonkeyPatch
 
 
 def test_goes_through_a_checkpoint_that_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "digest_of", lambda path: digest_of(path)[:-1] + "x")
+    monkeypatch.setattr(rehearsal, "compute_digest", lambda path: compute_digest(path)[:-1] + "x")
     with pytest.raises(RuntimeError, match="the checkpoint's digest is"):
         rehearsal.rehearse()

@@ -15,7 +15,7 @@ from runner_process import RunnerProcess, environment, without_time
 
 from muster_runner.carried_code import forget, visit
 from muster_runner.policies.checkpoint import Checkpoint, Fit
-from muster_runner.policies.observation_input import Normalisation, observation_input
+from muster_runner.policies.observation_input import Normalisation, make_observation_input
 from muster_runner.policies.policy import Dice
 from muster_runner.policies.read_checkpoint import read_checkpoint
 from muster_runner.policies.row_dice import AHEAD, RowDice, normal, uniform
@@ -59,7 +59,7 @@ def test_observations_of_many_rows_are_those_of_each(space: spaces.Space[Any], i
     size = spaces.flatdim(space)
     normalisation = Normalisation(np.linspace(-1, 1, size), np.linspace(0, 2, size)) if is_normalised else None
     values = drawn(space)
-    alone = observation_input(space, np.float32, normalisation)
+    alone = make_observation_input(space, np.float32, normalisation)
     expected = np.stack([alone(value).copy() for value in values])
     together = RowsInput(space, np.float32, normalisation, WIDTH + 2)
     assert np.array_equal(together.rows(values), expected)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote.entrance import namespaces_of, open_entrance
+from muster_zygote.entrance import list_namespaces, open_entrance
 from muster_zygote.linux import Namespace
 from muster_zygote.settings import Settings
 
@@ -43,7 +43,7 @@ def test_every_namespace_has_a_file_processes_first_and_users_last(host_network:
         for descriptor in descriptors:
             os.close(descriptor)
     assert opened == [Path(f"/proc/self/ns/{name}").readlink() for name in names]
-    assert namespaces_of(settings(host_network))[-1] == Namespace.USER
+    assert list_namespaces(settings(host_network))[-1] == Namespace.USER
 
 
 def test_a_process_that_has_ended_has_none_and_nothing_stays_open() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from muster_runner.json_fields import FieldError
 from muster_zygote.settings import Hierarchy, LimitFile, parse_settings
-from muster_zygote.walls import inodes
+from muster_zygote.walls import count_inodes
 
 FILTER = bytes(range(16))
 OPEN: dict[str, Any] = {
@@ -87,4 +87,4 @@ def test_a_setting_that_makes_no_sense_is_named(path: str, value: object) -> Non
 
 @pytest.mark.parametrize(("size", "files"), [(4096, 64), (64 * 1024, 64), (1024 * 1024, 1024), (2**30, 2**20)])
 def test_a_file_system_has_a_file_for_every_kib_and_some_at_least(size: int, files: int) -> None:
-    assert inodes(size) == files
+    assert count_inodes(size) == files

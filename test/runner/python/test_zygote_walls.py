@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote.native_program import native_program
+from muster_zygote.native_program import build_native_program
 from muster_zygote.settings import Settings
-from muster_zygote.walls import MountsWithin, wall_calls
+from muster_zygote.walls import MountsWithin, plan_walls
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_net
         filter=bytes(8),
         cgroups=(),
     )
-    calls = list(wall_calls(settings))
-    assert native_program(calls).startswith(b"\x7fELF")
+    calls = list(plan_walls(settings))
+    assert build_native_program(calls).startswith(b"\x7fELF")
     assert any(call.what == "raise lo" for call in calls) is not host_network
 
 
