@@ -13,8 +13,6 @@ const SHORT_FORM: ReadonlySet<string> = new Set(['number-formats', 'hello-harbor
 const names = readdirSync(TOP, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
-  // Steps are checked one by one.
-  .filter((name) => !existsSync(join(TOP, name, 'steps')))
   // Grading sandboxes have the compiler of the distribution, and none that a user has installed.
   .filter((name) => name !== 'rust-run-lengths' || existsSync('/usr/bin/rustc'));
 
@@ -24,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-describe('an example task of one step', () => {
+describe('an example task', () => {
   it.each(sampled(names, (name) => SHORT_FORM.has(name)))(
     '%s is sound, and has the same verdicts with the same seed, byte for byte',
     { timeout: 3_600_000 },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
-import { actionSchema } from '../actions/action.ts';
+import { type Action, actionSchema } from '../actions/action.ts';
+import type { OpenStep } from './acted/acted.ts';
 import { modelAgentSchema } from './model/model-agent.ts';
 
 const MOST_ACTIONS = 10_000;
@@ -18,13 +19,21 @@ export const agentSchema = z
     z.strictObject({
       agent: z.literal('scripted'),
       actions: actionList.default([]).describe('carried out one after the other'),
-      tasks: z.record(z.string().max(300), actionList).default({}).describe('by the names of tasks, in place of "actions"'),
+      tasks: z.record(z.string().max(300), actionList).default({}).describe('by the names of tasks, or TASK/STEP, in place of "actions"'),
     }),
     modelAgentSchema,
   ])
   .describe('agent of Muster');
 
 export type Agent = z.infer<typeof agentSchema>;
+
+/** What a script has for a step of a task: the first of its names that the script knows. */
+export function findActions({ actions, tasks }: Extract<Agent, { agent: 'scripted' }>, { task, step }: OpenStep): readonly Action[] {
+  const names = [task.id, task.id.split('/').at(-1) ?? ''];
+  return (
+    [...names.map((name) => `${name}/${step.name}`), ...names].map((name) => tasks[name]).find((found) => found !== undefined) ?? actions
+  );
+}
 
 /** Agents that need no file. */
 export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([

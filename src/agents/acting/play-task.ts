@@ -2,16 +2,18 @@ import { createHash } from 'node:crypto';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 import type { GradingContext } from '../grading/grading-context.ts';
-import { makeSubmission } from '../grading/make-submission.ts';
+import { applySubmission, SOLUTION } from '../grading/make-submission.ts';
 import { takeVerdict } from '../grading/stages/take-verdict.ts';
-import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
+import type { KnownSubmission, Task } from '../tasks/task.ts';
+import { combineRewards } from '../tasks/task-reward.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import { playScript } from './act-scripted.ts';
-import type { Acted } from './acted/acted.ts';
+import { findActions } from './agent.ts';
 import { playModel } from './model/act-model.ts';
 import type { ModelEndpoint } from './model/model-endpoint.ts';
 import type { TaskEpisode } from './task-episode.ts';
 import { buildTrajectory } from './build-trajectory.ts';
+import { type PlayedStep, playSteps, type StepsTerms } from './play-steps.ts';
 import type { Trajectory } from '../rollouts/record/trajectory.ts';
 
 export interface PlayContext extends GradingContext {
@@ -23,69 +25,60 @@ export interface PlayedTask {
   readonly outcome: Outcome;
   /** Why the reward is what it is, for people. */
   readonly log: string;
-  /** What a model has seen and said, with the reward. Undefined for agents without a model, and when the episode did not come to its end. */
-  readonly trajectory: Trajectory | undefined;
+  /** What a model has seen and said in each step, with the step's reward. None for agents without a model, and when the episode did not come to its end. */
+  readonly trajectories: readonly Trajectory[];
 }
 
 /**
- * The agent acts in a workspace, what it leaves behind is exported and judged. What the agent causes is an outcome; what the machine causes is
- * `lost`.
+ * The agent acts in a workspace, what it leaves behind is exported and judged; step by step where the task has several. What the agent causes is an
+ * outcome; what the machine causes is `lost`.
  *
  * @throws InputError when the task cannot be played as it is declared, or its verifier is broken, naming the task; the signal's reason.
  */
 export async function playTask(episode: TaskEpisode, context: PlayContext, signal: AbortSignal): Promise<PlayedTask> {
-  const { task, content, environmentSeed } = episode;
-  const step = getOnlyStep(task);
+  const { task } = episode;
   const startedAt = context.clock.date();
   try {
-    const acted = await act(episode, step, context, signal);
-    const { submission, actions } = acted;
-    const recorded = (verdict: Verdict | undefined): Trajectory | undefined =>
-      buildTrajectory(episode, acted, verdict, { startedAt, endedAt: context.clock.date() });
-    if (!submission) {
-      const detail = `task ${task.id}: the workspace ran out of memory`;
-      return { outcome: { kind: 'failed', cause: 'out-of-memory', detail }, log: '', trajectory: recorded(undefined) };
-    }
-    const verdict = await takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal);
-    return { ...getPlayed(task, verdict, actions), trajectory: recorded(verdict) };
+    const played = await playSteps(episode, stepsTerms(episode, context), context.sandboxes, signal);
+    const times = { startedAt, endedAt: context.clock.date() };
+    const trajectories = played.flatMap(({ step, acted, verdict }) => {
+      const isOnly = task.steps.length === 1;
+      const trajectory = isOnly ? episode.place.trajectory : `${episode.place.trajectory}-${step.name}`;
+      return buildTrajectory({ ...episode, place: { ...episode.place, trajectory } }, acted, verdict, times) ?? [];
+    });
+    return { ...getPlayed(task, played), trajectories };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof InfrastructureError)
-      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '', trajectory: undefined };
+      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '', trajectories: [] };
     if (error instanceof InputError && !error.message.includes(task.id))
       throw new InputError(error.code, `task ${task.id}: ${getMessage(error)}`, { cause: error });
     throw error;
   }
 }
 
-async function act(episode: TaskEpisode, step: TaskStep, context: PlayContext, signal: AbortSignal): Promise<Acted> {
-  const { task, content, agent } = episode;
-  const made = async (known: KnownSubmission | undefined, actions: number): Promise<Acted> => ({
-    submission: await makeSubmission(task, step, content, known, context, signal),
-    actions,
-    stopReason: 'script-ended',
-    course: undefined,
-  });
-  switch (agent.agent) {
-    case 'nop':
-      return await made(undefined, 0);
-    case 'oracle':
-      return await made(getSolution(task), 1);
-    case 'scripted': {
-      const actions = agent.tasks[task.id] ?? agent.tasks[task.id.split('/').at(-1) ?? ''] ?? agent.actions;
-      return await playScript({ task, step, content }, actions, context, signal);
-    }
-    case 'model': {
-      if (!context.endpoint) throw new RangeError('a model acts without an endpoint');
-      return await playModel({ task, step, content }, agent, episode.policySeed, { ...context, endpoint: context.endpoint }, signal);
-    }
-  }
-}
-
-/** @throws InputError `task.steps` for a task with several. */
-export function getOnlyStep({ id, steps: [step, ...others] }: Task): TaskStep {
-  if (others.length === 0) return step;
-  throw new InputError('task.steps', `task ${id} has ${others.length + 1} steps; expected one: only such tasks are played`);
+function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
+  const { task, content, agent, environmentSeed } = episode;
+  return {
+    own: agent.agent === 'oracle' ? [SOLUTION] : [],
+    act: async (open, session, signal) => {
+      switch (agent.agent) {
+        case 'nop':
+          return { actions: 0, stopReason: 'script-ended', course: undefined };
+        case 'oracle':
+          await applySubmission(session, open, getSolution(task), signal);
+          return { actions: 1, stopReason: 'script-ended', course: undefined };
+        case 'scripted':
+          return await playScript(open, findActions(agent, open), session, context.clock, signal);
+        case 'model': {
+          if (!context.endpoint) throw new RangeError('a model acts without an endpoint');
+          return await playModel(open, agent, episode.policySeed, { session, clock: context.clock, endpoint: context.endpoint }, signal);
+        }
+      }
+    },
+    judge: (step, submission, signal) =>
+      takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal),
+  };
 }
 
 function getSolution({ id, oracle }: Task): KnownSubmission {
@@ -98,15 +91,62 @@ function deriveVerdictSeed(environmentSeed: number): string {
   return createHash('sha256').update(`muster episode ${environmentSeed}`).digest('hex').slice(0, 32);
 }
 
-function getPlayed({ id }: Task, verdict: Verdict, length: number): Omit<PlayedTask, 'trajectory'> {
-  const { reward, problem, gate, components, stages } = verdict;
-  if (problem?.kind === 'verifier')
-    throw new InputError('task.verifier', `task ${id}: its verifier is broken: ${problem.detail}; "muster task check" tries it`);
-  if (reward === null) return { outcome: { kind: 'lost', detail: `task ${id}: ${problem?.detail ?? 'there is no verdict'}` }, log: '' };
-  const measured = components.flatMap(({ name, score }) => (score === null ? [] : [[name, score] as const]));
-  const failed = stages.filter(({ outcome }) => outcome === 'failed');
+function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 'trajectories'> {
+  const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
+  if (verdicts.length < played.length) {
+    const detail = `task ${task.id}: the workspace ran out of memory`;
+    return { outcome: { kind: 'failed', cause: 'out-of-memory', detail }, log: '' };
+  }
+  const broken = verdicts.find(({ verdict }) => verdict.problem?.kind === 'verifier')?.verdict;
+  if (broken)
+    throw new InputError(
+      'task.verifier',
+      `task ${task.id}: its verifier is broken: ${broken.problem?.detail}; "muster task check" tries it`,
+    );
+  const reward = combineRewards(
+    task,
+    verdicts.map(({ verdict }) => verdict.reward),
+  );
+  const length = played.reduce((sum, { acted }) => sum + acted.actions, 0);
+  if (reward === null) {
+    const problem = verdicts.find(({ verdict }) => verdict.reward === null)?.verdict.problem;
+    return { outcome: { kind: 'lost', detail: `task ${task.id}: ${problem?.detail ?? 'there is no verdict'}` }, log: '' };
+  }
+  const log = verdicts.flatMap(({ step, verdict }) =>
+    describeFailed(verdict).map((line) => (task.steps.length === 1 ? line : `${step}: ${line}`)),
+  );
   return {
-    outcome: { kind: 'completed', return: reward, length, metrics: { gate, ...Object.fromEntries(measured) } },
-    log: failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('\n'),
+    outcome: {
+      kind: 'completed',
+      return: reward,
+      length,
+      metrics: combineMetrics(
+        task,
+        verdicts.map(({ verdict }) => verdict),
+      ),
+    },
+    log: log.join('\n'),
   };
+}
+
+/** Of each name what the steps come to, as for the reward. */
+function combineMetrics(task: Task, verdicts: readonly Verdict[]): Readonly<Record<string, number>> {
+  const measured = verdicts.map(
+    ({ gate, components }) =>
+      new Map([['gate', gate], ...components.flatMap(({ name, score }) => (score === null ? [] : [[name, score] as const]))]),
+  );
+  const names = [...new Set(measured.flatMap((each) => [...each.keys()]))];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      combineRewards(
+        task,
+        measured.map((each) => each.get(name) ?? 0),
+      ) ?? 0,
+    ]),
+  );
+}
+
+function describeFailed({ stages }: Verdict): readonly string[] {
+  return stages.filter(({ outcome }) => outcome === 'failed').map(({ stage, detail }) => `${stage}: ${detail}`);
 }

@@ -23,7 +23,7 @@ const ENVIRONMENT = 'environment/';
  */
 export function describeGradingPlace(
   { workspace: { root, workdir }, limits }: Task,
-  { artifacts }: TaskStep,
+  { artifacts }: Pick<TaskStep, 'artifacts'>,
   own: readonly string[],
   tools: GradingPlace['tools'] = [],
 ): GradingPlace {

@@ -1,63 +1,83 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { KnownSubmission, Task, TaskStep } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { joinStreams, SHOWN_OUTPUT } from './endings.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { exportSubmission } from './export-submission.ts';
-import type { GradingContext, TaskContent } from './grading-context.ts';
+import type { TaskContent } from './grading-context.ts';
 import { describeGradingPlace } from './grading-place.ts';
+import type { GradingSandboxes } from './grading-sandboxes.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
 
-const SOLUTION = '/solution';
+export const SOLUTION = '/solution';
 /** Where the task says nothing of it. */
 const SCRIPT_SECONDS = 600;
+
+interface OpenStep {
+  readonly task: Task;
+  readonly step: TaskStep;
+  readonly content: TaskContent;
+}
 
 /**
  * What one of the task's own submissions leaves behind, in a workspace of its own.
  *
- * @param known undefined: nothing is done.
- * @throws InputError `task.solution` when its script fails.
+ * @throws InputError `task.solution` when its script cannot be carried out; InfrastructureError; the signal's reason.
  */
 export async function makeSubmission(
-  task: Task,
-  step: TaskStep,
-  content: TaskContent,
-  known: KnownSubmission | undefined,
-  { sandboxes }: Pick<GradingContext, 'sandboxes'>,
+  open: OpenStep,
+  known: KnownSubmission,
+  sandboxes: GradingSandboxes,
   signal: AbortSignal,
 ): Promise<Submission> {
-  const { workdir, environment } = task.workspace;
-  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [SOLUTION]), signal);
-  const { session } = sandbox;
+  await using sandbox = await sandboxes.open(describeGradingPlace(open.task, open.step, [SOLUTION]), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(session, { task, content }, { sandboxes }, either);
-  if (known) await session.put(await readFiles(task, content, known, known.kind === 'script' ? SOLUTION : workdir), either);
-  if (known?.kind === 'script') {
-    const run = {
-      argv: ['/bin/bash', '-c', `(${SOLUTION}/solve.sh) 2>&1`],
-      directory: workdir,
-      environment: cleanEnvironment(environment, known.environment),
-      seconds: step.agent.timeoutSeconds ?? SCRIPT_SECONDS,
-      output: SHOWN_OUTPUT,
-    };
-    const result = await session.run(run, either);
-    // A script that breaks off may have done what it was to do: the verdict says. One that cannot be started says nothing of the task.
-    if (result.end.kind === 'unstartable' || result.end.kind === 'out-of-memory')
-      throw new InputError(
-        'task.solution',
-        `${known.directory}/solve.sh: it was not carried out (${result.end.kind}): ${joinStreams(result).slice(-500)}`,
-      );
-  }
-  return await exportSubmission(session, step.artifacts, either);
+  await layWorkdir(sandbox.session, open, { sandboxes }, either);
+  await applySubmission(sandbox.session, open, known, either);
+  return await exportSubmission(sandbox.session, open.step.artifacts, either);
 }
 
-async function readFiles(
-  { files }: Task,
-  content: TaskContent,
-  { directory }: KnownSubmission,
-  target: string,
-): Promise<readonly WorkspaceFile[]> {
+/**
+ * Does in a workspace what one of the task's own submissions says: files over the workdir, or a script. It has the directory SOLUTION for that.
+ *
+ * @throws InputError `task.solution` when its script cannot be carried out.
+ */
+export async function applySubmission(
+  session: WorkspaceSession,
+  { task, step, content }: OpenStep,
+  known: KnownSubmission,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workdir, environment } = task.workspace;
+  const own = placeOf(task, step, known);
+  await session.put(await readFiles(task, content, own.directory, own.kind === 'script' ? SOLUTION : workdir), signal);
+  if (own.kind === 'files') return;
+  const run = {
+    argv: ['/bin/bash', '-c', `(${SOLUTION}/solve.sh) 2>&1`],
+    directory: workdir,
+    environment: cleanEnvironment(environment, known.environment),
+    seconds: step.agent.timeoutSeconds ?? SCRIPT_SECONDS,
+    output: SHOWN_OUTPUT,
+  };
+  const result = await session.run(run, signal);
+  // A script that breaks off may have done what it was to do: the verdict says. One that cannot be started says nothing of the task.
+  if (result.end.kind === 'unstartable' || result.end.kind === 'out-of-memory')
+    throw new InputError(
+      'task.solution',
+      `${own.directory}/solve.sh: it was not carried out (${result.end.kind}): ${joinStreams(result).slice(-500)}`,
+    );
+}
+
+/** A step may have a solution of its own; otherwise that of the task is there in each step. */
+function placeOf({ files }: Task, { directory }: TaskStep, known: KnownSubmission): Pick<KnownSubmission, 'directory' | 'kind'> {
+  const own = `${directory}${known.directory}`;
+  if (own === known.directory || !files.some(({ path }) => path.startsWith(`${own}/`))) return known;
+  return { directory: own, kind: files.some(({ path }) => path === `${own}/solve.sh`) ? 'script' : 'files' };
+}
+
+async function readFiles({ files }: Task, content: TaskContent, directory: string, target: string): Promise<readonly WorkspaceFile[]> {
   const own = files.filter(({ path }) => path.startsWith(`${directory}/`));
   return await Promise.all(
     own.map(async ({ path, isExecutable }) => ({

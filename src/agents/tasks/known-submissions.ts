@@ -1,10 +1,11 @@
 import type { KnownSubmission, Task, TaskFile } from './task.ts';
 
 const SCRIPT = 'solve.sh';
+const SOLUTION = /^(steps\/[^/]+\/)?solution\//;
 
 type Known = Pick<Task, 'oracle' | 'cheats' | 'twins'>;
 
-/** The submissions that the task brings along: `solution/`, and each directory in `cheats/` and `twins/`. */
+/** The submissions that the task brings along: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
 export function findKnownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
   const paths = new Set(files.map(({ path }) => path));
   const submission = (name: string, directory: string): KnownSubmission => ({
@@ -18,6 +19,6 @@ export function findKnownSubmissions(files: readonly TaskFile[], environment: Re
     const ofDirectories = new Set(names.filter(({ length }) => length > 2).map(([, name = '']) => name));
     return [...ofDirectories].sort().map((name) => submission(name, `${directory}/${name}`));
   };
-  const hasOracle = [...paths].some((path) => path.startsWith('solution/'));
+  const hasOracle = [...paths].some((path) => SOLUTION.test(path));
   return { oracle: hasOracle ? submission('oracle', 'solution') : undefined, cheats: inside('cheats'), twins: inside('twins') };
 }

@@ -63,12 +63,12 @@ export class AgentEpisodes implements AgentStage {
     const open = await this.#task(task);
     const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
     const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: acting.endpoint };
-    const { outcome, log, trajectory } = await playTask(
+    const { outcome, log, trajectories } = await playTask(
       { ...open, agent: acting.agent, agentDigest: digest, place, environmentSeed, policySeed },
       context,
       signal,
     );
-    if (trajectory && outcome.kind !== 'lost') await this.#played.trajectories?.write(trajectory);
+    if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
     return { outcome, log };
   }
 

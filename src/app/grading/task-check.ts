@@ -1,7 +1,9 @@
-import { makeSubmission } from '../../agents/grading/make-submission.ts';
+import { playSteps, type StepsTerms } from '../../agents/acting/play-steps.ts';
+import { applySubmission, SOLUTION } from '../../agents/grading/make-submission.ts';
 import { explainVerdict, judgeTrial, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
-import type { KnownSubmission, TaskStep } from '../../agents/tasks/task.ts';
-import { InputError } from '../../kernel/errors.ts';
+import { omitMeasurements } from '../../agents/verification/verdict.ts';
+import { combineRewards } from '../../agents/tasks/task-reward.ts';
+import type { KnownSubmission } from '../../agents/tasks/task.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
 
 /** Of one submission. */
@@ -9,14 +11,14 @@ export interface TrialTerms {
   /** How often it is graded. */
   readonly times: number;
   /** Of every verdict; drawn for each where this is left out. */
-  readonly seed?: string;
+  readonly seed?: string | undefined;
   readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
 }
 
 export interface CheckTerms {
   /** How often each submission is graded. */
   readonly times: number;
-  readonly seed?: string;
+  readonly seed?: string | undefined;
   /** @param at position of the trial. */
   readonly onVerdict?: (trial: string, verdict: TakenVerdict, at: number) => void;
 }
@@ -31,7 +33,6 @@ export type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly k
  */
 export async function checkTask(grader: TaskGrader, open: OpenTask, terms: CheckTerms, signal: AbortSignal): Promise<Soundness> {
   const { task } = open;
-  getSingleStep(open);
   const candidates = listCandidates(open);
   const trials: Trial[] = [];
   const queue = candidates.entries();
@@ -50,16 +51,6 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
   return { task: task.id, digest: task.digest, isSound, trials, notices: [...task.notices] };
 }
 
-/** @throws InputError `task.steps` for a task with several. */
-export function getSingleStep({ task }: OpenTask): TaskStep {
-  const [step, ...others] = task.steps;
-  if (others.length === 0) return step;
-  throw new InputError(
-    'task.steps',
-    `task ${task.id} has ${task.steps.length} steps; expected one: steps are checked one by one, as tasks of their own`,
-  );
-}
-
 function listCandidates({ task: { oracle, cheats, twins } }: OpenTask): readonly Candidate[] {
   return [
     ...(oracle ? [{ name: oracle.name, role: 'oracle', expected: 1, known: oracle } as const] : []),
@@ -69,7 +60,7 @@ function listCandidates({ task: { oracle, cheats, twins } }: OpenTask): readonly
   ];
 }
 
-/** Grades one of the task's submissions so many times. @throws InputError when the task cannot be graded; the signal's reason. */
+/** Grades one of the task's submissions so many times, step by step. @throws InputError when the task cannot be graded; the signal's reason. */
 export async function tryCandidate(
   grader: TaskGrader,
   open: OpenTask,
@@ -77,16 +68,42 @@ export async function tryCandidate(
   { times, seed, onVerdict }: TrialTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
-  const step = getSingleStep(open);
-  const verdicts: TakenVerdict[] = [];
+  const { steps } = open.task;
+  const name = `${candidate.role} ${candidate.name}`;
+  const terms: StepsTerms = {
+    own: [SOLUTION],
+    act: async (step, session, until) => {
+      if (known) await applySubmission(session, step, known, until);
+      return { actions: 0, stopReason: 'script-ended', course: undefined };
+    },
+    judge: async (step, submission, until) => {
+      const taken = await grader.grade(open, step, submission, { seed }, until);
+      onVerdict?.(steps.length === 1 ? name : `${name}, step ${step.name}`, taken);
+      return taken.verdict;
+    },
+  };
+  const rewards: (number | null)[] = [];
+  const distinct = new Set<string>();
+  let detail = '';
   for (let time = 0; time < times; time += 1) {
-    const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxesOf(open) }, signal);
-    const taken = await grader.grade(open, step, submission, { seed }, signal);
-    verdicts.push(taken);
-    onVerdict?.(`${candidate.role} ${candidate.name}`, taken);
+    const played = await playSteps(open, terms, grader.sandboxesOf(open), signal);
+    const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
+    const reward = combineRewards(
+      open.task,
+      verdicts.map(({ verdict }) => verdict.reward),
+    );
+    rewards.push(reward);
+    distinct.add(JSON.stringify(verdicts.map(({ verdict }) => omitMeasurements(verdict))));
+    if (detail !== '' || reward === candidate.expected) continue;
+    const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected);
+    if (odd) detail = `${steps.length === 1 ? '' : `step ${odd.step}: `}${explainVerdict(odd.verdict, candidate.expected)}`;
   }
-  const rewards = verdicts.map(({ verdict }) => verdict.reward);
-  const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected)?.verdict;
-  const detail = odd === undefined ? '' : explainVerdict(odd, candidate.expected);
-  return { ...candidate, rewards, finding: judgeTrial(candidate.expected, rewards), detail };
+  const finding = judgeTrial(candidate.expected, rewards);
+  if (seed === undefined || distinct.size < 2 || finding !== 'as-expected') return { ...candidate, rewards, finding, detail };
+  return {
+    ...candidate,
+    rewards,
+    finding: 'flaky',
+    detail: `the same seed gave ${distinct.size} different verdicts, measured figures aside`,
+  };
 }

@@ -5,7 +5,7 @@ import type { Trial } from '../../agents/grading/soundness.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { getSingleStep, tryCandidate, type TrialTerms } from './task-check.ts';
+import { tryCandidate, type TrialTerms } from './task-check.ts';
 import { openTask, type OpenTask, type TaskGrader } from './task-grader.ts';
 
 export interface HardenTerms extends TrialTerms {
@@ -44,7 +44,6 @@ export async function hardenTask(grader: TaskGrader, terms: HardenTerms, signal:
   const name = terms.name ?? basename(resolve(terms.submission));
   if (!NAME.test(name))
     throw new InputError('task.case-name', `"${name}": expected a name of 1 to 64 letters, digits, ".", "_" or "-"; give one: --name`);
-  getSingleStep(await openTask(terms.task));
   const { files, problem } = await readSubmission(terms.submission, WHOLE);
   if (problem !== undefined) throw new InputError('task.case', `${terms.submission}: ${problem}`);
   if (files.length === 0) throw new InputError('task.case', `${terms.submission}: is empty; expected what an agent has left behind`);

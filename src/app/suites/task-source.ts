@@ -1,5 +1,4 @@
 import { basename, resolve } from 'node:path';
-import { getOnlyStep } from '../../agents/acting/play-task.ts';
 import type { Task } from '../../agents/tasks/task.ts';
 import { VERIFIER_VERSION } from '../../agents/verification/verdict.ts';
 import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
@@ -35,7 +34,6 @@ export async function findTasks({ from, only, weights }: TaskSource, base: strin
   const found = wanted.map(({ directory, task, problem }): FoundTask => {
     if (task === null)
       throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; mend it, or name others in tasks.only`);
-    getOnlyStep(task);
     return { directory, task };
   });
   const isOne = found.some(({ directory }) => resolve(directory) === top);

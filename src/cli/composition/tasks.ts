@@ -44,7 +44,7 @@ const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) =>
   return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
 };
 
-const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
+const checkTasks: CheckTasks = async ({ tasks, times, seed, config }, { onVerdict, onTask }, signal) => {
   await using grader = new TaskGrader(readConfiguration(config));
   const refused: string[] = [];
   for (const path of await listTaskDirectories(tasks)) {
@@ -54,7 +54,7 @@ const checkTasks: CheckTasks = async ({ tasks, times, config }, { onVerdict, onT
       onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
     };
     try {
-      const soundness = await checkTask(grader, await openTask(path), { times, onVerdict: report }, signal);
+      const soundness = await checkTask(grader, await openTask(path), { times, seed, onVerdict: report }, signal);
       const submissions = soundness.trials.map(
         ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
       );

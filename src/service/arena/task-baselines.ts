@@ -77,7 +77,7 @@ export class TaskBaselines {
     const { sandboxesOf, grade, log, closing } = this.#parts;
     const { task, content } = open;
     try {
-      const submission = await makeSubmission(task, task.steps[0], content, oracle, { sandboxes: sandboxesOf(open) }, closing);
+      const submission = await makeSubmission({ task, step: task.steps[0], content }, oracle, sandboxesOf(open), closing);
       return await grade(open, submission, seed, closing);
     } catch (error) {
       if (closing.aborted) throw error;

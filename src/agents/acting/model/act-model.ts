@@ -2,12 +2,9 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { ActionExecutor, describeMisfit, SHOWN_TO_AGENTS } from '../../actions/action-executor.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
-import { exportSubmission } from '../../grading/export-submission.ts';
-import { describeGradingPlace } from '../../grading/grading-place.ts';
-import type { GradingSandboxes } from '../../grading/grading-sandboxes.ts';
-import { layWorkdir } from '../../grading/lay-workdir.ts';
 import { TokenRecord } from '../../rollouts/record/sampled-tokens.ts';
 import type { StopReason, Turn } from '../../rollouts/record/trajectory.ts';
+import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
 import { composeFirstMessages } from './first-messages.ts';
@@ -19,14 +16,13 @@ const MOST_REMARKS = 3;
 const LARGEST_SEED = 2 ** 31;
 
 export interface ModelContext {
-  readonly sandboxes: GradingSandboxes;
+  readonly session: WorkspaceSession;
   readonly clock: Clock;
   readonly endpoint: ModelEndpoint;
 }
 
 /**
- * Has a model act in a workspace of its own, turn by turn, until it submits or a limit is reached. What is there by then is exported. The task's time
- * runs while actions are carried out, and not while the model thinks: how busy its server is changes no result.
+ * Has a model act in a workspace, turn by turn, until it submits or a limit is reached. The task's time runs while actions are carried out, and not while the model thinks: how busy its server is changes no result.
  *
  * @param seed of the sampling. @throws as `ModelEndpoint.complete`; InfrastructureError when the workspace is lost; the signal's reason.
  */
@@ -34,19 +30,14 @@ export async function playModel(
   open: OpenStep,
   agent: ModelAgent,
   seed: number,
-  { sandboxes, clock, endpoint }: ModelContext,
+  { session, clock, endpoint }: ModelContext,
   signal: AbortSignal,
-): Promise<Acted> {
-  const { task, step, content } = open;
-  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
-  const either = AbortSignal.any([signal, sandbox.signal]);
-  await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
-  const { workdir, environment } = task.workspace;
-  const executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
+): Promise<Omit<Acted, 'submission'>> {
+  const { workdir, environment } = open.task.workspace;
+  const executor = new ActionExecutor(session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
   const episode = new ModelEpisode(open, agent, seed, { executor, clock, endpoint });
-  const stopReason = await episode.play(either);
-  const submission = stopReason === 'out-of-memory' ? undefined : await exportSubmission(sandbox.session, step.artifacts, either);
-  return { submission, actions: episode.actions, stopReason, course: episode.course() };
+  const stopReason = await episode.play(signal);
+  return { actions: episode.actions, stopReason, course: episode.course() };
 }
 
 interface EpisodeParts {

@@ -14,6 +14,7 @@ export interface CheckRequest {
   /** Directories. */
   readonly tasks: readonly string[];
   readonly times: number;
+  readonly seed?: string;
   readonly config?: string;
 }
 
@@ -37,6 +38,10 @@ export function createTaskCheckCommand(check: CheckTasks): Command {
     )
     .argument('<task...>', 'tasks, or directories of tasks')
     .option('--times <count>', 'how often each submission is graded', parseWholeNumber, 3)
+    .option(
+      '--seed <text>',
+      'of every verdict, which then has to be the same each time, measured figures aside (default: a new one each time)',
+    )
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--json', 'print exactly one JSON document on stdout')

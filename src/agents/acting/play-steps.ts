@@ -1,0 +1,99 @@
+import type { GradingSandboxes } from '../grading/grading-sandboxes.ts';
+import { exportSubmission } from '../grading/export-submission.ts';
+import { describeGradingPlace } from '../grading/grading-place.ts';
+import { layWorkdir } from '../grading/lay-workdir.ts';
+import type { Submission } from '../grading/submission.ts';
+import type { TaskStep } from '../tasks/task.ts';
+import type { Verdict } from '../verification/verdict.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import { markWorkspace, readChanges, restoreWorkspace, type WorkspaceEntry } from '../workspace/workspace-snapshots.ts';
+import type { Acted, OpenStep } from './acted/acted.ts';
+import { enterStep } from './acted/enter-step.ts';
+
+/** What is done in the workspace of a step. */
+type Acts = Omit<Acted, 'submission'>;
+
+export interface StepsTerms {
+  readonly act: (open: OpenStep, session: WorkspaceSession, signal: AbortSignal) => Promise<Acts>;
+  readonly judge: (step: TaskStep, submission: Submission, signal: AbortSignal) => Promise<Verdict>;
+  /** Directories of the workspace besides those of the task. They are empty in each step. */
+  readonly own: readonly string[];
+}
+
+export interface PlayedStep {
+  readonly step: TaskStep;
+  readonly acted: Acted;
+  /** Undefined when the workspace has run out of memory. */
+  readonly verdict: Verdict | undefined;
+}
+
+/** What a step has left to the next one; or why there can be no next one, which is the fault of what has acted. */
+type Left = { readonly entries: readonly WorkspaceEntry[]; readonly problem?: undefined } | { readonly problem: string };
+
+const NOTHING_DONE: Acts = { actions: 0, stopReason: 'script-ended', course: undefined };
+
+/**
+ * Plays the steps of a task one after the other. Each has a workspace that holds what the step before has left, and is judged when that workspace
+ * is gone: so no step holds a sandbox while it waits for another. The task ends with a step whose reward is below what the task asks for.
+ *
+ * @throws InputError when a place cannot be made as it is declared; InfrastructureError; the signal's reason.
+ */
+export async function playSteps(
+  open: Omit<OpenStep, 'step'>,
+  terms: StepsTerms,
+  sandboxes: GradingSandboxes,
+  signal: AbortSignal,
+): Promise<readonly PlayedStep[]> {
+  const played: PlayedStep[] = [];
+  let left: Left | undefined;
+  for (const step of open.task.steps) {
+    const done = await playStep({ ...open, step }, left, terms, sandboxes, signal);
+    left = done.left;
+    const { submission } = done.acted;
+    const verdict = submission && (await terms.judge(step, submission, signal));
+    played.push({ step, acted: done.acted, verdict });
+    if (verdict === undefined || verdict.reward === null || verdict.reward < step.leastReward) break;
+  }
+  return played;
+}
+
+async function playStep(
+  open: OpenStep,
+  before: Left | undefined,
+  { act, own }: StepsTerms,
+  sandboxes: GradingSandboxes,
+  signal: AbortSignal,
+): Promise<{ readonly acted: Acted; readonly left: Left }> {
+  if (before?.problem !== undefined) return fail(before.problem);
+  const { task, step } = open;
+  const place = describeGradingPlace(task, { artifacts: task.steps.flatMap(({ artifacts }) => artifacts) }, own);
+  await using sandbox = await sandboxes.open(place, signal);
+  const { session } = sandbox;
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  const kept = ['/tmp', ...place.writable].filter((directory) => !own.includes(directory));
+  const hasNext = step !== task.steps.at(-1);
+  // What is there is what differs from nothing.
+  if (hasNext) await markWorkspace(session, kept, either);
+  if (before === undefined) await layWorkdir(session, open, { sandboxes }, either);
+  else {
+    const restored = await restoreWorkspace(session, before.entries, either);
+    if (restored.kind === 'refused') return fail(`${restored.refusal.path}: ${restored.refusal.detail}`);
+  }
+  const problem = await enterStep(session, open, either);
+  if (problem !== undefined) return fail(problem);
+  const acts = await act(open, session, either);
+  if (acts.stopReason === 'out-of-memory') return { acted: { ...acts, submission: undefined }, left: { entries: [] } };
+  const submission = await exportSubmission(session, step.artifacts, either);
+  return { acted: { ...acts, submission }, left: hasNext ? await readLeft(session, kept, either) : { entries: [] } };
+}
+
+async function readLeft(session: WorkspaceSession, kept: readonly string[], signal: AbortSignal): Promise<Left> {
+  const changes = await readChanges(session, kept, signal);
+  if (changes.kind === 'given') return { entries: changes.result.entries };
+  const { path, detail } = changes.refusal;
+  return { problem: `the step before has left what cannot be kept: ${path}: ${detail}` };
+}
+
+function fail(problem: string): { readonly acted: Acted; readonly left: Left } {
+  return { acted: { ...NOTHING_DONE, submission: { files: [], problem } }, left: { problem } };
+}

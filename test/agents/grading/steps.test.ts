@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Agent } from '../../../src/agents/acting/agent.ts';
+import { playTask, type PlayedTask } from '../../../src/agents/acting/play-task.ts';
+import { combineRewards } from '../../../src/agents/tasks/task-reward.ts';
+import { checkTask } from '../../../src/app/grading/task-check.ts';
+import type { OpenTask } from '../../../src/app/grading/task-grader.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(120_000);
+const judge = (file: string, text: string): string =>
+  `#!/bin/bash\nif [ "$(cat /app/${file})" = "${text}" ]; then echo 1; else echo 0; fi >/logs/verifier/reward.txt\n`;
+
+/** The second step builds on what the first has left beside its artifact, and on what its own set-up brings. */
+const IN_STEPS: FilesByPath = {
+  ...TASK,
+  'task.toml': `${TASK['task.toml']}[[steps]]\nname = "one"\nmin_reward = 1.0\nartifacts = ["one.txt"]\n[[steps]]\nname = "two"\nartifacts = ["two.txt"]\n`,
+  'environment/given.txt': 'given',
+  'steps/one/instruction.md': 'Write one.txt.\n',
+  'steps/one/tests/test.sh': judge('one.txt', 'first'),
+  'steps/one/solution/solve.sh':
+    '#!/bin/bash\nprintf first > one.txt\nprintf kept > notes\nln -s notes link\nrm given.txt\nprintf x > /tmp/y\n',
+  'steps/two/instruction.md': 'Write two.txt.\n',
+  'steps/two/workdir/setup.sh': 'cat brought > set-up\n',
+  'steps/two/workdir/brought': 'brought',
+  'steps/two/tests/test.sh': judge('two.txt', 'first kept brought x gone'),
+  'steps/two/solution/solve.sh':
+    '#!/bin/bash\necho "$(cat one.txt) $(cat link) $(cat set-up) $(cat /tmp/y) $([ -e given.txt ] || echo gone)" > two.txt\n',
+  'cheats/claims/solve.sh': '#!/bin/bash\nmkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt\n',
+  'twins/at-once/solve.sh':
+    '#!/bin/bash\nif [ -e one.txt ]; then echo "first kept brought x gone" > two.txt; else printf first > one.txt; fi\n',
+};
+
+let fixture: GradingFixture;
+let open: OpenTask;
+beforeAll(async () => {
+  fixture = await GradingFixture.open();
+  open = await fixture.task(IN_STEPS);
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+async function play(agent: Agent, task = open): Promise<PlayedTask> {
+  const place = { trajectory: 'one', group: null, rep: 0 };
+  const episode = { ...task, agent, agentDigest: 'sha256:0', place, policySeed: 1, environmentSeed: 1 };
+  return await playTask(episode, { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined }, soon());
+}
+
+describe('a task of several steps', () => {
+  it('is sound when its steps are solved one after the other in one workspace, and each is judged by itself', async () => {
+    const told: string[] = [];
+    const found = await checkTask(fixture.grader, open, { times: 1, onVerdict: (what) => told.push(what) }, soon());
+    expect(found.trials.map(({ name, rewards, detail }) => [name, rewards, detail])).toEqual([
+      ['oracle', [1], ''],
+      ['nop', [0], ''],
+      ['claims', [0], ''],
+      ['at-once', [1], ''],
+    ]);
+    // What has not done the first step as well as it must never comes to the second.
+    expect(told.toSorted()).toEqual([
+      'cheat claims, step one',
+      'nop nop, step one',
+      'oracle oracle, step one',
+      'oracle oracle, step two',
+      'twin at-once, step one',
+      'twin at-once, step two',
+    ]);
+  });
+
+  it('gives an agent the mean of its steps, or what the last one has; one that was not reached counts as 0', async () => {
+    const one = [{ action: 'write_file', file: 'one.txt', content: 'first' }] as const;
+    const two = [{ action: 'write_file', file: 'two.txt', content: 'wrong' }, { action: 'submit' }] as const;
+    const half = await play({ agent: 'scripted', actions: [], tasks: { 'task/one': [...one], 'test/task/two': [...two] } });
+    expect(half.outcome).toMatchObject({ kind: 'completed', return: 0.5, length: 3, metrics: { gate: 1 } });
+    const stopped = await play({ agent: 'scripted', actions: [...two], tasks: {} });
+    expect(stopped.outcome).toMatchObject({ kind: 'completed', return: 0, length: 2 });
+    const last = await fixture.task({ ...IN_STEPS, 'task.toml': `multi_step_reward_strategy = "final"\n${IN_STEPS['task.toml']}` });
+    expect((await play({ agent: 'oracle' }, last)).outcome).toMatchObject({ return: 1 });
+    expect([[1], [1, 0.5], [1, null]].map((rewards) => combineRewards(last.task, rewards))).toEqual([0, 0.5, null]);
+    expect([[1], [1, 0.5], [1, null]].map((rewards) => combineRewards(open.task, rewards))).toEqual([0.5, 0.75, null]);
+  });
+
+  it('fails a step whose set-up an agent has broken, and says so', async () => {
+    const broken = await fixture.task({ ...IN_STEPS, 'steps/two/workdir/setup.sh': '[ ! -e one.txt ] || exit 3\n' });
+    const found = await checkTask(fixture.grader, broken, { times: 1 }, soon());
+    expect(found.trials[0]).toMatchObject({ name: 'oracle', rewards: [0.5], finding: 'wrong' });
+    expect(found.trials[0]?.detail).toMatch(/^step two: .*steps\/two\/workdir\/setup\.sh failed \(exited\)/);
+  });
+});
