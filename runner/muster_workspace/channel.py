@@ -11,6 +11,7 @@ DATA_BYTES = 384 * 1024
 """Of what one frame carries, before it is encoded."""
 
 _READ_BYTES = 1 << 17
+_KEPT_BYTES = 1 << 16
 
 
 class ProtocolError(Exception):
@@ -25,6 +26,7 @@ class Channel:
         self._sink = sink
         self._buffer = bytearray()
         self._searched = 0
+        self._unsent = bytearray()
 
     @classmethod
     def take(cls) -> Self:
@@ -46,6 +48,7 @@ class Channel:
 
     def fill(self) -> bool:
         """Read what is there, or wait for something. False once Muster has ended its side."""
+        self.flush()
         data = os.read(self.source, _READ_BYTES)
         self._buffer += data
         return bool(data)
@@ -70,10 +73,18 @@ class Channel:
         return frame
 
     def send(self, frame: dict[str, Any]) -> None:
-        """Send a frame."""
-        line = memoryview(json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n")
-        while line:
-            line = line[os.write(self._sink, line) :]
+        """Send a frame, with those that follow it. What waits for Muster's answer, or for anything else, flushes first."""
+        self._unsent += json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n"
+        if len(self._unsent) >= _KEPT_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what has been kept: each write wakes Muster."""
+        with memoryview(self._unsent) as unsent:
+            start = 0
+            while start < len(unsent):
+                start += os.write(self._sink, unsent[start:])
+        self._unsent.clear()
 
     def send_data(self, frame: dict[str, Any], data: bytes | bytearray) -> None:
         """Send bytes in as many frames as it takes; none for no bytes."""

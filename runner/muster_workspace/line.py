@@ -63,6 +63,7 @@ class Line:
             data = b""
         if data:
             self._channel.send_data({"type": "line", "request": self._request}, data)
+            self._channel.flush()
         else:
             self._close(selector)
 

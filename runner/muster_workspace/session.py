@@ -38,6 +38,7 @@ class _Session:
 
     def receive(self) -> fields.Frame | None:
         """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side."""
+        self._channel.flush()
         while self._agent is not None and self._agent.started.runs:
             if (frame := self._channel.pending()) is not None:
                 return frame

@@ -18,6 +18,8 @@ import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WOR
 const STDERR_KEPT = 8 * 1024;
 /** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
 const GRACE_MS = 60_000;
+/** An input that goes with its request in one write. */
+const SENT_TOGETHER_BYTES = 64 * 1024;
 
 interface Pending {
   /** @returns whether that was the last of its answer. */
@@ -159,8 +161,11 @@ export class WorkspaceSession implements Occupant {
   /** Asks for something that ends within a minute. @param input what goes before it. */
   request<Result>(answer: Answer<Result>, asked: object, signal: AbortSignal, input: Uint8Array = new Uint8Array()): Promise<Result> {
     return this.#ask(answer, GRACE_MS, signal, async (request) => {
-      for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-      await this.#send({ request, ...asked });
+      const given = splitChunks(input).map((data) => ({ type: 'input', request, data }));
+      const frame = { request, ...asked };
+      // Each write wakes the program.
+      if (input.length <= SENT_TOGETHER_BYTES) return await this.#send(...given, frame);
+      for (const each of [...given, frame]) await this.#send(each);
     });
   }
 
@@ -214,9 +219,10 @@ export class WorkspaceSession implements Occupant {
     return new Deadline(this.#clock, milliseconds, late, signal);
   }
 
-  async #send(frame: object): Promise<void> {
+  async #send(...frames: readonly object[]): Promise<void> {
     const { stdin } = this.#sandbox;
-    if (!stdin.write(`${JSON.stringify(frame)}\n`) && !this.#closed) await Promise.race([once(stdin, 'drain'), this.gone]);
+    if (!stdin.write(frames.map((frame) => `${JSON.stringify(frame)}\n`).join('')) && !this.#closed)
+      await Promise.race([once(stdin, 'drain'), this.gone]);
   }
 
   #onLine(line: string): void {

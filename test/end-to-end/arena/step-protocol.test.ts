@@ -163,7 +163,7 @@ class Model {
   async #kill(): Promise<void> {
     this.#server.command.signalGroup('SIGKILL');
     await this.#server.command.ended;
-    this.#server = await MusterServer.start(this.#stage, this.#config);
+    this.#server = await MusterServer.start(this.#stage, this.#config, { deadlineMs: MOST_MS });
   }
 }
 
@@ -174,7 +174,12 @@ describe('the steps of an episode on a running service', () => {
     await using stage = await Stage.open();
     const arena = { tasks: [TASKS], live: redis?.url ?? 'memory' };
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, log: { level: 'warn' }, arena });
-    const model = new Model(stage, config, await MusterServer.start(stage, config), async () => void (await redis?.wipe()));
+    const model = new Model(
+      stage,
+      config,
+      await MusterServer.start(stage, config, { deadlineMs: MOST_MS }),
+      async () => void (await redis?.wipe()),
+    );
     await fc.assert(
       fc.asyncProperty(moves, async (chosen) => {
         await model.begin();

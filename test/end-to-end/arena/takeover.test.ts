@@ -90,7 +90,7 @@ it(
     const pair = await Pair.start(stage, async (name) => {
       const config = { stateDir: join(stage.stateDir, name), store, arena: { tasks: [TASKS] } };
       const server = { port: 0, access: 'off', ownershipSeconds: 3, pollSeconds: 0.5 };
-      return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }));
+      return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }), { deadlineMs: MOST_MS });
     });
     const peaceful = await playAll(
       () => pair.url,
