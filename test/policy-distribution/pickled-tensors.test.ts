@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UnknownPickle } from '../../src/policy-distribution/formats/pickle-opcodes.ts';
+import { UnknownPickle } from '../../src/policy-distribution/formats/pickled-values.ts';
 import { readPickledTensors } from '../../src/policy-distribution/formats/pickled-tensors.ts';
 import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/formats/zip-directory.ts';
 

@@ -1,5 +1,5 @@
 import type { Bounds } from '../intervals/bounds.ts';
-import { BET_CAP } from '../stopping/certified.ts';
+import { BET_CAP } from '../stopping/bet-capital.ts';
 import type { EstimatedTask } from './task-estimates.ts';
 
 /** How an episode draws its task, and what is expected of each task: decided before the episode is played. */

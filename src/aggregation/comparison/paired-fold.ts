@@ -1,33 +1,27 @@
-import { InputError } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
-import { CandidateComparison } from './candidate-comparison.ts';
-import type { RunningCandidate } from './candidate-comparison.ts';
-import { ComparisonBudget } from './comparison-budget.ts';
-import type { ComparisonBudgetOptions } from './comparison-budget.ts';
+import { CandidateComparison, type RunningCandidate } from './candidate-comparison.ts';
+import { ComparisonBudget, type ComparisonBudgetOptions } from './comparison-budget.ts';
 import type { CandidateStatistics, OfficialComparison } from './comparison-statistics.ts';
-import { planComparisonTerms } from './comparison-terms.ts';
-import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
-import { FailingStart } from '../folding/failing-start.ts';
-import { countFailed, FailureCounts } from '../folding/failure-counts.ts';
-import { assertTask, type FoldStep, type OfferedEpisode } from '../folding/offered-episode.ts';
+import { type ComparisonQuestion, type ComparisonTerms, planComparisonTerms } from './comparison-terms.ts';
+import { ArmFailures } from './arm-failures.ts';
+import { countFailed } from '../folding/failure-counts.ts';
+import { assertTask, createDifferentTasksError, type FoldStep, type OfferedEpisode } from '../folding/offered-episode.ts';
 import type { WorkOutImprovement } from '../resampling/probability-of-improvement.ts';
 import { ReorderBuffer } from '../folding/reorder-buffer.ts';
-import { judge, scoreOf } from '../folding/scoring.ts';
 import type { FailurePolicy } from '../folding/scoring.ts';
-import type { Score } from '../stopping/stopping-rule.ts';
 
 export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates' | 'margin'>, ComparisonBudgetOptions {
   /** `unexpected` ends the fold when the first episodes of an arm all fail with the same error; `scored` when left out. */
   readonly failures?: FailurePolicy | undefined;
   /** How many tasks the suite has. */
   readonly tasks: number;
-  /** Their names; C of them, at least one. */
+  /** Names of the candidates, at least one. */
   readonly candidates: readonly string[];
   /** Mean differences up to it do not matter; in units of the return, 0 unless given. */
   readonly margin?: number | undefined;
   /** How far ahead of the first missing index an offered one may lie. */
   readonly windowSize: number;
-  /** Of bootstraps. */
+  /** Seed of the bootstraps. */
   readonly seed: number;
 }
 
@@ -47,12 +41,8 @@ export interface RunningComparison {
   readonly candidates: readonly RunningCandidate[];
 }
 
-interface Failing {
-  readonly failures: FailureCounts;
-  readonly start: FailingStart | undefined;
-}
-
-interface Contender extends Failing {
+interface Contender {
+  readonly failures: ArmFailures;
   readonly buffer: ReorderBuffer<OfferedEpisode>;
   readonly comparison: CandidateComparison;
 }
@@ -73,7 +63,7 @@ export class PairedFold {
   readonly #budget: ComparisonBudget;
   readonly #seed: number;
   readonly #baseline: ReorderBuffer<OfferedEpisode>;
-  readonly #baselineFailing: Failing;
+  readonly #baselineFailures: ArmFailures;
   readonly #contenders: readonly Contender[];
   #live: readonly Contender[];
   #ended: ComparisonEnd | undefined;
@@ -90,13 +80,9 @@ export class PairedFold {
     this.#tasks = options.tasks;
     this.#seed = options.seed;
     this.#baseline = new ReorderBuffer(windowSize);
-    const createFailing = (): Failing => ({
-      failures: new FailureCounts(),
-      start: failures === 'unexpected' ? new FailingStart() : undefined,
-    });
-    this.#baselineFailing = createFailing();
+    this.#baselineFailures = new ArmFailures(failures);
     this.#contenders = candidates.map((name) => ({
-      ...createFailing(),
+      failures: new ArmFailures(failures),
       buffer: new ReorderBuffer(windowSize),
       comparison: new CandidateComparison(name, this.#terms),
     }));
@@ -198,7 +184,7 @@ export class PairedFold {
       endedBy: this.#ended ?? null,
       confidence: this.#terms.confidence,
       margin: this.#margin,
-      baselineFailures: this.#baselineFailing.failures.counts,
+      baselineFailures: this.#baselineFailures.counts,
       candidates,
       warnings: this.#listWarnings(),
     };
@@ -222,33 +208,19 @@ export class PairedFold {
 
   #foldNext(): void {
     const index = this.folded;
-    const base = this.#take(this.#baseline);
-    const baseline = this.#score(base, this.#baselineFailing);
-    for (const { buffer, comparison, ...failing } of this.#live) {
-      const episode = this.#take(buffer);
+    const base = takeDue(this.#baseline);
+    const baseline = this.#baselineFailures.score(base.outcome, this.#terms);
+    for (const { buffer, comparison, failures } of this.#live) {
+      const episode = takeDue(buffer);
       if (episode.task !== base.task) throw createDifferentTasksError(index, base.task, episode.task);
-      comparison.fold(base.task, baseline, this.#score(episode, failing));
+      comparison.fold(base.task, baseline, failures.score(episode.outcome, this.#terms));
     }
     this.#budget.spend(this.#countArmsAtOnce());
-    const isFailing = [this.#baselineFailing, ...this.#live].some(({ start }) => start?.isFailing);
+    const isFailing = this.#baselineFailures.isStartFailing || this.#live.some(({ failures }) => failures.isStartFailing);
     this.#live = this.#live.filter(({ comparison }) => comparison.verdict === undefined);
     if (isFailing) this.#ended = 'failures';
     else if (this.#live.length === 0) this.#ended = 'verdicts';
     else if (this.#budget.countIndicesLeft(this.#countArmsAtOnce()) === 0) this.#ended = 'episodes';
-  }
-
-  #take(buffer: ReorderBuffer<OfferedEpisode>): OfferedEpisode {
-    const episode = buffer.take();
-    if (episode === undefined) throw new RangeError('expected every arm to have the index that is due');
-    return episode;
-  }
-
-  #score({ outcome }: OfferedEpisode, { failures, start }: Failing): Score {
-    const { bounds, failureScores } = this.#terms;
-    const judged = judge(outcome, bounds);
-    failures.add(judged);
-    start?.fold(judged);
-    return scoreOf(judged, failureScores, bounds);
   }
 
   #getBuffer(arm: number): ReorderBuffer<OfferedEpisode> {
@@ -265,9 +237,8 @@ export class PairedFold {
   }
 }
 
-function createDifferentTasksError(index: number, baseline: number, candidate: number): InputError {
-  return new InputError(
-    'comparison.tasks-differ',
-    `episode ${index}: expected the same task for all checkpoints, got number ${baseline} for the baseline and ${candidate} for a candidate; compare results of one suite with one seed`,
-  );
+function takeDue(buffer: ReorderBuffer<OfferedEpisode>): OfferedEpisode {
+  const episode = buffer.take();
+  if (episode === undefined) throw new RangeError('expected every arm to have the index that is due');
+  return episode;
 }

@@ -1,3 +1,4 @@
+import { InputError } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
 /** What a fold is given of an episode, and holds until its turn comes. */
@@ -21,4 +22,11 @@ export type FoldStep =
 /** @throws RangeError when a suite of so many tasks has none at this position. */
 export function assertTask(task: number, tasks: number): void {
   if (!Number.isSafeInteger(task) || task < 0 || task >= tasks) throw new RangeError(`there are ${tasks} tasks, got number ${task}`);
+}
+
+export function createDifferentTasksError(index: number, baseline: number, candidate: number): InputError {
+  return new InputError(
+    'comparison.tasks-differ',
+    `episode ${index}: expected the same task for all checkpoints, got number ${baseline} for the baseline and ${candidate} for a candidate; compare results of one suite with one seed`,
+  );
 }

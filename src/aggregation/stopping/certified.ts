@@ -1,8 +1,7 @@
 import { clampToUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
+import { type Capital, createCapital, flushProducts, limitBet, placeBet, readLogCapital, settleBets, type Stake } from './bet-capital.ts';
 
-/** No bet risks more than this share of its capital, so no factor falls below 1/20. */
-export const BET_CAP = 0.95;
 /** Bets are made for means this many half-widths away. The ends of the interval rarely lie alike about the mean, and what was ruled out once stays so: bold bets gain by that. */
 const AIM = 1.5;
 /** Pseudo-value in the variance, times the distance of the worst value: how much is held back for losses that have not come up yet. */
@@ -106,8 +105,8 @@ export class ConfidenceSequence {
    */
   fold(low: number, high: number, range = UNIT): void {
     if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
-    settle(this.#upward, this.#first, this.#last, this.#upwardStake(), low - range.low);
-    settle(this.#downward, this.#first, this.#last, this.#downwardStake(), range.high - high);
+    settleBets(this.#upward, this.#first, this.#last, this.#upwardStake(), low - range.low);
+    settleBets(this.#downward, this.#first, this.#last, this.#downwardStake(), range.high - high);
     this.#dropEnds();
     this.#sinceFlush += 1;
     if (this.#sinceFlush === FLUSH_PERIOD) this.#flush();
@@ -157,7 +156,7 @@ export class ConfidenceSequence {
     const variance = (this.#squares + (UNSEEN + this.#unresolved) * (capital.distances[point] ?? 0)) / values;
     // Third-order expansion of E log(1 + bet·(x − m)) at the mean; positive because of how the bets are made, for a distance of about h or more.
     const growth = Math.log1p(win) - (bet * bet * (variance / 2 + (bet * stake.cubes) / values / 3)) / (1 + win) ** 2;
-    return Math.max(0, this.#limit - logOf(capital, point)) / growth;
+    return Math.max(0, this.#limit - readLogCapital(capital, point)) / growth;
   }
 
   #upwardStake(): Stake {
@@ -200,11 +199,11 @@ export class ConfidenceSequence {
   }
 
   #dropEnds(): void {
-    while (logOf(this.#upward, this.#first) >= this.#limit) {
+    while (readLogCapital(this.#upward, this.#first) >= this.#limit) {
       if (this.#first === this.#last) return this.#contradict();
       this.#first += 1;
     }
-    while (logOf(this.#downward, this.#last) >= this.#limit) {
+    while (readLogCapital(this.#downward, this.#last) >= this.#limit) {
       if (this.#first === this.#last) return this.#contradict();
       this.#last -= 1;
     }
@@ -235,68 +234,7 @@ export class ConfidenceSequence {
 
   #flush(): void {
     this.#sinceFlush = 0;
-    flush(this.#upward, this.#first, this.#last);
-    flush(this.#downward, this.#first, this.#last);
-  }
-}
-
-/** What bets are made of: against a point at distance z from the worst value, aim/(seen + supposed·z). */
-interface Stake {
-  readonly aim: number;
-  readonly cubes: number;
-  readonly seen: number;
-  readonly supposed: number;
-}
-
-/** Of the bets in one direction, for each grid point. */
-interface Capital {
-  /** From the worst value. */
-  readonly distances: Float64Array;
-  /** Largest bet allowed against the point. */
-  readonly caps: Float64Array;
-  /** Product of the factors since the last flush. */
-  readonly product: Float64Array;
-  /** Logarithm of all factors before. */
-  readonly flushed: Float64Array;
-}
-
-function createCapital(grid: number): Capital {
-  return {
-    distances: new Float64Array(grid + 1),
-    caps: new Float64Array(grid + 1),
-    product: new Float64Array(grid + 1).fill(1),
-    flushed: new Float64Array(grid + 1),
-  };
-}
-
-/** The worst value itself is a point where any bet is safe: it is treated as its neighbour, so that bets stay finite. */
-function limitBet({ distances, caps }: Capital, point: number, distance: number, grid: number): void {
-  distances[point] = distance;
-  caps[point] = BET_CAP / Math.max(distance, 1 / grid);
-}
-
-function logOf(capital: Capital, point: number): number {
-  return (capital.flushed[point] ?? 0) + Math.log(capital.product[point] ?? 1);
-}
-
-function placeBet({ distances, caps }: Capital, point: number, { aim, seen, supposed }: Stake): number {
-  return Math.min(aim / (seen + supposed * (distances[point] ?? 0)), caps[point] ?? 0);
-}
-
-/** Multiplies the capital of the points first … last by 1 + bet·(gain − distance). @param gain of the value over the worst one. */
-function settle(capital: Capital, first: number, last: number, stake: Stake, gain: number): void {
-  const { distances, caps, product } = capital;
-  const { aim, seen, supposed } = stake;
-  for (let point = first; point <= last; point += 1) {
-    const distance = distances[point] ?? 0;
-    const bet = Math.min(aim / (seen + supposed * distance), caps[point] ?? 0);
-    product[point] = (product[point] ?? 1) * (1 + bet * (gain - distance));
-  }
-}
-
-function flush({ product, flushed }: Capital, first: number, last: number): void {
-  for (let point = first; point <= last; point += 1) {
-    flushed[point] = (flushed[point] ?? 0) + Math.log(product[point] ?? 1);
-    product[point] = 1;
+    flushProducts(this.#upward, this.#first, this.#last);
+    flushProducts(this.#downward, this.#first, this.#last);
   }
 }

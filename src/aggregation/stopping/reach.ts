@@ -1,7 +1,7 @@
 import { FIRST_LOOK, lookAfter } from './approximate-rule.ts';
 import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { BET_CAP } from './certified.ts';
+import { BET_CAP } from './bet-capital.ts';
 import { computeAdjustedInterval, computeHalfWidth } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Stop } from './stopping-rule.ts';

@@ -1,7 +1,7 @@
 import { CONFIG_BOUNDS, readKerasModel, UnknownKerasModel, type KerasModel } from './keras-model.ts';
 import type { NamedFile } from './named-file.ts';
 import { readOnnxModel, type OnnxModel } from './onnx-model.ts';
-import { UnknownPickle } from './pickle-opcodes.ts';
+import { UnknownPickle } from './pickled-values.ts';
 import { readPickledTensors, type PickledTensor } from './pickled-tensors.ts';
 import type { ReadAt } from './read-at.ts';
 import { readSafetensorsHeader } from './safetensors.ts';

@@ -1,62 +1,17 @@
+import { Called, isModule, Named, Stored, UnknownPickle } from './pickled-values.ts';
+
 /**
  * A pickle, read as a list of opcodes (CPython's pickletools.py): what it would call is only noted by name, and nothing of it is imported, called or
  * made. What is not understood ends the reading.
  */
 
-/** The pickle does, or may do, something that is not understood here. */
-export class UnknownPickle extends Error {
-  override readonly name = 'UnknownPickle';
-}
-
-/** What is known by its name alone. */
-export class Named {
-  readonly name: string;
-
-  /** For people. */
-  get shown(): string {
-    return this.name.slice(0, MOST_SHOWN);
-  }
-
-  constructor(name: string) {
-    this.name = name;
-  }
-}
-
-/** Something that would be called. A mapping that was made by a call has entries, and so has a module of TorchScript: what is set on it. */
-export class Called {
-  readonly callee: unknown;
-  readonly with: readonly unknown[];
-  readonly entries = new Map<unknown, unknown>();
-
-  constructor(callee: unknown, given: unknown) {
-    this.callee = callee;
-    this.with = Array.isArray(given) ? given : [];
-  }
-}
-
-/** What lies beside the pickle. */
-export class Stored {
-  readonly place: readonly unknown[];
-
-  constructor(place: unknown) {
-    this.place = Array.isArray(place) ? place : [];
-  }
-}
-
 const MARK = Symbol('mark');
 /** A tensor takes some forty: those of a hundred thousand. */
 const MOST_STEPS = 4_000_000;
-/** Of what is shown of a name. */
-const MOST_SHOWN = 200;
 
 /** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
 export function readPickle(pickle: Uint8Array): unknown {
   return new Opcodes(pickle).getResult();
-}
-
-/** Of a class that lies as code in the same TorchScript archive, and is what was set on it. */
-export function isModule({ callee }: Called): boolean {
-  return callee instanceof Named && callee.name.startsWith('__torch__.');
 }
 
 class Opcodes {

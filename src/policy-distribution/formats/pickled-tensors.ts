@@ -1,4 +1,5 @@
-import { Called, isModule, Named, readPickle, Stored, UnknownPickle } from './pickle-opcodes.ts';
+import { readPickle } from './pickle-opcodes.ts';
+import { Called, isModule, Named, Stored, UnknownPickle } from './pickled-values.ts';
 
 /**
  * The tensors that a pickle of PyTorch's speaks of: of `torch.save`, or of the modules in a TorchScript archive. A list that lacks something would be

@@ -1,48 +1,11 @@
 import type { SandboxId } from '../../kernel/ids.ts';
+import { Agenda, type Census, type IdleSandbox } from './agenda.ts';
 import { computeBackoffMs } from './backoff.ts';
-import type { PastExposure } from '../ports/exposure.ts';
 import { SandboxShelves } from './sandbox-shelves.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
 import type { CreationObservation, DestroyReason, PoolAction, PoolObservation, PoolPhase, WaiterObservation } from './plan-terms.ts';
 import { findNextTokenTime, countTokensAt, type TokenRate } from './token-bucket.ts';
-
-/** The sandboxes by what they are once the actions so far are done. */
-interface Census {
-  coming: ComingSandbox[];
-  leased: number;
-  idle: IdleSandbox[];
-  /** They still count against the maximum. */
-  ending: number;
-}
-
-interface ComingSandbox {
-  readonly id: SandboxId;
-  readonly past: PastExposure;
-}
-
-interface IdleSandbox extends ComingSandbox {
-  readonly state: IdleState;
-}
-
-/** Collects the actions, and when the next ones are due. */
-class Agenda {
-  readonly #actions: PoolAction[] = [];
-  #wakeAt = Infinity;
-
-  add(action: PoolAction): void {
-    this.#actions.push(action);
-  }
-
-  remember(at: number): void {
-    this.#wakeAt = Math.min(this.#wakeAt, at);
-  }
-
-  finish(): PoolAction[] {
-    if (this.#wakeAt < Infinity) this.add({ kind: 'wake', at: this.#wakeAt });
-    return this.#actions;
-  }
-}
 
 /**
  * What the pool should do now. Pure: the same observation gives the same actions. It costs one pass over sandboxes and waiters.

@@ -1,45 +1,30 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
-import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import { FRESH } from '../../../pool/ports/exposure.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
 import { type CgroupFiles, kernelCgroupFiles } from './cgroups/cgroup-files.ts';
+import { createCreationError, createOutOfMemoryError } from './creation-errors.ts';
 import { Inbox } from './inbox.ts';
 import { coverDescriptors, type DescriptorCover } from './host/inherited-descriptors.ts';
-import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from './local-runtime.ts';
+import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, StartedProgram } from './local-runtime.ts';
 import { LocalSandbox } from './local-sandbox.ts';
 import { OwnerCgroups } from './cgroups/owner-cgroups.ts';
 import { getEtcDirectory, filterFile, openOwnerDirectory, getOwnerDirectory } from './owner-record.ts';
 import { PairedSandbox } from './paired-sandbox.ts';
-import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
+import { derivePolicyId, getWholeId } from './policy-id.ts';
+import { makeSiteDirectory, prepareSite, type Runtime, type Site, toSandboxSite } from './site.ts';
 import { sweepOwners } from './sweep.ts';
 
 export interface LocalOptions extends RuntimeOptions {
   /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
   readonly stateDir: string;
   readonly owner: OwnerId;
-}
-
-/** What all sandboxes of one provider stand on. */
-interface Runtime {
-  readonly cgroups: OwnerCgroups | undefined;
-  readonly covered: DescriptorCover;
-  readonly runtime: OpenRuntime;
-}
-
-/** A sandbox that is being made: removed piece by piece when it fails. */
-interface Site {
-  readonly id: SandboxId;
-  readonly audience: string | undefined;
-  readonly directory: string;
-  readonly inbox: Inbox;
-  cgroup?: SandboxCgroup;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -170,7 +155,7 @@ export class LocalProvider implements SandboxProvider {
 
   async #makeSite(id: SandboxId, audience: string | undefined): Promise<Site> {
     const directory = path.join(this.#directory, id);
-    await makeSite(directory, id);
+    await makeSiteDirectory(directory, id);
     return { id, audience, directory, inbox: new Inbox(directory) };
   }
 
@@ -252,49 +237,6 @@ export class LocalProvider implements SandboxProvider {
   }
 }
 
-async function prepareSite(site: Site, template: SandboxTemplate, { cgroups, runtime }: Runtime): Promise<void> {
-  await site.inbox.open();
-  const made = runtime.makesCgroup?.(template) !== true;
-  const limits = { ...template.limits, processes: runtime.countHostProcesses(template) };
-  const cgroup = made ? await cgroups?.create(site.id, limits) : cgroups?.getCgroup(site.id);
-  if (cgroup) site.cgroup = cgroup;
-}
-
-function toSandboxSite({ id, audience, directory, inbox, cgroup }: Site): SandboxSite {
-  return { id, audience, directory, inbox: inbox.directory, cgroup };
-}
-
 function isApart(template: SandboxTemplate): template is ApartTemplate {
   return template.policy !== undefined;
-}
-
-const POLICY_SUFFIX = '-policy';
-
-/** Its directory and control group have this name, so that its remains can be distinguished from others'. */
-function derivePolicyId(id: SandboxId): SandboxId {
-  return parseSandboxId(`${id}${POLICY_SUFFIX}`);
-}
-
-/** The sandbox as who uses it knows it. */
-function getWholeId(id: SandboxId): SandboxId {
-  return id.endsWith(POLICY_SUFFIX) ? parseSandboxId(id.slice(0, -POLICY_SUFFIX.length)) : id;
-}
-
-/** Records the intent: from here on a sweep finds the sandbox, whatever has been made of it. */
-async function makeSite(directory: string, id: SandboxId): Promise<void> {
-  try {
-    await mkdir(directory);
-  } catch (error) {
-    throw createCreationError(error, `${directory}: sandbox "${id}"`);
-  }
-}
-
-function createOutOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
-  const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
-  return new InfrastructureError('sandbox.start', `${getMessage(cause)}; ${detail}`, { cause });
-}
-
-function createCreationError(error: unknown, subject: string): MusterError {
-  if (error instanceof MusterError) return error;
-  return new InfrastructureError('sandbox.create', `${subject}: ${getMessage(error)}`, { cause: error });
 }

@@ -101,3 +101,23 @@ export class SharedPlaces {
     for (const removal of removals) if (removal.status === 'rejected') this.#onProblem(removal.reason);
   }
 }
+
+/** Holds all of the content or nothing: the first failure aborts the others, and all are awaited. */
+export async function holdAll(places: SharedPlaces, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly HeldPlace[]> {
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const attempts = await Promise.all(
+    content.map(async (each) => {
+      try {
+        return await places.hold(each, either);
+      } catch (error) {
+        failed.abort(error);
+        return undefined;
+      }
+    }),
+  );
+  const holds = attempts.filter((hold) => hold !== undefined);
+  if (!failed.signal.aborted) return holds;
+  for (const hold of holds) hold[Symbol.dispose]();
+  throw failed.signal.reason;
+}

@@ -18,7 +18,7 @@ import { filterOfThisMachine } from '../local/program/system-call-filter.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { PrincipalImages } from './principal-images.ts';
 import type { PlacedContent } from './shared-images.ts';
-import { type HeldPlace, SharedPlaces } from './shared-places.ts';
+import { holdAll, SharedPlaces } from './shared-places.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
 import { BASE_IMAGE, type WardenSettings } from './warden-messages.ts';
@@ -232,26 +232,6 @@ async function openPlaces(
   await inbox.open();
   const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${getMessage(problem)}`));
   return { gate: await StreamGate.open(directory), inbox, places };
-}
-
-/** All of them or none: the others are called off with the first that fails, and waited for. */
-async function holdAll(places: SharedPlaces, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly HeldPlace[]> {
-  const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
-  const attempts = await Promise.all(
-    content.map(async (each) => {
-      try {
-        return await places.hold(each, either);
-      } catch (error) {
-        failed.abort(error);
-        return undefined;
-      }
-    }),
-  );
-  const holds = attempts.filter((hold) => hold !== undefined);
-  if (!failed.signal.aborted) return holds;
-  for (const hold of holds) hold[Symbol.dispose]();
-  throw failed.signal.reason;
 }
 
 /** Those that each sandbox's own /tmp and /dev/shm would hide. */

@@ -1,4 +1,5 @@
 import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import { copyOutcome } from '../../../orchestrator/replay/replay-document.ts';
 import { createEpisodePlanner } from '../../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from '../../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../../service/orders/ordered-suite.ts';
@@ -57,8 +58,4 @@ function createLineWriter(order: EvaluationOrder, arm: number): (episode: Stored
       ...(log === undefined ? {} : { log }),
     };
   };
-}
-
-function copyOutcome(outcome: StoredEpisode['outcome']): EpisodeLine['outcome'] {
-  return outcome.kind === 'completed' ? { ...outcome, metrics: { ...outcome.metrics } } : { ...outcome };
 }

@@ -1,0 +1,12 @@
+import { getMessage, InfrastructureError, MusterError } from '../../../kernel/errors.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+
+export function createOutOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
+  const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
+  return new InfrastructureError('sandbox.start', `${getMessage(cause)}; ${detail}`, { cause });
+}
+
+export function createCreationError(error: unknown, subject: string): MusterError {
+  if (error instanceof MusterError) return error;
+  return new InfrastructureError('sandbox.create', `${subject}: ${getMessage(error)}`, { cause: error });
+}
