@@ -23,6 +23,7 @@ import type { CheckpointStore } from '../policy-distribution/store/checkpoint-st
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
+import type { AgentEpisodes } from './grading/agent-episodes.ts';
 import type { GradingPools } from './grading/grading-pools.ts';
 import { ModelServers } from './grading/model-servers.ts';
 import { Pools } from './pools.ts';
@@ -60,7 +61,8 @@ export class Runtime implements AsyncDisposable {
   #config: Config;
   #ownSource: CheckpointSource | undefined;
   #grading: GradingPools | undefined;
-  readonly #models: ModelServers;
+  /** That agents ask. */
+  readonly models: ModelServers;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
     this.#hasTokens = use === 'server' && config.server.access === 'tokens';
@@ -70,7 +72,7 @@ export class Runtime implements AsyncDisposable {
     this.checkpoints = checkpoints;
     this.#origin = openOrigin(config, checkpoints, systemClock, logger);
     this.pools = new Pools(config, systemClock, logger);
-    this.#models = new ModelServers(config.models, use === 'own', systemClock);
+    this.models = new ModelServers(config.models, use === 'own', systemClock);
   }
 
   /**
@@ -167,7 +169,7 @@ export class Runtime implements AsyncDisposable {
     const settings = this.pools.getSettings(template);
     const config = { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 };
     const players = isPlayedByAgents(played.suite)
-      ? await this.#buildAgentPlayers(played)
+      ? new AgentPlayers(await this.openAgentEpisodes(played), systemClock)
       : await this.#buildRunnerPlayers(played, config, principal, signal);
     return {
       players,
@@ -205,22 +207,22 @@ export class Runtime implements AsyncDisposable {
     });
   }
 
-  /** Grading is opened when a suite first has tasks for agents. A fifth of Muster's modules are read for them alone. */
-  async #buildAgentPlayers(played: Played): Promise<AgentPlayers> {
+  /** Grading is opened when a suite first has tasks for agents. A fifth of Muster's modules are read for them alone. @throws as `AgentEpisodes.open` does. */
+  async openAgentEpisodes(played: Played): Promise<AgentEpisodes> {
     const [{ AgentEpisodes }, { GradingPools }] = await Promise.all([
       import('./grading/agent-episodes.ts'),
       import('./grading/grading-pools.ts'),
     ]);
     this.#closing.signal.throwIfAborted();
     this.#grading ??= new GradingPools(this.#config, systemClock, this.log);
-    return new AgentPlayers(await AgentEpisodes.open(played, this.#grading, this.#models), systemClock);
+    return await AgentEpisodes.open(played, this.#grading, this.models);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.pools[Symbol.asyncDispose]();
     await this.#grading?.[Symbol.asyncDispose]();
-    this.#models[Symbol.dispose]();
+    this.models[Symbol.dispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.waitUntilSynced();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
+import { rolloutStreamsContract } from './rollout-streams.ts';
 import { subjectAt } from './stored/opened-stores.ts';
 import { taskRecordsContract } from './task-records.ts';
 import { trajectoriesContract } from './trajectories.ts';
@@ -16,3 +17,4 @@ const makeSubject = async (): Promise<ReturnType<typeof subjectAt>> => subjectAt
 evaluationStoreContract('PostgreSQL', makeSubject);
 trajectoriesContract('PostgreSQL', makeSubject);
 taskRecordsContract('PostgreSQL', makeSubject);
+rolloutStreamsContract('PostgreSQL', makeSubject);

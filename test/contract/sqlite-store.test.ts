@@ -6,6 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { BOB, claimed, running } from '../support/store-fixture.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
+import { rolloutStreamsContract } from './rollout-streams.ts';
 import { subjectAt } from './stored/opened-stores.ts';
 import { taskRecordsContract } from './task-records.ts';
 import { trajectoriesContract } from './trajectories.ts';
@@ -20,6 +21,7 @@ async function makeSubject(): Promise<ReturnType<typeof subjectAt>> {
 evaluationStoreContract('SQLite', makeSubject);
 trajectoriesContract('SQLite', makeSubject);
 taskRecordsContract('SQLite', makeSubject);
+rolloutStreamsContract('SQLite', makeSubject);
 
 it('what a process owned that is gone can be claimed at once: no other can have the file open', async () => {
   await using directory = await ScratchDirectory.make();

@@ -32,6 +32,8 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
   /** That of files, which have the machine's time. */
   readonly files: UploadFixture;
   readonly time: SkippableClock;
+  /** By streams of rollouts. */
+  readonly alsoNeeded: Digest[] = [];
 
   private constructor(files: UploadFixture, time: SkippableClock) {
     super();
@@ -46,7 +48,15 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
 
   keeper(maxBytes: number | undefined): CheckpointKeeper {
     const { checkpoints, uploads } = this.files;
-    return new CheckpointKeeper({ store: this.store, checkpoints, uploads, clock: this.time, log: this.log, maxBytes: () => maxBytes });
+    return new CheckpointKeeper({
+      store: this.store,
+      checkpoints,
+      uploads,
+      alsoNeeded: async () => this.alsoNeeded,
+      clock: this.time,
+      log: this.log,
+      maxBytes: () => maxBytes,
+    });
   }
 
   /** What it does at its beginning, it does every hour. */
@@ -79,7 +89,7 @@ describe('the checkpoints of a server', () => {
     expect(await fixture.store.usage.sumCheckpointBytes('pipeline')).toBe(100);
   });
 
-  it('stay while an evaluation waits for them, and without a bound', async () => {
+  it('stay while an evaluation or a stream needs them, and without a bound', async () => {
     await using fixture = await Fixture.open();
     const wanted = await brought(fixture, 'a'.repeat(100));
     const checkpoint: Library['orderCheckpoint'] = async (reference) => ({
@@ -95,6 +105,11 @@ describe('the checkpoints of a server', () => {
     fixture.time.skip(3 * HOUR);
     await fixture.kept(undefined);
     expect(await fixture.has(wanted)).toBe(true);
+    fixture.alsoNeeded.push(wanted);
+    fixture.time.skip(3 * HOUR);
+    await fixture.kept(1);
+    expect(await fixture.has(wanted)).toBe(true);
+    fixture.alsoNeeded.pop();
     fixture.time.skip(3 * HOUR);
     await fixture.kept(1);
     expect(await fixture.has(wanted)).toBe(false);

@@ -1,3 +1,4 @@
+import type { RolloutCalls } from '../../src/service/rollouts/rollout-service.ts';
 import type { EpisodeCalls } from '../../src/service/arena/episode-service.ts';
 
 const refuse = async (): Promise<never> => {
@@ -19,6 +20,20 @@ export const PAPER_ARENA: EpisodeCalls = {
   steps: refuse,
   reward: refuse,
   cancel: refuse,
+  follow: () => {
+    throw new Error('nothing is played here');
+  },
+};
+
+/** For tests that ask for no stream. */
+export const PAPER_ROLLOUTS: RolloutCalls = {
+  start: refuse,
+  find: refuse,
+  list: refuse,
+  cancel: refuse,
+  groups: refuse,
+  acknowledge: refuse,
+  tell: refuse,
   follow: () => {
     throw new Error('nothing is played here');
   },

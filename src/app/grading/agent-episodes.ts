@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, parseAgent } from '../../agents/acting/agent.ts';
-import { playTask } from '../../agents/acting/play-task.ts';
+import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
+import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
@@ -53,26 +54,39 @@ export class AgentEpisodes implements AgentStage {
     return this.#pools.state();
   }
 
-  async play(
-    digest: string,
-    { index, task, environmentSeed, policySeed }: PlannedEpisode,
-    signal: AbortSignal,
-  ): ReturnType<AgentStage['play']> {
-    const acting = this.#agents.get(digest);
-    if (!acting) throw new RangeError(`agent ${digest} is none of this run's`);
-    const open = await this.#task(task);
+  async play(digest: string, episode: PlannedEpisode, signal: AbortSignal): ReturnType<AgentStage['play']> {
+    const { index } = episode;
     const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
-    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: acting.endpoint };
-    const { outcome, log, trajectories } = await playTask(
-      { ...open, agent: acting.agent, agentDigest: digest, place, environmentSeed, policySeed },
-      context,
-      signal,
-    );
+    const { outcome, log, trajectories } = await this.playAt(digest, episode, { place }, signal);
     if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
     return { outcome, log };
   }
 
-  #task(position: number): Promise<OpenTask> {
+  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. @throws as `playTask` does. */
+  async playAt(
+    digest: string,
+    { task, environmentSeed, policySeed }: PlannedEpisode,
+    { place, endpoint }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint },
+    signal: AbortSignal,
+  ): Promise<PlayedTask> {
+    const { agent, endpoint: own } = this.#agent(digest);
+    const open = await this.task(task);
+    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own };
+    return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
+  }
+
+  agentOf(digest: string): Agent {
+    return this.#agent(digest).agent;
+  }
+
+  #agent(digest: string): OpenAgent {
+    const acting = this.#agents.get(digest);
+    if (!acting) throw new RangeError(`agent ${digest} is none of this run's`);
+    return acting;
+  }
+
+  /** @param position in the suite. */
+  task(position: number): Promise<OpenTask> {
     const opening = this.#tasks.get(position) ?? this.#openTask(position);
     this.#tasks.set(position, opening);
     return opening;

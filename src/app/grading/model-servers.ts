@@ -40,6 +40,11 @@ export class ModelServers implements Disposable {
     return new ChatEndpoint(agent, server);
   }
 
+  /** @throws InputError `agent.endpoint` when the configuration names none so. */
+  assertNamed(endpoint: string): void {
+    if (!Object.hasOwn(this.#config.endpoints, endpoint)) throw this.#createUnknownError(endpoint);
+  }
+
   [Symbol.dispose](): void {
     for (const server of this.#servers.values()) server[Symbol.dispose]();
   }
@@ -47,18 +52,23 @@ export class ModelServers implements Disposable {
   #address({ endpoint, keyVariable }: ModelAgent): Address {
     const named = Object.hasOwn(this.#config.endpoints, endpoint) ? this.#config.endpoints[endpoint] : undefined;
     if (named) return { url: named.url, keyVariable: named.keyVariable };
-    const names = Object.keys(this.#config.endpoints);
-    const listed = names.length === 0 ? 'which names none' : `which names ${names.join(', ')}`;
-    if (!endpoint.includes('://')) {
-      const hint = suggestNames(endpoint, names);
-      throw new InputError(
-        'agent.endpoint',
-        `endpoint: there is no "${endpoint}" in models.endpoints of the configuration, ${listed}${hint}`,
-      );
-    }
+    if (!endpoint.includes('://')) throw this.#createUnknownError(endpoint);
     if (this.#mayNameUrls) return { url: endpoint, keyVariable };
-    const expected = `on a server, expected a name from models.endpoints of its configuration, ${listed}`;
+    const expected = `on a server, expected a name from models.endpoints of its configuration, ${this.#listNames()}`;
     throw new InputError('agent.endpoint', `endpoint: ${expected}; got a URL, to which it would send requests for a stranger`);
+  }
+
+  #createUnknownError(endpoint: string): InputError {
+    const hint = suggestNames(endpoint, Object.keys(this.#config.endpoints));
+    return new InputError(
+      'agent.endpoint',
+      `endpoint: there is no "${endpoint}" in models.endpoints of the configuration, ${this.#listNames()}${hint}`,
+    );
+  }
+
+  #listNames(): string {
+    const names = Object.keys(this.#config.endpoints);
+    return names.length === 0 ? 'which names none' : `which names ${names.join(', ')}`;
   }
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Runtime } from '../runtime.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
-import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Question } from '../../evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
@@ -19,12 +19,11 @@ import { describeWhatRuns, type WhatRuns } from '../../orchestrator/suite/what-r
 import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, mayBringCode } from '../../policy-distribution/checkpoint.ts';
-import { addPinned, parsePinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
-import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { listCheckpoints, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { Answer, PlayCourse, Player, RecordedEpisode, ReplayCourse } from '../../service/orders/player.ts';
 import { buildQuestion } from '../../service/orders/question.ts';
+import { OrderedContents } from './ordered-contents.ts';
 import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
 /** Some hundred bytes each. */
@@ -35,14 +34,14 @@ type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { 
 /** Plays orders on a runtime's sandboxes. Part of the composition root. */
 export class OrderPlayer implements Player {
   readonly #runtime: Runtime;
-  readonly #source: CheckpointSource;
+  readonly #contents: OrderedContents;
   readonly #version: string;
   readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
   /** @param source of what callers may name by its URI. @param version of Muster. */
   constructor(runtime: Runtime, source: CheckpointSource, version: string) {
     this.#runtime = runtime;
-    this.#source = source;
+    this.#contents = new OrderedContents(runtime, source);
     this.#version = version;
   }
 
@@ -73,8 +72,8 @@ export class OrderPlayer implements Player {
 
   async #evaluate(order: OrderOf<'evaluation'>, course: PlayCourse): Promise<Answer> {
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#openSuiteFiles(order.suiteFiles, course.signal));
-    const checkpoint = await this.#openCheckpoint(order.checkpoint, course.signal);
+    const suiteFiles = order.suiteFiles && (await this.#contents.openSuiteFiles(order.suiteFiles, course.signal));
+    const checkpoint = await this.#contents.openCheckpoint(order.checkpoint, course.signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
@@ -92,11 +91,11 @@ export class OrderPlayer implements Player {
 
   async #compare(order: OrderOf<'comparison'>, course: PlayCourse): Promise<Answer> {
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#openSuiteFiles(order.suiteFiles, course.signal));
-    const baseline = await this.#openCheckpoint(order.baseline, course.signal);
+    const suiteFiles = order.suiteFiles && (await this.#contents.openSuiteFiles(order.suiteFiles, course.signal));
+    const baseline = await this.#contents.openCheckpoint(order.baseline, course.signal);
     const candidates = [];
     for (const content of order.candidates)
-      candidates.push({ checkpoint: await this.#openCheckpoint(content, course.signal), uri: content.uri });
+      candidates.push({ checkpoint: await this.#contents.openCheckpoint(content, course.signal), uri: content.uri });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
     await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
     const context = await this.#buildContext({ suite, suiteFiles, checkpoints }, course);
@@ -124,36 +123,14 @@ export class OrderPlayer implements Player {
     const content = listCheckpoints(order)[arm];
     if (!content) throw new InputError('arm.not-found', `arm: the order has no arm ${arm}`);
     const suite = readOrderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await refuseGone(this.#openSuiteFiles(order.suiteFiles, course.signal), order.suiteFiles));
-    const checkpoint = await refuseGone(this.#openCheckpoint(content, course.signal), content);
+    const suiteFiles =
+      order.suiteFiles && (await refuseGone(this.#contents.openSuiteFiles(order.suiteFiles, course.signal), order.suiteFiles));
+    const checkpoint = await refuseGone(this.#contents.openCheckpoint(content, course.signal), content);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);
     const context = await this.#buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
     const episode = { suite, suiteFiles, checkpoint, index: recorded.index, task: recorded.task };
     return buildReplayDocument({ ...episode, recorded: recorded.outcome }, await replayEpisode(context, episode, course.signal));
-  }
-
-  #openCheckpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
-    const { uri, labels } = content;
-    return this.#restore(content, () =>
-      addPinned(this.#runtime.checkpoints, this.#source, parsePinnedUri(uri), this.#runtime.joinSignals(signal), labels),
-    );
-  }
-
-  #openSuiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
-    return this.#restore(content, () => this.#runtime.addModules(content.uri, signal));
-  }
-
-  /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
-  async #restore({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
-    try {
-      return await this.#runtime.checkpoints.restore({ digest, kind, files, labels });
-    } catch (error) {
-      if (!(error instanceof InfrastructureError) || error.code !== 'store.content-missing') throw error;
-      const again = await read().catch(() => undefined);
-      if (again?.digest !== digest) throw error;
-      return again;
-    }
   }
 
   async #buildContext(played: Parameters<Runtime['buildContext']>[0], course: ReplayCourse): Promise<EvaluateContext> {

@@ -23,6 +23,7 @@ import {
   getWebhookSecret,
 } from './live-settings.ts';
 import { openArena } from './arena.ts';
+import { createRolloutService } from './rollouts.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { createEndedCounter, addFigureRoutes, measure } from '../../faces/http/figures.ts';
@@ -42,6 +43,7 @@ import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { EvaluationService } from '../../service/evaluation-service.ts';
 import { GrantService } from '../../service/checkpoints/grant-service.ts';
 import type { Library } from '../../service/orders/library.ts';
+import type { RolloutService } from '../../service/rollouts/rollout-service.ts';
 import { PoolService } from '../../service/upkeep/pool-service.ts';
 import { QuotaGate } from '../../service/acceptance/quota-gate.ts';
 import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
@@ -102,17 +104,16 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   });
   const arena = opening.use(await openArena(runtime, store, quotas));
   measure(registry, { service, pools, delivered: runtime.delivered });
-  const app = await createApp({ store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service });
-  const keeper = createKeeper(store, runtime, uploads);
+  const rollouts = createRolloutService(runtime, store, { source, library, quotaOf: quotas });
+  const parts = { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service, rollouts };
+  const app = await createApp(parts);
+  const keeper = createKeeper(store, runtime, uploads, rollouts);
   keeper.open();
   opening.defer(() => keeper.close());
   opening.defer(() => closeServer(app));
   // Before the server, which waits for their streams.
   opening.use(uploads);
-  webhooks.open();
-  opening.defer(() => webhooks.close());
-  service.open();
-  opening.defer(() => service.drain(runtime.config.server.drainSeconds * 1000));
+  opening.use(openServices({ webhooks, rollouts, service, runtime }));
   const findProblems = (): Promise<readonly string[]> =>
     findSuiteProblems(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
   const problems = await findProblems();
@@ -124,6 +125,24 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
     suiteProblems: problems,
     reload: () => reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites: findProblems }),
     close: () => opened.disposeAsync(),
+  };
+}
+
+/** Whatever plays by itself. */
+function openServices(parts: {
+  readonly webhooks: WebhookDeliverer;
+  readonly rollouts: RolloutService;
+  readonly service: EvaluationService;
+  readonly runtime: Runtime;
+}): AsyncDisposable {
+  const { webhooks, rollouts, service, runtime } = parts;
+  for (const each of [webhooks, rollouts, service]) each.open();
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await service.drain(runtime.config.server.drainSeconds * 1000);
+      await rollouts.close();
+      await webhooks.close();
+    },
   };
 }
 
@@ -156,9 +175,10 @@ function createApp(
     readonly library: Library;
     readonly starter: Starter | undefined;
     readonly arena: EpisodeService;
+    readonly rollouts: RolloutService;
   },
 ): ReturnType<typeof createHttpServer> {
-  const { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena } = parts;
+  const { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
   const { server } = runtime.config;
   return createHttpServer({
     service,
@@ -176,6 +196,7 @@ function createApp(
     readiness: () => checkReadiness({ service, store, stateDir: runtime.config.stateDir }),
     checkpoints: checkpointService,
     arena,
+    rollouts,
     more: [
       (routes) => addSuiteRoutes(routes, library),
       (routes) => addPoolRoutes(routes, pools),
@@ -231,12 +252,13 @@ function createDeliverer({ webhooks: outbox }: EvaluationStore, runtime: Runtime
   return new WebhookDeliverer({ outbox, sender, secret: () => getWebhookSecret(runtime), clock: systemClock, log: runtime.log });
 }
 
-function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads): CheckpointKeeper {
+function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads, rollouts: RolloutService): CheckpointKeeper {
   const { checkpoints, log } = runtime;
   return new CheckpointKeeper({
     store,
     checkpoints,
     uploads,
+    alsoNeeded: () => rollouts.needed(),
     clock: systemClock,
     log,
     maxBytes: () => toBound(runtime.config.checkpoints.keptBytes),

@@ -7,6 +7,7 @@ import { readKeptTrajectories } from '../../app/rollouts/kept-rollouts.ts';
 import { createTask, listTasks, showTask, listTaskDirectories } from '../../app/tasks/task-catalogue.ts';
 import { importTasks } from '../../app/tasks/task-import.ts';
 import { InputError } from '../../kernel/errors.ts';
+import { createClient } from '../../app/client/server-client.ts';
 import { createPrepareCommand } from '../commands/prepare/prepare-command.ts';
 import { createRolloutsCommand } from '../commands/rollouts/rollouts-command.ts';
 import type { CheckTasks } from '../commands/tasks/task-check-command.ts';
@@ -17,7 +18,7 @@ import { verifySubmissionCommand } from '../commands/tasks/verify-submission-com
 /** The commands that make, grade and look at tasks for agents. */
 
 export function composeRollouts(): Command {
-  return createRolloutsCommand(readKeptTrajectories);
+  return createRolloutsCommand(readKeptTrajectories, createClient);
 }
 
 export function composeTask(): Command {

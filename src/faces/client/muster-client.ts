@@ -45,6 +45,8 @@ import {
   type NewEvaluation,
 } from './request-bodies.ts';
 import { streamEpisodes, buildEvaluationPath, streamEvents, streamLive, type FollowedEvent } from './streams.ts';
+import { RolloutsClient, type RolloutTerms } from './rollouts-client.ts';
+import type { RolloutsResource } from '../http/schemas/rollout-schemas.ts';
 import { Uploader } from './uploads.ts';
 
 export interface ClientOptions extends CallsOptions {
@@ -75,6 +77,8 @@ const NEVER = new AbortController().signal;
 export class MusterClient {
   /** Playing tasks. */
   readonly arena: ArenaClient;
+  /** Groups of trajectories for trainings. */
+  readonly rollouts: RolloutsClient;
   readonly #calls: Calls;
   readonly #uploader: Uploader;
   readonly #readSuite: ClientOptions['readSuite'];
@@ -82,6 +86,7 @@ export class MusterClient {
   constructor(options: ClientOptions) {
     this.#calls = new Calls(options);
     this.arena = new ArenaClient(this.#calls);
+    this.rollouts = new RolloutsClient(this.#calls);
     this.#uploader = new Uploader(this.#calls, options.source);
     this.#readSuite = options.readSuite;
   }
@@ -158,6 +163,13 @@ export class MusterClient {
       if (figures) onProgress?.(figures);
     }
     return getAnswer(await this.get(id, signal));
+  }
+
+  /** Begins a stream of groups of trajectories, which goes on whatever becomes of this process. @param agent the file that says what the model is. */
+  async startRollouts(agent: CheckpointLike, suite: SuiteLike, terms: RolloutTerms, how: Submitting = {}): Promise<RolloutsResource> {
+    const written = await this.#resolveSuite(suite);
+    const reference = await this.#buildReference(agent, {}, how);
+    return this.rollouts.begin({ ...terms, suite: written, agent: reference }, how.signal);
   }
 
   /** One evaluation, with its running figures or its summary. */

@@ -4,6 +4,7 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
+import type { RolloutCalls } from '../../service/rollouts/rollout-service.ts';
 import type { EpisodeCalls } from '../../service/arena/episode-service.ts';
 import type { EvaluationService } from '../../service/evaluation-service.ts';
 import { AllowedMethods } from './requests/allowed-methods.ts';
@@ -27,6 +28,7 @@ import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
 import { addMcpRoute } from './mcp/mcp-route.ts';
 import { addOpenEnvRoutes } from './openenv/openenv-routes.ts';
 import { isSocketRequest, SocketUpgrades } from './requests/socket-upgrades.ts';
+import { addRolloutRoutes } from './routes/rollout-routes.ts';
 import { addReplayRoute } from './routes/replay-route.ts';
 import { addReportRoute } from './routes/report-route.ts';
 import { addSessionRoutes } from './routes/session-routes.ts';
@@ -52,6 +54,8 @@ export interface HttpServerOptions {
   readonly checkpoints?: CheckpointService;
   /** Episodes of agents; none are played when it is left out. */
   readonly arena?: EpisodeCalls;
+  /** Streams of groups for trainings; none when it is left out. */
+  readonly rollouts?: RolloutCalls;
   /** Further routes: of pools, figures, checkpoints. */
   readonly more?: readonly ((app: FastifyInstance, room: StreamRoom) => void)[];
 }
@@ -106,6 +110,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
       addOpenEnvRoutes(scope, { arena, room, upgrades, maxWaitSeconds: () => options.maxWaitSeconds, count, log }),
     );
   }
+  if (options.rollouts) addRolloutRoutes(app, { rollouts: options.rollouts, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
   addOperationRoutes(app, options.readiness);
   addSessionRoutes(app, options.version);
   for (const routes of options.more ?? []) routes(app, room);

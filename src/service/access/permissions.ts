@@ -49,6 +49,15 @@ export const NEEDS = {
   'GET /v1/episodes/{id}/files': 'viewer',
   'GET /v1/episodes/{id}/files/content': 'viewer',
   'GET /v1/episodes/{id}/diff': 'viewer',
+  // Streams are their principal's alone, too, and so are the policies whose versions it tells.
+  'POST /v1/rollouts': 'submitter',
+  'GET /v1/rollouts': 'viewer',
+  'GET /v1/rollouts/{id}': 'viewer',
+  'DELETE /v1/rollouts/{id}': 'submitter',
+  // It leases: no other gets the group meanwhile.
+  'GET /v1/rollouts/{id}/groups': 'submitter',
+  'POST /v1/rollouts/{id}/ack': 'submitter',
+  'POST /v1/policies/{name}/versions': 'submitter',
   // The same for agents that are written for a Gym-style API. Asking for the reward submits.
   'POST /episodes': 'submitter',
   'POST /episodes/{id}/steps': 'submitter',

@@ -20,7 +20,7 @@ import { BroughtFiles } from './brought-files.ts';
 import { EpisodeHistory } from './episode-history.ts';
 import { TaskBaselines } from './task-baselines.ts';
 import { EpisodeUpkeep } from './episode-upkeep.ts';
-import { EpisodeListeners } from './episode-listeners.ts';
+import { ChangeListeners } from '../playing/change-listeners.ts';
 import type { PlayableTask } from './playable-task.ts';
 import { findForkOrigin } from './fork-origin.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
@@ -91,7 +91,7 @@ export class EpisodeService {
   readonly #closing = new AbortController();
   readonly #open = new Map<AgentEpisodeId, OpenEpisode>();
   readonly #finishing = new Map<AgentEpisodeId, Promise<void>>();
-  readonly #listeners = new EpisodeListeners();
+  readonly #listeners = new ChangeListeners<AgentEpisodeId>();
   readonly #brought: BroughtFiles;
   readonly #history: EpisodeHistory;
   readonly #baselines: TaskBaselines;

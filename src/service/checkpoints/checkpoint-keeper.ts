@@ -12,6 +12,8 @@ export interface CheckpointKeeperOptions {
   readonly store: Pick<EvaluationStore, 'evaluations' | 'usage'>;
   readonly checkpoints: Pick<CheckpointStore, 'retain'>;
   readonly uploads: Pick<Uploads, 'sweep'>;
+  /** Contents that others than evaluations could not go on without. */
+  readonly alsoNeeded: () => Promise<readonly Digest[]>;
   readonly clock: Clock;
   readonly log: Log;
   /** For the files of all checkpoints together; undefined for no bound. */
@@ -60,9 +62,9 @@ export class CheckpointKeeper {
     }
   }
 
-  /** Of evaluations that are not over, which could not be played without them. */
+  /** Of evaluations and streams that are not over, which could not be played without them. */
   async #findNeeded(): Promise<ReadonlySet<Digest>> {
-    const needed = new Set<Digest>();
+    const needed = new Set(await this.#options.alsoNeeded());
     let after: string | undefined;
     do {
       const page = await this.#options.store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });

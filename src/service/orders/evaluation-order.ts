@@ -10,12 +10,12 @@ import { parseDigest } from '../../kernel/ids.ts';
  * it can be played, and resumed, whatever becomes of the files that it was made of.
  */
 
-const digestSchema = z
+export const digestSchema = z
   .string()
   .regex(/^sha256:[0-9a-f]{64}$/)
   .transform(parseDigest);
 
-const contentSchema = z.strictObject({
+export const contentSchema = z.strictObject({
   /** As the caller gave it. */
   uri: z.string(),
   digest: digestSchema,

@@ -2,11 +2,14 @@ import type { SqlStore } from '../../../src/adapters/store/sql/sql-evaluation-st
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openStore } from '../../support/store-place.ts';
 import type { EvaluationStoreSubject } from '../evaluation-store.ts';
+import type { RolloutStreamsSubject } from '../rollout-streams.ts';
 import type { TaskRecordsSubject } from '../task-records.ts';
 import type { TrajectoriesSubject } from '../trajectories.ts';
 
+type Subject = EvaluationStoreSubject & RolloutStreamsSubject & TrajectoriesSubject & TaskRecordsSubject;
+
 /** A subject at a place that can be opened by its name. @param remove the place, once nobody has it open. */
-export function subjectAt(place: string, remove: () => Promise<void>): EvaluationStoreSubject & TrajectoriesSubject & TaskRecordsSubject {
+export function subjectAt(place: string, remove: () => Promise<void>): Subject {
   const clock = new ManualClock();
   const opened: SqlStore[] = [];
   return {

@@ -14,7 +14,7 @@ import { addAuditRoute, addTokenRoutes } from '../../../src/faces/http/routes/to
 import { addPageRoutes } from '../../../src/faces/page/page-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
-import { PAPER_ARENA } from '../../support/paper-arena.ts';
+import { PAPER_ARENA, PAPER_ROLLOUTS } from '../../support/paper-arena.ts';
 import { ServerFixture, type Answer } from '../../support/server-fixture.ts';
 import { PAPER_LIBRARY, ServiceFixture } from '../../support/service-fixture.ts';
 import { UploadFixture } from '../../support/upload-fixture.ts';
@@ -148,6 +148,7 @@ describe('a server that takes tokens', () => {
     await using _server = await ServerFixture.open({}, ({ store, use, clock }) => ({
       checkpoints: uploads.checkpointService({ store, use }),
       arena: PAPER_ARENA,
+      rollouts: PAPER_ROLLOUTS,
       more: [
         (app) => addSuiteRoutes(app, PAPER_LIBRARY),
         (app) => grantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),

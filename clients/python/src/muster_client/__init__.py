@@ -22,9 +22,11 @@ from muster_client.errors import (
     FieldProblem,
     Forbidden,
     InvalidArgument,
+    LeaseLost,
     MusterError,
     NotFound,
     QuotaExceeded,
+    RolloutsFailed,
     ServerAnswer,
     ServerError,
     ServerUnavailable,
@@ -34,6 +36,8 @@ from muster_client.errors import (
 from muster_client.evaluation import Evaluation, Event, Failure, PlayedCheckpoint, Running
 from muster_client.grant import Grant
 from muster_client.pool import Pool
+from muster_client.rollout_group import RolloutGroup, RolloutOptions, RolloutStream, RolloutTrajectory, Segment
+from muster_client.rollouts import AsyncRollouts, Rollouts
 from muster_client.settings import Retry
 from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import CandidateResult, ComparisonSummary, Interval, Summary, Verdict
@@ -45,6 +49,7 @@ __all__ = [
     "Arena",
     "AsyncArena",
     "AsyncClient",
+    "AsyncRollouts",
     "BadRequest",
     "CandidateResult",
     "Checkpoint",
@@ -68,6 +73,7 @@ __all__ = [
     "Interval",
     "InvalidArgument",
     "KnownSuite",
+    "LeaseLost",
     "Lost",
     "MusterError",
     "NotFound",
@@ -75,7 +81,14 @@ __all__ = [
     "Pool",
     "QuotaExceeded",
     "Retry",
+    "RolloutGroup",
+    "RolloutOptions",
+    "RolloutStream",
+    "RolloutTrajectory",
+    "Rollouts",
+    "RolloutsFailed",
     "Running",
+    "Segment",
     "ServerAnswer",
     "ServerError",
     "ServerUnavailable",

@@ -18,6 +18,7 @@ from muster_client.evaluation import Evaluation, Event
 from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.progress import Progress, watching
+from muster_client.rollouts import AsyncRollouts
 from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, Settings, access_token, positive_seconds, server_url
 from muster_client.submission import ComparisonOptions, EvaluationOptions, Filter
 from muster_client.suite import KnownSuite, SuiteLike
@@ -55,6 +56,8 @@ class AsyncClient:
         self._driver = AwaitingDriver(self._settings)
         self.arena = AsyncArena(self._settings, self._driver)
         """Playing tasks."""
+        self.rollouts = AsyncRollouts(self._settings, self._driver)
+        """Groups of trajectories for a training."""
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._settings.url!r})"

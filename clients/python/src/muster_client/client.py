@@ -18,6 +18,7 @@ from muster_client.evaluation import Evaluation, Event
 from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.progress import Progress, watching
+from muster_client.rollouts import Rollouts
 from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, Settings, access_token, positive_seconds, server_url
 from muster_client.submission import ComparisonOptions, EvaluationOptions, Filter
 from muster_client.suite import KnownSuite, SuiteLike
@@ -55,6 +56,8 @@ class Client:
         self._driver = BlockingDriver(self._settings)
         self.arena = Arena(self._settings, self._driver)
         """Playing tasks."""
+        self.rollouts = Rollouts(self._settings, self._driver)
+        """Groups of trajectories for a training."""
 
     def __repr__(self) -> str:
         return f"Client({self._settings.url!r})"

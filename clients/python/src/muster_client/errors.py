@@ -134,3 +134,21 @@ def _told(evaluation: "Evaluation") -> str:
     why = f": {evaluation.failure.message}" if evaluation.failure else ""
     kept = "; what is known is in `summary`" if evaluation.summary else ""
     return f"{evaluation.id} {'was cancelled' if evaluation.state == 'cancelled' else 'failed'}{why}{kept}"
+
+
+class LeaseLost(MusterError):
+    """Groups were not acknowledged before their leases were over, and another may have them by now. A longer lease prevents it."""
+
+    def __init__(self, groups: list[str]) -> None:
+        what = "the lease was over before the acknowledgement, and another may have it by now; ask for a longer lease"
+        super().__init__(f"{', '.join(groups)}: {what}")
+        self.groups = groups
+
+
+class RolloutsFailed(MusterError):
+    """A stream has failed: none of its groups are left."""
+
+    def __init__(self, stream: str, problem: str | None) -> None:
+        super().__init__(f"{stream} has failed: {problem}")
+        self.stream = stream
+        self.problem = problem

@@ -54,6 +54,9 @@ class Fields:
     def objects(self, name: str) -> list["Fields"]:
         return [Fields(item, f"{self._at(name)}[{at}]") for at, item in enumerate(self._list(name))]
 
+    def items(self, name: str) -> list[Any]:
+        return self._list(name)
+
     def texts(self, name: str) -> tuple[str, ...]:
         items = self._list(name)
         if not all(isinstance(item, str) for item in items):

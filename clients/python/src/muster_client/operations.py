@@ -45,8 +45,8 @@ def submit(
 ) -> Steps[Evaluation]:
     assert_known({**options}, EvaluationOptions, ("baseline", "timeout", "progress"))
     written = yield from perform(Work(lambda: suite_reference(suite)))
-    subject = yield from _reference(settings, checkpoint, options.get("run"), options.get("version"))
-    other = None if baseline is None else (yield from _reference(settings, baseline))
+    subject = yield from brought_reference(settings, checkpoint, options.get("run"), options.get("version"))
+    other = None if baseline is None else (yield from brought_reference(settings, baseline))
     return (yield from _accepted(settings, evaluation_request(subject, other, written, options)))
 
 
@@ -55,10 +55,10 @@ def submit_comparison(
 ) -> Steps[Evaluation]:
     assert_known({**options}, ComparisonOptions, ("timeout", "progress"))
     written = yield from perform(Work(lambda: suite_reference(suite)))
-    reference = yield from _reference(settings, baseline)
+    reference = yield from brought_reference(settings, baseline)
     references = []
     for candidate in candidates:
-        references.append((yield from _reference(settings, candidate, options.get("run"), options.get("version"))))
+        references.append((yield from brought_reference(settings, candidate, options.get("run"), options.get("version"))))
     return (yield from _accepted(settings, comparison_request(reference, references, written, options)))
 
 
@@ -189,7 +189,9 @@ def _grants_path(sha256: str) -> str:
     return f"/v1/checkpoints/{quote(sha256.removeprefix('sha256:'), safe='')}/grants"
 
 
-def _reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:
+def brought_reference(
+    settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None
+) -> Steps[dict[str, Any]]:
     checkpoint = named_checkpoint(given, run, version)
     digest = None if checkpoint.path is None else (yield from uploaded(settings, checkpoint.path, checkpoint.base))
     return checkpoint_reference(checkpoint, digest)

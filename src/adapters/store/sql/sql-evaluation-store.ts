@@ -1,5 +1,6 @@
 import type { FileContents } from '../../../agents/arena/step-files.ts';
 import type { TaskRecords } from '../../../agents/arena/task-records.ts';
+import type { RolloutStreams } from '../../../agents/rollouts/streams/rollout-streams.ts';
 import type { Trajectories } from '../../../agents/arena/trajectories.ts';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -15,6 +16,7 @@ import { SqlFileContents } from './sql-file-contents.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
 import { SqlTaskRecords } from './sql-task-records.ts';
+import { SqlRolloutStreams } from './sql-rollout-streams.ts';
 import { SqlTokens } from './sql-tokens.ts';
 import { SqlTrajectories } from './sql-trajectories.ts';
 import { SqlUsage } from './sql-usage.ts';
@@ -24,6 +26,7 @@ import { SqlWebhooks } from './sql-webhooks.ts';
 export interface SqlStore extends EvaluationStore {
   readonly trajectories: Trajectories;
   readonly tasks: TaskRecords;
+  readonly rollouts: RolloutStreams;
   /** Files of the steps of agents, for servers that share the database. */
   readonly contents: FileContents;
 }
@@ -47,6 +50,7 @@ export async function openSqlEvaluationStore(database: Database, clock: Clock): 
     usage: new SqlUsage(database),
     trajectories: new SqlTrajectories(database, clock),
     tasks: new SqlTaskRecords(database, clock),
+    rollouts: new SqlRolloutStreams(database, clock),
     contents: new SqlFileContents(database),
     rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

@@ -32,6 +32,7 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<SqlSt
 async function disown(database: SqliteDatabase): Promise<void> {
   await database.transact([
     toStep(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`),
+    toStep(sql`UPDATE rollout_streams SET held_until = 0 WHERE held_until <> 0 AND state = 'running'`),
     toStep(sql`UPDATE agent_episodes SET held_until = 0 WHERE held_until <> 0 AND closed_at IS NULL`),
   ]);
 }

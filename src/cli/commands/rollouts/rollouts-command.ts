@@ -7,6 +7,8 @@ import { alignColumns } from '../../lines/columns.ts';
 import { formatListLine, describeTrajectory, LIST_HEAD } from '../../lines/trajectory-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { print } from '../../terminal/output.ts';
+import type { Connect } from '../../flags/server-flags.ts';
+import { createStreamCommands } from './stream-commands.ts';
 
 /** Reads what an evaluation has kept. */
 export type ReadTrajectories = (directory: string) => AsyncIterable<Trajectory>;
@@ -14,11 +16,14 @@ export type ReadTrajectories = (directory: string) => AsyncIterable<Trajectory>;
 const DIRECTORY = 'directory that "muster eval --out" or "muster compare --out" has kept';
 
 /** What is done with trajectories that were kept. */
-export function createRolloutsCommand(read: ReadTrajectories): Command {
+export function createRolloutsCommand(read: ReadTrajectories, connect: Connect): Command {
   const command = new Command('rollouts')
-    .summary('list, show and export what models have done on tasks')
-    .description('Trajectories of agents that are models, as "muster eval --out" keeps them (docs/rollouts.md).');
-  for (const inner of [createListCommand(read), createShowCommand(read), createExportCommand(read)]) command.addCommand(inner);
+    .summary('list, show and export what models have done on tasks; groups for trainings')
+    .description(
+      'Trajectories of agents that are models, as "muster eval --out" keeps them, and streams of their groups on a server (docs/rollouts.md).',
+    );
+  for (const inner of [createListCommand(read), createShowCommand(read), createExportCommand(read), ...createStreamCommands(connect)])
+    command.addCommand(inner);
   return command;
 }
 

@@ -19,18 +19,32 @@ export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, c
       // It is the connection's only use; kept alive it would hold up the server's end.
       .header('connection', 'close')
       .header('x-accel-buffering', 'no')
-      .send(toTextStream(withHeartbeats(frames, clock)))
+      .send(toTextStream(withHeartbeats(frames, clock, ': still here\n\n')))
   );
 }
 
+/** Answers with texts, one a line, and with an empty line now and then while there are none. */
+export function sendLines(reply: FastifyReply, texts: AsyncIterable<string>, clock: Clock): FastifyReply {
+  return reply
+    .header('content-type', 'application/x-ndjson; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .header('connection', 'close')
+    .header('x-accel-buffering', 'no')
+    .send(toTextStream(withHeartbeats(toLines(texts), clock, '\n')));
+}
+
+async function* toLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const text of texts) yield `${text}\n`;
+}
+
 /** It is read as fast as the client takes it. */
-async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock): AsyncGenerator<string> {
+async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock, heartbeat: string): AsyncGenerator<string> {
   const iterator = frames[Symbol.asyncIterator]();
   try {
     let next = iterator.next();
     while (true) {
       const heard = await awaitOrHeartbeat(next, clock);
-      if (heard === 'heartbeat') yield ': still here\n\n';
+      if (heard === 'heartbeat') yield heartbeat;
       else if (heard.done === true) return;
       else {
         yield heard.value;

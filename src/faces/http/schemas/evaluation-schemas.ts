@@ -46,7 +46,7 @@ export const checkpointReferenceSchema = z
     oneOf: [{ required: ['uri'] }, { required: ['sha256'] }],
   });
 
-const suiteReferenceSchema = z
+export const suiteReferenceSchema = z
   .union([z.string().regex(/^[\w.-]{1,64}$/, 'expected the name of a suite that the server has'), suiteSchema])
   .describe('the name of a suite that the server has, or a suite');
 

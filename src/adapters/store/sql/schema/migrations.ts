@@ -147,6 +147,32 @@ export const MIGRATIONS: readonly Migration[] = [
          FOREIGN KEY (task, verifier) REFERENCES task_verifiers ON DELETE CASCADE)`,
     ],
   },
+  {
+    name: 'streams of rollouts, and versions of policies',
+    statements: ({ identity, id, clustered }) => [
+      `CREATE TABLE rollout_streams (
+         key ${identity}, id ${id} NOT NULL UNIQUE, principal text NOT NULL, policy text NOT NULL, terms text NOT NULL, request text NOT NULL,
+         concurrency bigint NOT NULL, state text NOT NULL, problem text, created_at bigint NOT NULL, ended_at bigint, told_before bigint NOT NULL,
+         begun bigint NOT NULL, ready bigint NOT NULL, acknowledged bigint NOT NULL, filtered bigint NOT NULL, stale bigint NOT NULL,
+         trajectories bigint NOT NULL, finished bigint NOT NULL, holder text, fence bigint NOT NULL, held_until bigint NOT NULL)`,
+      'CREATE INDEX rollout_streams_by_principal ON rollout_streams (principal, created_at, id)',
+      `CREATE INDEX rollout_streams_running ON rollout_streams (created_at, id) WHERE state = 'running'`,
+      'CREATE INDEX rollout_streams_ended ON rollout_streams (ended_at) WHERE ended_at IS NOT NULL',
+      `CREATE TABLE rollout_groups (
+         stream bigint NOT NULL REFERENCES rollout_streams ON DELETE CASCADE, number bigint NOT NULL, state text NOT NULL, begun bigint NOT NULL,
+         wanted bigint NOT NULL, cursor bigint, oldest bigint, head text, lease bigint NOT NULL, leased_until bigint NOT NULL,
+         PRIMARY KEY (stream, number))`,
+      `CREATE INDEX rollout_groups_running ON rollout_groups (stream, number) WHERE state = 'running'`,
+      `CREATE INDEX rollout_groups_ready ON rollout_groups (stream, cursor) WHERE state = 'ready'`,
+      // A trajectory may be large: its rows do not lie in the order of the key.
+      `CREATE TABLE rollout_members (
+         stream bigint NOT NULL REFERENCES rollout_streams ON DELETE CASCADE, number bigint NOT NULL, rep bigint NOT NULL, result text NOT NULL,
+         document text, PRIMARY KEY (stream, number, rep))`,
+      `CREATE TABLE policy_versions (
+         principal text NOT NULL, policy text NOT NULL, ordinal bigint NOT NULL, version bigint NOT NULL, endpoint text, at bigint NOT NULL,
+         PRIMARY KEY (principal, policy, ordinal))${clustered}`,
+    ],
+  },
 ];
 
 /**

@@ -1,11 +1,10 @@
-import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
-import { Listener } from '../playing/news.ts';
+import { Listener } from './news.ts';
 
-/** Wakes those that wait for a change of an episode. Changes by other processes are not announced: a wait looks again by itself. */
-export class EpisodeListeners {
-  readonly #listeners = new Map<AgentEpisodeId, Set<() => void>>();
+/** Wakes those that wait for a change of one thing among many. Changes by other processes are not announced: a wait looks again by itself. */
+export class ChangeListeners<Id extends string> {
+  readonly #listeners = new Map<Id, Set<() => void>>();
 
-  tell(id: AgentEpisodeId): void {
+  tell(id: Id): void {
     for (const wake of this.#listeners.get(id) ?? []) wake();
   }
 
@@ -13,7 +12,7 @@ export class EpisodeListeners {
     for (const id of this.#listeners.keys()) this.tell(id);
   }
 
-  listen(id: AgentEpisodeId): Listener {
+  listen(id: Id): Listener {
     return new Listener((wake) => {
       const listeners = this.#listeners.get(id) ?? new Set();
       this.#listeners.set(id, listeners.add(wake));

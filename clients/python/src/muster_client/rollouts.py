@@ -1,0 +1,246 @@
+"""Groups of trajectories for a training: the calls, and both clients' way to them."""
+
+import builtins
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TypeVar, Unpack
+from urllib.parse import quote, urlencode
+
+from muster_client.arguments import assert_known
+from muster_client.awaiting import AwaitingDriver
+from muster_client.blocking import BlockingDriver
+from muster_client.calls import SLOW_ANSWER_SECONDS, call
+from muster_client.checkpoint import CheckpointLike
+from muster_client.effects import Emit, Items, Request, Steps, Work, perform
+from muster_client.errors import InvalidArgument, LeaseLost, RolloutsFailed
+from muster_client.fields import parsed
+from muster_client.operations import brought_reference
+from muster_client.rollout_group import (
+    RolloutGroup,
+    RolloutOptions,
+    RolloutStream,
+    read_rollout_group,
+    read_rollout_stream,
+)
+from muster_client.settings import Settings
+from muster_client.submission import json_request
+from muster_client.suite import SuiteLike, suite_reference
+
+_WAIT_SECONDS = 20
+_MOST_AT_ONCE = 100
+DEFAULT_LEASE_SECONDS = 600
+
+Item = TypeVar("Item")
+
+
+def _path(stream_id: str, part: str = "") -> str:
+    return f"/v1/rollouts/{quote(stream_id, safe='')}{part}"
+
+
+def _started(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
+    """Not repeated: there would be two streams."""
+    assert_known({**options}, RolloutOptions)
+    written = yield from perform(Work(lambda: suite_reference(suite)))
+    reference = yield from brought_reference(settings, agent)
+    terms = {_camel(name): value for name, value in options.items()}
+    request = json_request("POST", "/v1/rollouts", {"suite": written, "agent": reference, **terms})
+    response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
+    return read_rollout_stream(parsed(response.body, "rollouts"))
+
+
+def _found(settings: Settings, method: str, stream_id: str) -> Steps[RolloutStream]:
+    response = yield from call(settings, Request(method, _path(stream_id)))
+    return read_rollout_stream(parsed(response.body, "rollouts"))
+
+
+def _listed(settings: Settings) -> Steps[list[RolloutStream]]:
+    response = yield from call(settings, Request("GET", "/v1/rollouts?limit=200"))
+    return [read_rollout_stream(item) for item in parsed(response.body, "rollouts").objects("items")]
+
+
+def _told(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
+    """May be repeated: telling the last version again changes nothing."""
+    path = f"/v1/policies/{quote(policy, safe='')}/versions"
+    yield from call(settings, json_request("POST", path, {"version": version, "endpoint": endpoint}))
+
+
+def _acknowledged(settings: Settings, stream_id: str, groups: Sequence[RolloutGroup]) -> Steps[None]:
+    """May be repeated. Raises LeaseLost for what another may have by now."""
+    body = {"groups": [{"group": group.id, "lease": group.lease} for group in groups]}
+    response = yield from call(settings, json_request("POST", _path(stream_id, "/ack"), body))
+    items = parsed(response.body, "acknowledgements").objects("items")
+    lost = [item.text("group") for item in items if item.text("result") not in ("acknowledged", "repeated")]
+    if lost:
+        raise LeaseLost(lost)
+
+
+def _delivered(
+    settings: Settings,
+    stream_id: str,
+    size: int,
+    lease: float,
+    shape: Callable[[list[RolloutGroup]], Item],
+) -> Items[Item]:
+    """So many groups at a time, in the shape of an item: acknowledged when the next item is asked for. The last ones may be fewer."""
+    batch: list[RolloutGroup] = []
+    while True:
+        query = urlencode(
+            {
+                "limit": min(size - len(batch), _MOST_AT_ONCE),
+                "wait": _WAIT_SECONDS,
+                "lease": max(1, int(lease)),
+            }
+        )
+        response = yield from call(
+            settings,
+            Request("GET", _path(stream_id, f"/groups?{query}")),
+            answer_seconds=3.0 * _WAIT_SECONDS,
+        )
+        answer = parsed(response.body, "groups")
+        leased = [read_rollout_group(item) for item in answer.objects("items")]
+        batch += leased
+        is_over = answer.text("state") != "running" and not leased
+        if len(batch) == size or (is_over and batch):
+            yield Emit(shape(batch))
+            yield from _acknowledged(settings, stream_id, batch)
+            batch = []
+        elif is_over:
+            if answer.text("state") == "failed":
+                raise RolloutsFailed(stream_id, answer.optional("problem", answer.text))
+            return
+
+
+def _groups(settings: Settings, stream_id: str, lease: float) -> Items[RolloutGroup]:
+    return _delivered(settings, stream_id, 1, lease, lambda batch: batch[0])
+
+
+def _batches(settings: Settings, stream_id: str, size: int, lease: float) -> Items[list[RolloutGroup]]:
+    if size < 1:
+        raise InvalidArgument(f"size: expected 1 or more, got {size!r}")
+    return _delivered(settings, stream_id, size, lease, lambda batch: batch)
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+class Rollouts:
+    """Groups of trajectories for a training. Raises as `Client` does.
+
+    for group in muster.rollouts("qwen.yaml", "code", group_size=8, concurrency=64, max_staleness=1, batch=4):
+        ...
+    """
+
+    def __init__(self, settings: Settings, driver: BlockingDriver) -> None:
+        self._settings = settings
+        self._driver = driver
+
+    def __call__(
+        self,
+        agent: CheckpointLike,
+        suite: SuiteLike,
+        *,
+        lease: float = DEFAULT_LEASE_SECONDS,
+        **options: Unpack[RolloutOptions],
+    ) -> Iterator[RolloutGroup]:
+        """Begins a stream, and ends it when the loop is left. Each group is acknowledged when the next one is asked for.
+
+        @param agent: the file that says what the model is, as `evaluate` takes a checkpoint.
+        @param lease: seconds after which a group that is not acknowledged comes again.
+        Raises as `evaluate` does; RolloutsFailed; LeaseLost.
+        """
+        stream = self.start(agent, suite, **options)
+        try:
+            yield from self.groups(stream.id, lease=lease)
+        finally:
+            self.cancel(stream.id)
+
+    def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
+        """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
+        return self._driver.run(_started(self._settings, agent, suite, options))
+
+    def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[RolloutGroup]:
+        """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
+        return self._driver.iterate(_groups(self._settings, stream_id, lease))
+
+    def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[builtins.list[RolloutGroup]]:
+        """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
+        return self._driver.iterate(_batches(self._settings, stream_id, size, lease))
+
+    def get(self, stream_id: str) -> RolloutStream:
+        """A stream, as it is now."""
+        return self._driver.run(_found(self._settings, "GET", stream_id))
+
+    def list(self) -> builtins.list[RolloutStream]:
+        """Streams, latest first."""
+        return self._driver.run(_listed(self._settings))
+
+    def cancel(self, stream_id: str) -> RolloutStream:
+        """Ends a stream; what is over stays as it is."""
+        return self._driver.run(_found(self._settings, "DELETE", stream_id))
+
+    def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
+        """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
+        self._driver.run(_told(self._settings, policy, version, endpoint))
+
+
+class AsyncRollouts:
+    """As `Rollouts`, for asyncio.
+
+    async for group in muster.rollouts("qwen.yaml", "code", group_size=8, concurrency=64, max_staleness=1, batch=4):
+        ...
+    """
+
+    def __init__(self, settings: Settings, driver: AwaitingDriver) -> None:
+        self._settings = settings
+        self._driver = driver
+
+    async def __call__(
+        self,
+        agent: CheckpointLike,
+        suite: SuiteLike,
+        *,
+        lease: float = DEFAULT_LEASE_SECONDS,
+        **options: Unpack[RolloutOptions],
+    ) -> AsyncIterator[RolloutGroup]:
+        """Begins a stream, and ends it when the loop is left. Each group is acknowledged when the next one is asked for.
+
+        @param agent: the file that says what the model is, as `evaluate` takes a checkpoint.
+        @param lease: seconds after which a group that is not acknowledged comes again.
+        Raises as `evaluate` does; RolloutsFailed; LeaseLost.
+        """
+        stream = await self.start(agent, suite, **options)
+        groups = self.groups(stream.id, lease=lease)
+        try:
+            async for group in groups:
+                yield group
+        finally:
+            await self.cancel(stream.id)
+
+    async def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
+        """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
+        return await self._driver.run(_started(self._settings, agent, suite, options))
+
+    def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[RolloutGroup]:
+        """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
+        return self._driver.iterate(_groups(self._settings, stream_id, lease))
+
+    def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[builtins.list[RolloutGroup]]:
+        """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
+        return self._driver.iterate(_batches(self._settings, stream_id, size, lease))
+
+    async def get(self, stream_id: str) -> RolloutStream:
+        """A stream, as it is now."""
+        return await self._driver.run(_found(self._settings, "GET", stream_id))
+
+    async def list(self) -> builtins.list[RolloutStream]:
+        """Streams, latest first."""
+        return await self._driver.run(_listed(self._settings))
+
+    async def cancel(self, stream_id: str) -> RolloutStream:
+        """Ends a stream; what is over stays as it is."""
+        return await self._driver.run(_found(self._settings, "DELETE", stream_id))
+
+    async def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
+        """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
+        await self._driver.run(_told(self._settings, policy, version, endpoint))

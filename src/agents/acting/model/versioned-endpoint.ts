@@ -1,0 +1,31 @@
+import type { ToldVersion } from '../../rollouts/streams/policy-versions.ts';
+import type { Completion, CompletionRequest, ContextExceeded, ModelEndpoint } from './model-endpoint.ts';
+
+/**
+ * The model of a training: from turn to turn where its last version is. A turn is of the version that its server says; where the server says none, of the
+ * last one that the trainer had told when the turn began.
+ */
+export class VersionedEndpoint implements ModelEndpoint {
+  readonly #version: () => ToldVersion | undefined;
+  readonly #open: (name: string | undefined) => ModelEndpoint;
+  readonly #endpoints = new Map<string | undefined, ModelEndpoint>();
+
+  /** @param open an endpoint by its name, or the agent's own. */
+  constructor(version: () => ToldVersion | undefined, open: (name: string | undefined) => ModelEndpoint) {
+    this.#version = version;
+    this.#open = open;
+  }
+
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion | ContextExceeded> {
+    const told = this.#version();
+    const completion = await this.#endpoint(told?.endpoint).complete(request, signal);
+    if (completion.kind === 'context-exceeded' || completion.tokens === undefined) return completion;
+    return { ...completion, tokens: { ...completion.tokens, version: completion.tokens.version ?? told?.version } };
+  }
+
+  #endpoint(name: string | undefined): ModelEndpoint {
+    const endpoint = this.#endpoints.get(name) ?? this.#open(name);
+    this.#endpoints.set(name, endpoint);
+    return endpoint;
+  }
+}

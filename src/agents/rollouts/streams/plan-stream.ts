@@ -1,0 +1,118 @@
+import { computeAdvantages, type GroupAdvantages } from '../groups/compute-advantages.ts';
+import { growGroups } from '../groups/grow-groups.ts';
+import { isTooStale, planStarts } from '../groups/plan-starts.ts';
+import type { MemberResult } from './member-result.ts';
+import { countVersions, type ToldVersion } from './policy-versions.ts';
+import { toAdvantageTerms, toStreamTerms, type GroupTerms } from './stream-order.ts';
+
+/** A group that is played. */
+export interface RunningGroup {
+  readonly number: number;
+  /** How often a version was told when it began. */
+  readonly begun: number;
+  /** Members that it is to have. */
+  readonly wanted: number;
+  /** Of those that have ended, by their position in the group. */
+  readonly ended: ReadonlyMap<number, MemberResult>;
+}
+
+export interface StreamView {
+  readonly running: readonly RunningGroup[];
+  /** Groups that were begun so far: the number of the next one. */
+  readonly next: number;
+  /** Groups that wait for the trainer, and those that it has acknowledged. */
+  readonly ready: number;
+  readonly acknowledged: number;
+  /** Versions that were told since the stream began. */
+  readonly told: readonly Pick<ToldVersion, 'version'>[];
+}
+
+export interface SettledGroup extends Pick<GroupAdvantages, 'advantages' | 'size' | 'mean'> {
+  readonly number: number;
+  /** How often a version was told until the oldest one that took part. */
+  readonly oldest: number;
+}
+
+export type StreamAction =
+  | { readonly kind: 'begin'; readonly number: number }
+  /** The group gets so many members more. */
+  | { readonly kind: 'grow'; readonly number: number; readonly by: number }
+  | { readonly kind: 'accept'; readonly group: SettledGroup }
+  | { readonly kind: 'filter'; readonly number: number; readonly why: NonNullable<GroupAdvantages['filtered']> }
+  /** It is too old for the trainer by now: what runs of it is cancelled. */
+  | { readonly kind: 'cancel'; readonly number: number }
+  | { readonly kind: 'complete' };
+
+/**
+ * What a stream of groups does next: old groups are cancelled, whole ones are grown or settled, and new ones begin.
+ *
+ * A group is too old by the oldest version that took part in it, be that of a member that has ended or of one that runs since the group began.
+ */
+export function planStream(view: StreamView, terms: GroupTerms): readonly StreamAction[] {
+  const { running, ready, acknowledged, told, next } = view;
+  if (terms.total !== undefined && acknowledged >= terms.total) return [{ kind: 'complete' }];
+  const version = told.length;
+  const isStale = (group: RunningGroup): boolean => isTooStale(findOldest(group, told), version, terms);
+  const cancelled = running.filter(isStale);
+  const fresh = running.filter((group) => !isStale(group));
+  const whole = fresh.filter(({ ended, wanted }) => ended.size >= wanted);
+  const free = terms.concurrency - countUnended(fresh);
+  const grown = planGrowth(whole, free, terms);
+  const settled = whole.filter(({ number }) => !grown.has(number)).map((group) => settle(group, told, terms));
+  const accepted = settled.filter(({ kind }) => kind === 'accept').length;
+  const still = fresh.length - settled.length;
+  const counts = {
+    running: still,
+    trajectories: countUnended(fresh) + [...grown.values()].reduce((sum, by) => sum + by, 0),
+    accepted: ready + acknowledged + accepted,
+    waiting: ready + accepted,
+    version,
+  };
+  const starts = planStarts(counts, toStreamTerms(terms));
+  return [
+    ...cancelled.map(({ number }) => ({ kind: 'cancel', number }) as const),
+    ...[...grown].map(([number, by]) => ({ kind: 'grow', number, by }) as const),
+    ...settled,
+    ...Array.from({ length: starts }, (_, i) => ({ kind: 'begin', number: next + i }) as const),
+  ];
+}
+
+/**
+ * How often a version was told until the oldest one that took part. A member that runs, or whose versions are not known, is as old as its group; one that
+ * has no part in the group does not matter.
+ */
+function findOldest({ begun, wanted, ended }: RunningGroup, told: StreamView['told']): number {
+  const counted = [...ended.values()].filter(({ reward, isMasked }) => reward !== null && !isMasked);
+  const isRunning = ended.size < wanted || counted.length === 0;
+  const ages = counted.map(({ oldest }) => (oldest === null ? begun : countVersions(oldest, told)));
+  return Math.min(...ages, ...(isRunning ? [begun] : []));
+}
+
+function countUnended(groups: readonly RunningGroup[]): number {
+  return groups.reduce((sum, { wanted, ended }) => sum + Math.max(0, wanted - ended.size), 0);
+}
+
+/** Only groups whose members differ are grown: the others are filtered. @returns by how many, for those that are. */
+function planGrowth(whole: readonly RunningGroup[], free: number, terms: GroupTerms): ReadonlyMap<number, number> {
+  const growing = whole.filter(
+    ({ wanted, ended }) => wanted < terms.growTo && computeAdvantages(listMembers(ended), toAdvantageTerms(terms)).filtered === null,
+  );
+  const sizes = growing.map(({ ended }) => {
+    const rewards = [...ended.values()].flatMap(({ core, isMasked }) => (core === null || isMasked ? [] : [core]));
+    return { size: ended.size, rewards: rewards.reduce((sum, each) => sum + each, 0) };
+  });
+  const by = growGroups(sizes, Math.max(0, free), terms.growTo);
+  return new Map(growing.flatMap(({ number }, i) => ((by[i] ?? 0) > 0 ? [[number, by[i] ?? 0] as const] : [])));
+}
+
+function settle(group: RunningGroup, told: StreamView['told'], terms: GroupTerms): StreamAction {
+  const { number, ended } = group;
+  const { filtered, advantages, size, mean } = computeAdvantages(listMembers(ended), toAdvantageTerms(terms));
+  if (filtered === 'no-reward' || (filtered !== null && !terms.keepFiltered)) return { kind: 'filter', number, why: filtered };
+  return { kind: 'accept', group: { number, advantages, size, mean, oldest: findOldest(group, told) } };
+}
+
+/** In the order of their positions. */
+function listMembers(ended: RunningGroup['ended']): readonly MemberResult[] {
+  return [...ended].sort(([one], [other]) => one - other).map(([, result]) => result);
+}

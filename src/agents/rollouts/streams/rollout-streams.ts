@@ -1,0 +1,156 @@
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { OwnerId } from '../../../kernel/ids.ts';
+import type { MemberResult } from './member-result.ts';
+import type { RunningGroup, SettledGroup } from './plan-stream.ts';
+import type { ToldVersion } from './policy-versions.ts';
+import type { StreamId } from './stream-ids.ts';
+import type { GroupTerms } from './stream-order.ts';
+
+export const STREAM_STATES = ['running', 'completed', 'cancelled', 'failed'] as const;
+export type StreamState = (typeof STREAM_STATES)[number];
+
+export interface NewStream {
+  readonly id: StreamId;
+  readonly principal: string;
+  /** Of its principal; the trainer tells its versions. */
+  readonly policy: string;
+  readonly terms: GroupTerms;
+  /** Suite and agent, as a document. */
+  readonly order: unknown;
+}
+
+/** Groups, by what became of them. Those that run are the rest of `begun`. */
+export interface StreamCounts {
+  readonly begun: number;
+  readonly ready: number;
+  readonly acknowledged: number;
+  readonly filtered: number;
+  readonly stale: number;
+  /** Trajectories that ended. */
+  readonly trajectories: number;
+}
+
+export interface StoredStream extends NewStream {
+  readonly createdAt: Date;
+  readonly state: StreamState;
+  /** Why it failed; while it runs, what went wrong last. */
+  readonly problem: string | undefined;
+  readonly endedAt: Date | undefined;
+  /** How often a version of the policy was told before it began. */
+  readonly toldBefore: number;
+  readonly counts: StreamCounts;
+}
+
+/** The right to play a stream, until another holder gets it. */
+export interface StreamHold {
+  readonly stream: StreamId;
+  /** Grows with each holder. */
+  readonly fence: number;
+}
+
+/** Another Muster plays the stream, or it has ended. The receiver gives up what it plays of it. */
+export class StreamLostError extends InfrastructureError {
+  constructor(stream: StreamId) {
+    super('rollouts.hold-lost', `stream ${stream} has ended, or another Muster plays it by now`);
+  }
+}
+
+/** Of a group, what its trainer gets beside the trajectories. */
+export interface GroupHead extends SettledGroup {
+  readonly task: string;
+  readonly taskDigest: string;
+  readonly taskSeed: number;
+  /** Versions that took part, as the model server or the trainer says; null when none is known. */
+  readonly versions: { readonly oldest: number | null; readonly newest: number | null };
+}
+
+export interface LeasedGroup {
+  readonly number: number;
+  readonly cursor: number;
+  /** How often it was leased, this time included. It is acknowledged by it. */
+  readonly lease: number;
+  readonly head: GroupHead;
+  /** Each the JSON of a trajectory, in the order of their positions; undefined for one that was lost. */
+  readonly trajectories: readonly (string | undefined)[];
+}
+
+/**
+ * acknowledged: now. repeated: before, by the same lease. late: it was leased again since, and another may have it. unknown: there is none, or it did
+ * not get that lease.
+ */
+export const ACKNOWLEDGEMENTS = ['acknowledged', 'repeated', 'late', 'unknown'] as const;
+export type Acknowledgement = (typeof ACKNOWLEDGEMENTS)[number];
+
+export interface LeaseRequest {
+  readonly milliseconds: number;
+  /** Behind this cursor. */
+  readonly after: number;
+  /** The least number of versions that were told until the oldest one of the group. */
+  readonly oldest: number;
+}
+
+/**
+ * Streams, their groups and the trajectories of these; what a method has resolved for survives the end of a Muster. Each throws InfrastructureError when
+ * the store cannot do it, or not in time. Methods that take a hold throw StreamLostError when it is lost.
+ */
+export interface RolloutStreams {
+  create(stream: NewStream): Promise<StoredStream>;
+
+  find(id: StreamId): Promise<StoredStream | undefined>;
+
+  /** Latest first. @param principal undefined for all. */
+  list(principal: string | undefined, limit: number): Promise<readonly StoredStream[]>;
+
+  /** Streams that run, oldest first. */
+  running(limit: number): Promise<readonly StoredStream[]>;
+
+  /** Of the streams of a principal that run, how many trajectories at a time they may play. */
+  countConcurrency(principal: string): Promise<number>;
+
+  /** Takes the right to play, unless another has it for now. The same holder gets its own again, for so long. Undefined for a stream that has ended. */
+  hold(id: StreamId, holder: OwnerId, milliseconds: number): Promise<StreamHold | undefined>;
+
+  /** Gives the right back. */
+  release(hold: StreamHold): Promise<void>;
+
+  /** Once: a stream that has ended stays as it is. */
+  end(id: StreamId, state: Exclude<StreamState, 'running'>, problem: string | undefined): Promise<void>;
+
+  /** What went wrong last; undefined for nothing any more. */
+  note(hold: StreamHold, problem: string | undefined): Promise<void>;
+
+  /** Groups that were begun and are not settled, with what is known of their members. */
+  unsettled(id: StreamId): Promise<readonly RunningGroup[]>;
+
+  begin(hold: StreamHold, group: Omit<RunningGroup, 'ended'>): Promise<void>;
+
+  grow(hold: StreamHold, number: number, wanted: number): Promise<void>;
+
+  /** @param trajectory its JSON; undefined for one that was lost. Keeping a member again changes nothing. */
+  keepMember(hold: StreamHold, number: number, rep: number, result: MemberResult, trajectory: string | undefined): Promise<void>;
+
+  /** The trainer may have it from now on. */
+  accept(hold: StreamHold, head: GroupHead): Promise<void>;
+
+  /** No trainer gets it. Its trajectories are removed. */
+  discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void>;
+
+  /** Of the groups that are ready and not leased, discards as stale those whose oldest version came earlier. @returns how many. */
+  discardOld(hold: StreamHold, oldest: number): Promise<number>;
+
+  /** The first group that is ready and not leased; undefined when there is none. */
+  lease(id: StreamId, request: LeaseRequest): Promise<LeasedGroup | undefined>;
+
+  acknowledge(id: StreamId, number: number, lease: number): Promise<Acknowledgement>;
+
+  /** Removes streams that ended so many milliseconds ago or longer. */
+  forgetOld(milliseconds: number, limit: number): Promise<void>;
+
+  /** @returns undefined when a later version was told before. Telling the last one again changes nothing. */
+  tell(principal: string, policy: string, version: number, endpoint: string | undefined): Promise<ToldVersion | undefined>;
+
+  lastTold(principal: string, policy: string): Promise<ToldVersion | undefined>;
+
+  /** Versions behind an ordinal, in order. */
+  told(principal: string, policy: string, after: number): Promise<readonly ToldVersion[]>;
+}

@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import type { DeliveredGroup } from '../../agents/rollouts/streams/delivered-group.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import {
+  acknowledgedSchema,
+  groupsSchema,
+  type newRolloutsSchema,
+  rolloutListSchema,
+  rolloutsSchema,
+  type RolloutsResource,
+  toldVersionSchema,
+} from '../http/schemas/rollout-schemas.ts';
+import { SLOW_ANSWER_MILLISECONDS, type Calls } from './calls.ts';
+
+/** How a stream makes its groups. */
+export type RolloutTerms = Omit<z.input<typeof newRolloutsSchema>, 'suite' | 'agent'>;
+
+const WAIT_SECONDS = 20;
+const LEASE_SECONDS = 600;
+
+/** Streams of groups of trajectories, for a training. Throws as `MusterClient` does. */
+export class RolloutsClient {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /** Not sent again when no answer comes: there would be two streams. */
+  begin(body: z.input<typeof newRolloutsSchema>, signal?: AbortSignal): Promise<RolloutsResource> {
+    const call = { method: 'POST', path: '/v1/rollouts', body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS } as const;
+    return this.#calls.askOnce(rolloutsSchema, call);
+  }
+
+  /**
+   * Groups of a stream until it is over, those included that an earlier trainer has not acknowledged. Each is acknowledged when the next one is asked
+   * for.
+   *
+   * @param leaseSeconds after which a group that is not acknowledged comes again.
+   * @throws InfrastructureError `rollouts.lease-lost` when another may have the group by now, `rollouts.failed` when the stream has failed.
+   */
+  async *groups(stream: string, leaseSeconds = LEASE_SECONDS, signal?: AbortSignal): AsyncGenerator<DeliveredGroup> {
+    const path = `${buildPath(stream)}/groups?wait=${WAIT_SECONDS}&lease=${leaseSeconds}`;
+    const call = { method: 'GET', path, signal, answerMilliseconds: 3000 * WAIT_SECONDS } as const;
+    for (;;) {
+      const { items, state, problem } = await this.#calls.ask(groupsSchema, call);
+      for (const group of items) {
+        yield group;
+        await this.#acknowledgeOwn(stream, group, signal);
+      }
+      if (items.length > 0 || state === 'running') continue;
+      if (state === 'failed')
+        throw new InfrastructureError('rollouts.failed', `stream ${stream} has failed: ${problem ?? 'without a reason'}`);
+      return;
+    }
+  }
+
+  /** May be sent again. @returns what became of each, in order. */
+  async acknowledge(
+    stream: string,
+    groups: readonly Pick<DeliveredGroup, 'group' | 'lease'>[],
+    signal?: AbortSignal,
+  ): Promise<z.infer<typeof acknowledgedSchema>['items']> {
+    const body = { groups: groups.map(({ group, lease }) => ({ group, lease })) };
+    return (await this.#calls.ask(acknowledgedSchema, { method: 'POST', path: `${buildPath(stream)}/ack`, body, signal })).items;
+  }
+
+  get(stream: string, signal?: AbortSignal): Promise<RolloutsResource> {
+    return this.#calls.ask(rolloutsSchema, { method: 'GET', path: buildPath(stream), signal });
+  }
+
+  /** Latest first. */
+  async list(limit = 50, signal?: AbortSignal): Promise<readonly RolloutsResource[]> {
+    return (await this.#calls.ask(rolloutListSchema, { method: 'GET', path: `/v1/rollouts?limit=${limit}`, signal })).items;
+  }
+
+  /** What is over stays as it is. */
+  cancel(stream: string, signal?: AbortSignal): Promise<RolloutsResource> {
+    return this.#calls.ask(rolloutsSchema, { method: 'DELETE', path: buildPath(stream), signal });
+  }
+
+  /** Tells that a policy has a new version. @param endpoint name of the server's that has it from now on. */
+  tellVersion(policy: string, version: number, endpoint?: string, signal?: AbortSignal): Promise<z.infer<typeof toldVersionSchema>> {
+    const path = `/v1/policies/${encodeURIComponent(policy)}/versions`;
+    return this.#calls.ask(toldVersionSchema, { method: 'POST', path, body: { version, endpoint }, signal });
+  }
+
+  async #acknowledgeOwn(stream: string, group: DeliveredGroup, signal: AbortSignal | undefined): Promise<void> {
+    const [answer] = await this.acknowledge(stream, [group], signal);
+    if (answer?.result === 'acknowledged' || answer?.result === 'repeated') return;
+    const why = 'its lease was over before it was acknowledged, and another may have it by now; ask for a longer one';
+    throw new InfrastructureError('rollouts.lease-lost', `${group.group}: ${why}`);
+  }
+}
+
+function buildPath(stream: string): string {
+  return `/v1/rollouts/${encodeURIComponent(stream)}`;
+}

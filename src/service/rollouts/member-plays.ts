@@ -1,0 +1,95 @@
+import { type MemberResult, summariseMember, VOID_MEMBER } from '../../agents/rollouts/streams/member-result.ts';
+import { nameGroup, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
+import type { GroupTerms } from '../../agents/rollouts/streams/stream-order.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+import type { CurrentVersion, OpenRollout } from './rollout-player.ts';
+
+export interface MemberPlaysOptions {
+  readonly stream: StreamId;
+  readonly terms: GroupTerms;
+  readonly rollout: OpenRollout;
+  readonly version: CurrentVersion;
+  readonly clock: Clock;
+  /** Durable once it resolves. */
+  readonly keep: (number: number, rep: number, result: MemberResult, trajectory: string | undefined) => Promise<void>;
+  /** A member was lost, and is played again. */
+  readonly onLost: (detail: string) => void;
+  /** A member has ended. */
+  readonly onEnd: () => void;
+  /** Nothing more can come of the stream here. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface PlayedGroup {
+  readonly cancelled: AbortController;
+  readonly ended: Map<number, MemberResult>;
+}
+
+/** How often a member is played that is lost through no fault of the agent. */
+const ATTEMPTS = 3;
+const WAIT_MS = 1000;
+
+/** The trajectories of a stream that this process plays. */
+export class MemberPlays implements AsyncDisposable {
+  readonly #options: MemberPlaysOptions;
+  readonly #groups = new Map<number, PlayedGroup>();
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: MemberPlaysOptions) {
+    this.#options = options;
+  }
+
+  /** A group, with what is known of its members. */
+  add(number: number, ended: ReadonlyMap<number, MemberResult> = new Map()): void {
+    this.#groups.set(number, { cancelled: new AbortController(), ended: new Map(ended) });
+  }
+
+  endedOf(number: number): ReadonlyMap<number, MemberResult> {
+    return this.#groups.get(number)?.ended ?? new Map();
+  }
+
+  /** Begins the members from one position on to another that have not ended. */
+  begin(number: number, from: number, to: number): void {
+    const group = this.#groups.get(number);
+    if (group === undefined) return;
+    for (let rep = from; rep < to; rep += 1) {
+      if (group.ended.has(rep)) continue;
+      const playing = this.#play(number, rep, group).catch((error: unknown) => {
+        if (!group.cancelled.signal.aborted) this.#options.onFailure(error);
+      });
+      this.#underWay.add(playing);
+      void playing.then(() => this.#underWay.delete(playing));
+    }
+  }
+
+  /** What runs of the group is ended. */
+  drop(number: number): void {
+    this.#groups.get(number)?.cancelled.abort(new DOMException('the group is not wanted any more', 'AbortError'));
+    this.#groups.delete(number);
+  }
+
+  /** Ends all of it, and waits for that. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const number of this.#groups.keys()) this.drop(number);
+    await Promise.allSettled(this.#underWay);
+  }
+
+  async #play(number: number, rep: number, { cancelled: { signal }, ended }: PlayedGroup): Promise<void> {
+    const { stream, terms, rollout, version, clock, keep, onLost, onEnd } = this.#options;
+    const member = { group: nameGroup(stream, number), number, rep };
+    let [result, document]: [MemberResult, string | undefined] = [VOID_MEMBER, undefined];
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const played = await rollout.play(member, version, signal);
+      if (played.kind === 'played') {
+        [result, document] = [summariseMember(played.trajectory, terms), JSON.stringify(played.trajectory)];
+        break;
+      }
+      onLost(played.detail);
+      if (attempt < ATTEMPTS) await sleep(clock, WAIT_MS * 2 ** attempt, signal);
+    }
+    signal.throwIfAborted();
+    await keep(number, rep, result, document);
+    ended.set(rep, result);
+    onEnd();
+  }
+}

@@ -1,0 +1,43 @@
+import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
+import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import type { RolloutOrder } from './rollout-order.ts';
+
+/** What the members of a group have in common. */
+export interface GroupTask {
+  readonly task: string;
+  readonly taskDigest: string;
+  readonly taskSeed: number;
+}
+
+/** A member, by its group. */
+export interface MemberPlace {
+  /** Id of the group. */
+  readonly group: string;
+  /** Of the group: it decides task and seeds. */
+  readonly number: number;
+  readonly rep: number;
+}
+
+export type PlayedMember =
+  | { readonly kind: 'played'; readonly trajectory: Trajectory }
+  /** Through no fault of the agent: it may be played again. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+/** The last version that was told; undefined when none was. */
+export type CurrentVersion = () => ToldVersion | undefined;
+
+export interface OpenRollout extends AsyncDisposable {
+  /** As its server calls it. */
+  readonly model: string;
+
+  group(number: number): Promise<GroupTask>;
+
+  /** @throws InputError when the task, its verifier or the agent is broken; the signal's reason. */
+  play(member: MemberPlace, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember>;
+}
+
+/** Plays members of groups on this machine's sandboxes. */
+export interface RolloutPlayer {
+  /** @throws InputError `rollouts.…`, `agent.…` when it is nothing that a training can use; InfrastructureError. */
+  open(order: RolloutOrder, signal: AbortSignal): Promise<OpenRollout>;
+}

@@ -1,0 +1,242 @@
+import { findOldestAllowed, formatDeliveredGroup } from '../../agents/rollouts/streams/delivered-group.ts';
+import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import type { Acknowledgement, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
+import { isStreamId, parseGroupNumber, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
+import { completeTerms } from '../../agents/rollouts/streams/stream-order.ts';
+import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { Caller } from '../access/caller.ts';
+import { QuotaError } from '../access/quota-error.ts';
+import { runSideBySide } from '../acceptance/side-by-side.ts';
+import type { Library } from '../orders/library.ts';
+import { ChangeListeners } from '../playing/change-listeners.ts';
+import { Chore } from '../upkeep/chore.ts';
+import { listNeeded, readRolloutOrder, type RolloutOrder, type RolloutRequest } from './rollout-order.ts';
+import { StreamRun, type StreamRunParts } from './stream-run.ts';
+
+export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
+  readonly library: Library;
+  readonly audit: AuditTrail;
+  /** Trajectories that a principal may have at a time, episodes included; undefined for any number. */
+  readonly openEpisodes: (principal: string) => number | undefined;
+  /** Episodes that a principal has open beside its streams. */
+  readonly countOpen: (principal: string) => Promise<number>;
+  /** @throws InputError `agent.endpoint` when the configuration names none so. */
+  readonly assertEndpoint: (name: string) => void;
+  readonly newId: () => StreamId;
+  /** For which streams are kept after their end. */
+  readonly retentionDays: () => number;
+}
+
+export interface GroupsRequest {
+  /** Behind this cursor. */
+  readonly after: number;
+  readonly leaseSeconds: number;
+  /** At most. */
+  readonly limit: number;
+}
+
+/** Groups that were leased, each the JSON of a DeliveredGroup. */
+export interface LeasedGroups {
+  readonly groups: readonly string[];
+  readonly stream: StoredStream;
+}
+
+export interface GivenAcknowledgement {
+  readonly group: string;
+  readonly lease: number;
+}
+
+/** What callers ask for. */
+export type RolloutCalls = Pick<RolloutService, 'start' | 'find' | 'list' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'tell'>;
+
+const SWEEP_MS = 5000;
+const STREAMS = 1000;
+const FORGOTTEN = 20;
+const DAY_MS = 86_400_000;
+/** Changes by other processes are not announced: a wait looks again by itself. */
+const LOOK_AGAIN_MS = 1000;
+
+/** Streams of groups for trainings, for many callers. A stream is its principal's alone. */
+export class RolloutService {
+  readonly #options: RolloutServiceOptions;
+  readonly #closing = new AbortController();
+  readonly #runs = new Map<StreamId, StreamRun>();
+  readonly #changes = new ChangeListeners<StreamId>();
+  readonly #sweep: Chore;
+
+  constructor(options: RolloutServiceOptions) {
+    this.#options = options;
+    this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAfter(closing));
+  }
+
+  /** Goes on with the streams that nobody plays. */
+  open(): void {
+    this.#sweep.open();
+  }
+
+  /** Leaves every stream as it is stored, for the next Muster to go on with. */
+  async close(): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
+    this.#changes.tellAll();
+    await this.#sweep.close();
+    await Promise.allSettled([...this.#runs.values()].map((run) => run.close()));
+  }
+
+  /** Durable once it resolves. @throws InputError when something of it is wrong; QuotaError `quota.open-episodes`. */
+  async start({ suite, agent, policy, terms: given }: RolloutRequest, { principal }: Caller, signal: AbortSignal): Promise<StoredStream> {
+    const { streams, library, player, audit, newId } = this.#options;
+    const terms = completeTerms(given);
+    await this.#assertRoom(principal, terms.concurrency);
+    const [{ written, digest, files }, brought] = await runSideBySide(
+      () => library.orderSuite(suite, undefined, signal),
+      (either) => library.orderCheckpoint(agent, principal, either),
+      signal,
+    );
+    const order: RolloutOrder = {
+      schema: 'muster.rollouts/1',
+      suite: written,
+      suiteDigest: digest,
+      ...(files ? { suiteFiles: files } : {}),
+      agent: brought,
+    };
+    await using rollout = await player.open(order, signal);
+    const stream = await streams.create({ id: newId(), principal, policy: policy ?? rollout.model, terms, order });
+    await audit.record({ principal, action: 'rollouts.start', target: stream.id, details: { suite: written.name, policy: stream.policy } });
+    this.#play(stream);
+    return stream;
+  }
+
+  /** @throws InputError `rollouts.not-found` when there is none, or it is another's and the caller no operator. */
+  async find(id: string, { principal, role }: Caller): Promise<StoredStream> {
+    const stream = isStreamId(id) ? await this.#options.streams.find(id) : undefined;
+    if (stream === undefined || (stream.principal !== principal && role !== 'operator'))
+      throw new InputError('rollouts.not-found', `there is no stream ${id.slice(0, 100)}`);
+    return stream;
+  }
+
+  /** The caller's own, latest first; for an operator, all. */
+  list(limit: number, { principal, role }: Caller): Promise<readonly StoredStream[]> {
+    return this.#options.streams.list(role === 'operator' ? undefined : principal, limit);
+  }
+
+  /** What is over stays as it is. */
+  async cancel(id: string, caller: Caller): Promise<StoredStream> {
+    const { id: known, state } = await this.find(id, caller);
+    if (state === 'running') {
+      const { streams, audit } = this.#options;
+      await audit.record({ principal: caller.principal, action: 'rollouts.cancel', target: known, details: {} });
+      await streams.end(known, 'cancelled', undefined);
+      this.#changes.tell(known);
+    }
+    return await this.find(id, caller);
+  }
+
+  /**
+   * Waits until there is a group, the stream is over or `milliseconds` have passed.
+   *
+   * @returns what there is by then, leased for the caller alone.
+   */
+  async groups(id: string, caller: Caller, request: GroupsRequest, milliseconds: number, gone: AbortSignal): Promise<LeasedGroups> {
+    const { clock } = this.#options;
+    const { id: known } = await this.find(id, caller);
+    const end = clock.now() + milliseconds;
+    using listener = this.#changes.listen(known);
+    for (;;) {
+      const stream = await this.find(id, caller);
+      const groups = await this.#lease(stream, request);
+      const left = end - clock.now();
+      if (groups.length > 0 || stream.state !== 'running' || left <= 0 || gone.aborted || this.#closing.signal.aborted)
+        return { groups, stream };
+      await listener.next(clock, Math.min(left, LOOK_AGAIN_MS), gone);
+    }
+  }
+
+  /** One group after the other, each leased when the last was taken. Ends with the stream, or with the signal. */
+  async *follow(id: string, caller: Caller, request: Omit<GroupsRequest, 'limit'>, gone: AbortSignal): AsyncGenerator<string> {
+    const either = AbortSignal.any([gone, this.#closing.signal]);
+    while (!either.aborted) {
+      const { groups, stream } = await this.groups(id, caller, { ...request, limit: 1 }, Infinity, either);
+      yield* groups;
+      if (groups.length === 0 && stream.state !== 'running') return;
+    }
+  }
+
+  /** In the order in which they were given. */
+  async acknowledge(id: string, caller: Caller, given: readonly GivenAcknowledgement[]): Promise<readonly Acknowledgement[]> {
+    const stream = await this.find(id, caller);
+    const answers: Acknowledgement[] = [];
+    for (const { group, lease } of given) {
+      const number = parseGroupNumber(stream.id, group);
+      answers.push(number === undefined ? 'unknown' : await this.#options.streams.acknowledge(stream.id, number, lease));
+    }
+    this.#changes.tell(stream.id);
+    return answers;
+  }
+
+  /** @throws InputError `policy.version` when a later one was told before; `agent.endpoint`. */
+  async tell(policy: string, version: number, endpoint: string | undefined, { principal }: Caller): Promise<ToldVersion> {
+    const { streams, assertEndpoint } = this.#options;
+    if (endpoint !== undefined) assertEndpoint(endpoint);
+    const told = await streams.tell(principal, policy, version, endpoint);
+    if (told === undefined) {
+      const last = await streams.lastTold(principal, policy);
+      throw new InputError(
+        'policy.version',
+        `version: expected one after ${last?.version}, which was told last of ${policy}; got ${version}`,
+      );
+    }
+    this.#changes.tellAll();
+    return told;
+  }
+
+  /** Contents that streams could not go on without. */
+  async needed(): Promise<readonly Digest[]> {
+    const streams = await this.#options.streams.running(STREAMS);
+    return streams.flatMap((stream) => listNeeded(readRolloutOrder(stream)));
+  }
+
+  async #lease(stream: StoredStream, { after, leaseSeconds, limit }: GroupsRequest): Promise<readonly string[]> {
+    if (stream.state === 'cancelled') return [];
+    const { streams } = this.#options;
+    const last = await streams.lastTold(stream.principal, stream.policy);
+    const version = Math.max(0, (last?.ordinal ?? 0) - stream.toldBefore);
+    const oldest = findOldestAllowed(version, stream.terms);
+    const groups: string[] = [];
+    while (groups.length < limit) {
+      const leased = await streams.lease(stream.id, { milliseconds: leaseSeconds * 1000, after, oldest });
+      if (leased === undefined) break;
+      groups.push(formatDeliveredGroup(stream.id, leased, version));
+    }
+    return groups;
+  }
+
+  async #assertRoom(principal: string, more: number): Promise<void> {
+    const { openEpisodes, countOpen, streams } = this.#options;
+    const most = openEpisodes(principal);
+    if (most === undefined) return;
+    const open = (await streams.countConcurrency(principal)) + (await countOpen(principal));
+    if (open + more <= most) return;
+    const reason = `episodes and streams of ${principal} take ${open} at a time, ${more} more were asked for, and quotas.openEpisodes is ${most}; lower the concurrency, or cancel some`;
+    throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
+  }
+
+  #play(stream: StoredStream): void {
+    if (this.#closing.signal.aborted || this.#runs.has(stream.id)) return;
+    const run = new StreamRun(stream, { ...this.#options, changes: this.#changes });
+    this.#runs.set(stream.id, run);
+    void run.done.then(() => this.#runs.delete(stream.id));
+  }
+
+  /** Never rejects. */
+  async #lookAfter(closing: AbortSignal): Promise<void> {
+    const { streams, log, retentionDays } = this.#options;
+    try {
+      for (const stream of await streams.running(STREAMS)) if (!closing.aborted) this.#play(stream);
+      await streams.forgetOld(retentionDays() * DAY_MS, FORGOTTEN);
+    } catch (error) {
+      log.warn({ error: getMessage(error) }, 'streams of rollouts could not be looked after');
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import type { RunningGroup, SettledGroup, StreamAction } from '../../agents/rollouts/streams/plan-stream.ts';
+import { planStream } from '../../agents/rollouts/streams/plan-stream.ts';
+import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import { type RolloutStreams, type StoredStream, type StreamHold, StreamLostError } from '../../agents/rollouts/streams/rollout-streams.ts';
+import type { StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
+import type { OwnerId } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { ChangeListeners } from '../playing/change-listeners.ts';
+import { MemberPlays } from './member-plays.ts';
+import { readRolloutOrder } from './rollout-order.ts';
+import type { OpenRollout, RolloutPlayer } from './rollout-player.ts';
+
+export interface StreamRunParts {
+  readonly streams: RolloutStreams;
+  readonly player: RolloutPlayer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly holder: OwnerId;
+  readonly holdMilliseconds: number;
+  readonly changes: ChangeListeners<StreamId>;
+}
+
+/** What trainers and other processes do is not announced: the run looks by itself. */
+const LOOK_AGAIN_MS = 1000;
+
+/**
+ * One stream while this process plays it: it looks at what is stored, plans, and does what was planned, again and again. All that it knows beside the
+ * store is which members it plays itself, so that another process can go on at any time.
+ */
+export class StreamRun {
+  readonly #stream: StoredStream;
+  readonly #parts: StreamRunParts;
+  readonly #closing = new AbortController();
+  #groups: readonly Omit<RunningGroup, 'ended'>[] = [];
+  /** Since the stream began, and the one before that. */
+  #told: readonly ToldVersion[] = [];
+  #failure: { readonly error: unknown } | undefined;
+  /** Resolves when this process plays it no more. Never rejects. */
+  readonly done: Promise<void>;
+
+  constructor(stream: StoredStream, parts: StreamRunParts) {
+    this.#stream = stream;
+    this.#parts = parts;
+    this.done = this.#run();
+  }
+
+  /** Leaves it as it is stored, for the next Muster to go on with. */
+  async close(): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
+    this.#parts.changes.tell(this.#stream.id);
+    await this.done;
+  }
+
+  async #run(): Promise<void> {
+    const { streams, player, log, changes } = this.#parts;
+    const { id } = this.#stream;
+    try {
+      await using rollout = await player.open(readRolloutOrder(this.#stream), this.#closing.signal);
+      await this.#play(rollout);
+    } catch (error) {
+      if (this.#closing.signal.aborted || error instanceof StreamLostError) return;
+      log.warn({ stream: id, error: getMessage(error) }, 'a stream of rollouts cannot go on');
+      // What only its caller can mend ends it; all else is tried again.
+      if (error instanceof InputError) await streams.end(id, 'failed', error.message).catch(() => undefined);
+    } finally {
+      changes.tell(id);
+    }
+  }
+
+  async #play(rollout: OpenRollout): Promise<void> {
+    const { streams, clock, changes } = this.#parts;
+    const { id } = this.#stream;
+    using changed = changes.listen(id);
+    const first = await this.#hold();
+    if (first === undefined) return;
+    await using plays = this.#openPlays(rollout, first);
+    await this.#resume(plays);
+    for (;;) {
+      const hold = await this.#hold();
+      if (hold === undefined || this.#closing.signal.aborted) break;
+      if (this.#failure) throw this.#failure.error;
+      const stream = await this.#look(hold);
+      if (stream === undefined) break;
+      const actions = planStream(this.#view(stream, plays), stream.terms);
+      for (const action of actions) await this.#apply(action, hold, rollout, plays);
+      if (actions.length > 0) changes.tell(id);
+      else await changed.next(clock, LOOK_AGAIN_MS, this.#closing.signal);
+    }
+    if (this.#closing.signal.aborted) await streams.release(first);
+  }
+
+  #hold(): Promise<StreamHold | undefined> {
+    const { streams, holder, holdMilliseconds } = this.#parts;
+    return streams.hold(this.#stream.id, holder, holdMilliseconds);
+  }
+
+  #openPlays(rollout: OpenRollout, hold: StreamHold): MemberPlays {
+    const { streams, clock, log, changes } = this.#parts;
+    const { id, terms } = this.#stream;
+    return new MemberPlays({
+      stream: id,
+      terms,
+      rollout,
+      clock,
+      version: () => this.#told.at(-1),
+      keep: (number, rep, result, document) => streams.keepMember(hold, number, rep, result, document),
+      onLost: (detail) => {
+        log.warn({ stream: id, error: detail }, 'a trajectory was lost');
+        streams.note(hold, detail).catch(() => undefined);
+      },
+      onEnd: () => changes.tell(id),
+      onFailure: (error) => {
+        this.#failure ??= { error };
+        changes.tell(id);
+      },
+    });
+  }
+
+  /** What an earlier process has begun is played to its end; of its members only those again that had not ended. */
+  async #resume(plays: MemberPlays): Promise<void> {
+    const unsettled = await this.#parts.streams.unsettled(this.#stream.id);
+    this.#groups = unsettled;
+    await this.#hear();
+    for (const { number, wanted, ended } of unsettled) {
+      plays.add(number, ended);
+      plays.begin(number, 0, wanted);
+    }
+  }
+
+  async #hear(): Promise<void> {
+    const { principal, policy, toldBefore } = this.#stream;
+    const last = this.#told.at(-1)?.ordinal ?? Math.max(0, toldBefore - 1);
+    this.#told = [...this.#told, ...(await this.#parts.streams.told(principal, policy, last))];
+  }
+
+  /** Undefined when it is over. */
+  async #look(hold: StreamHold): Promise<StoredStream | undefined> {
+    const { streams } = this.#parts;
+    const { id, terms } = this.#stream;
+    await this.#hear();
+    const oldest = this.#sinceBegin().length - terms.maxStaleness;
+    if (oldest > 0 && (await streams.discardOld(hold, oldest)) > 0) this.#parts.changes.tell(id);
+    const stream = await streams.find(id);
+    return stream?.state === 'running' ? stream : undefined;
+  }
+
+  #sinceBegin(): readonly ToldVersion[] {
+    return this.#told.filter(({ ordinal }) => ordinal > this.#stream.toldBefore);
+  }
+
+  #view({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
+    const running = this.#groups.map((group) => ({ ...group, ended: plays.endedOf(group.number) }));
+    return { running, next: begun, ready, acknowledged, told: this.#sinceBegin() };
+  }
+
+  async #apply(action: StreamAction, hold: StreamHold, rollout: OpenRollout, plays: MemberPlays): Promise<void> {
+    const { streams } = this.#parts;
+    switch (action.kind) {
+      case 'begin': {
+        const group = { number: action.number, begun: this.#sinceBegin().length, wanted: this.#stream.terms.groupSize };
+        await streams.begin(hold, group);
+        this.#groups = [...this.#groups, group];
+        plays.add(group.number);
+        return plays.begin(group.number, 0, group.wanted);
+      }
+      case 'grow': {
+        const wanted = (this.#groups.find(({ number }) => number === action.number)?.wanted ?? 0) + action.by;
+        await streams.grow(hold, action.number, wanted);
+        this.#groups = this.#groups.map((each) => (each.number === action.number ? { ...each, wanted } : each));
+        return plays.begin(action.number, wanted - action.by, wanted);
+      }
+      case 'accept':
+        await this.#accept(action.group, hold, rollout, plays);
+        return this.#forget(action.group.number, plays);
+      case 'filter':
+      case 'cancel':
+        this.#forget(action.number, plays);
+        return await streams.discard(hold, action.number, action.kind === 'filter' ? 'filtered' : 'stale');
+      case 'complete':
+        return await streams.end(hold.stream, 'completed', undefined);
+    }
+  }
+
+  async #accept(group: SettledGroup, hold: StreamHold, rollout: OpenRollout, plays: MemberPlays): Promise<void> {
+    const results = [...plays.endedOf(group.number).values()];
+    const oldest = results.flatMap((each) => (each.oldest === null ? [] : [each.oldest]));
+    const newest = results.flatMap((each) => (each.newest === null ? [] : [each.newest]));
+    const versions = {
+      oldest: oldest.length === 0 ? null : Math.min(...oldest),
+      newest: newest.length === 0 ? null : Math.max(...newest),
+    };
+    await this.#parts.streams.accept(hold, { ...group, ...(await rollout.group(group.number)), versions });
+  }
+
+  #forget(number: number, plays: MemberPlays): void {
+    plays.drop(number);
+    this.#groups = this.#groups.filter((each) => each.number !== number);
+  }
+}

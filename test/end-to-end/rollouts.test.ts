@@ -1,0 +1,127 @@
+import { writeFile } from 'node:fs/promises';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import type { DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
+import { connect } from '../../src/app/client/server-client.ts';
+import { RefusedError } from '../../src/faces/client/client-errors.ts';
+import type { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { ANSWER_TASK, HALF_TASK } from '../support/agent-suite-fixture.ts';
+import { freePort } from '../support/free-port.ts';
+import { writeFiles } from '../support/grading-fixture.ts';
+import { ScriptedModelServer, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+import { MusterServer } from './muster-server.ts';
+import { Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+const TERMS = { groupSize: 2, concurrency: 4, batch: 2, maxStaleness: 0, total: 3, keepFiltered: true } as const;
+
+/** Looks first; by its seed, a member knows the answer or not. */
+function solver({ messages, seed = 0 }: AskedCompletion): ScriptedReply {
+  const turn = messages.filter(({ role }) => role === 'assistant').length;
+  if (turn === 0) return { reasoning: 'first', calls: [{ name: 'list_files', arguments: {} }] };
+  const content = (seed - turn) % 2 === 0 ? '42\n' : 'no\n';
+  return {
+    calls: [
+      { name: 'write_file', arguments: { file: 'answer.txt', content } },
+      { name: 'submit', arguments: {} },
+    ],
+  };
+}
+
+interface Training extends AsyncDisposable {
+  readonly stage: Stage;
+  readonly model: ScriptedModelServer;
+  readonly agent: string;
+  readonly serve: () => Promise<MusterServer>;
+}
+
+async function prepared(): Promise<Training> {
+  await using opening = new AsyncDisposableStack();
+  const stage = opening.use(await Stage.open());
+  const model = opening.use(await ScriptedModelServer.start(solver));
+  await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
+  await writeFiles(stage.path('tasks/half'), HALF_TASK);
+  const suite = await stage.write(
+    'suite.yaml',
+    stringify({ name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 4 } }),
+  );
+  const agent = stage.path('agent.yaml');
+  await writeFile(agent, stringify({ agent: 'model', endpoint: 'trainer', model: 'org/policy', tokenIds: 'vllm' }));
+  const server = { port: await freePort(), access: 'off', suites: { code: suite }, drainSeconds: 0 };
+  const models = { endpoints: { trainer: { url: model.url } } };
+  const config = await stage.write('muster.json', { server, models, pool: { max: 4 } });
+  const held = opening.move();
+  return { stage, model, agent, serve: () => MusterServer.start(stage, config), [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+/** What a group teaches, whatever came between. */
+function lesson({ task, taskSeed, mean, advantages, trajectories }: DeliveredGroup): unknown {
+  const members = trajectories.map(({ rep, seed, reward, segments }) => ({ rep, seed, reward, segments: segments.map(({ ids }) => ids) }));
+  return { task, taskSeed, mean, advantages, members };
+}
+
+async function takeOne(client: MusterClient, stream: string, leaseSeconds: number): Promise<DeliveredGroup> {
+  for await (const group of client.rollouts.groups(stream, leaseSeconds)) return group;
+  throw new Error(`stream ${stream} ended`);
+}
+
+describe('a stream of groups for a training', () => {
+  it('brings every group, as it would undisturbed, though trainer and Muster are killed, and each is acknowledged once', async () => {
+    await using training = await prepared();
+    const first = await training.serve();
+    const client = connect(first.url, { retry: { patienceMilliseconds: 60_000 } });
+    const calm: DeliveredGroup[] = [];
+    const undisturbed = await client.startRollouts(training.agent, 'code', { ...TERMS, maxStaleness: 9 });
+    for await (const group of client.rollouts.groups(undisturbed.id)) calm.push(group);
+    expect(calm.map(({ group }) => group)).toHaveLength(3);
+    expect(await client.rollouts.get(undisturbed.id)).toMatchObject({ groups: { acknowledged: 3, trajectories: 6 } });
+
+    const stream = await client.startRollouts(training.agent, 'code', TERMS);
+    expect(stream).toMatchObject({ policy: 'org/policy', suite: 'code', state: 'running' });
+    // A trainer that is killed before it acknowledges: what it had comes again.
+    const lost = await takeOne(client, stream.id, 1);
+    first.command.signalGroup('SIGKILL');
+    await first.command.ended;
+    const second = await training.serve();
+    const ledger: DeliveredGroup[] = [];
+    for await (const group of client.rollouts.groups(stream.id)) {
+      ledger.push(group);
+      // Without a new version, no group beyond a batch may begin.
+      if (ledger.length % TERMS.batch === 0) await client.rollouts.tellVersion('org/policy', ledger.length);
+    }
+    expect(second.url).toBe(first.url);
+    expect(new Set(ledger.map(({ group }) => group)).size).toBe(3);
+    expect(ledger).toHaveLength(3);
+    const again = ledger.find(({ group }) => group === lost.group);
+    expect(again?.lease).toBe(lost.lease + 1);
+    expect(await client.rollouts.acknowledge(stream.id, [lost])).toEqual([{ group: lost.group, result: 'late' }]);
+    const sorted = (groups: readonly DeliveredGroup[]): unknown[] =>
+      [...groups].sort((one, other) => one.group.localeCompare(other.group)).map(lesson);
+    expect(sorted(ledger)).toEqual(sorted(calm));
+    expect(ledger.slice(2).map(({ versions, staleness }) => [versions, staleness])).toEqual([[{ oldest: 2, newest: 2 }, 0]]);
+    expect(await client.rollouts.get(stream.id)).toMatchObject({ groups: { begun: 3, acknowledged: 3, stale: 0 } });
+  });
+
+  it('refuses what no training can use, and says what it expects', async () => {
+    await using training = await prepared();
+    const { url } = await training.serve();
+    const client = connect(url);
+    const refused = async (agent: object): Promise<unknown> => {
+      const file = await training.stage.write('other.yaml', stringify(agent));
+      return client.startRollouts(file, 'code', TERMS).catch((error: unknown) => error);
+    };
+    const model = { agent: 'model', endpoint: 'trainer', model: 'm' };
+    for (const agent of [{ agent: 'nop' }, model, { ...model, endpoint: 'elsewhere', tokenIds: 'vllm' }])
+      expect(await refused(agent)).toBeInstanceOf(RefusedError);
+    const stream = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
+    expect(await client.rollouts.acknowledge(stream.id, [{ group: 'ro-other.0', lease: 1 }])).toMatchObject([{ result: 'unknown' }]);
+    await client.rollouts.tellVersion('org/policy', 7);
+    await expect(client.rollouts.tellVersion('org/policy', 6)).rejects.toThrow('expected one after 7');
+    await expect(client.rollouts.tellVersion('org/policy', 8, 'elsewhere')).rejects.toThrow('which names trainer');
+    expect((await client.rollouts.cancel(stream.id)).state).toBe('cancelled');
+    expect((await client.rollouts.list()).map(({ id }) => id)).toEqual([stream.id]);
+    await expect(client.rollouts.get('ro-none')).rejects.toThrow('there is no stream ro-none');
+  });
+});
