@@ -49,7 +49,7 @@ describe('what a stream of groups does next', () => {
       why: 'zero-variance',
     });
     expect(planStream(view({ running: [shaped], next: 4, acknowledged: 3 }), terms({ keepFiltered: true }))).toMatchObject([
-      { kind: 'accept', group: { advantages: [expect.closeTo(0.7071, 3), expect.closeTo(-0.7071, 3)] } },
+      { kind: 'accept', group: { advantages: [expect.closeTo(Math.SQRT1_2, 3), expect.closeTo(-Math.SQRT1_2, 3)] } },
     ]);
   });
 
