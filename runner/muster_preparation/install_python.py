@@ -8,17 +8,16 @@ import ast
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 import tomllib
 from configparser import ConfigParser
 from importlib import metadata
 from pathlib import Path
 
-GATE = "/muster/registries/gate.sock"
-PORT = 8118
+from muster_preparation.gate import open_gate
+from muster_preparation.installing import answer, run_manager
+
 TESTING = ("test", "tests", "testing", "dev", "develop")
 FILES = (
     "requirements.txt",
@@ -36,7 +35,6 @@ FILES = (
 # Tools that look at code and have no part in running tests; pytest is brought along.
 LINTERS = {"flake8", "mypy", "ruff", "black", "isort", "pylint", "pre-commit", "codecov"}
 TOOLS = LINTERS | {"pytest", "tox", "nox", "sphinx", "build", "twine", "coverage", "pytest-cov", "wheel", "setuptools", "pip"}
-SECONDS = 900
 
 
 def main() -> None:
@@ -46,26 +44,20 @@ def main() -> None:
     wanted = [each for each in _requirements() if _name(each) not in TOOLS]
     if not wanted:
         _describe_own(asked["target"])
-        json.dump({"pinned": [], "problem": None}, sys.stdout)
+        answer([])
         return
-    threading.Thread(target=_forward, daemon=True).start()
-    proxy = f"http://127.0.0.1:{PORT}"
-    environment = {**os.environ, **asked["environment"], "HTTPS_PROXY": proxy, "https_proxy": proxy, "HOME": "/tmp"}
+    environment = {**open_gate(), **asked["environment"]}
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command = [*pip, "install", "--quiet", "--no-compile", "--no-cache-dir", "--target", asked["target"], *wanted]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, cwd="/tmp", check=False)
-    except subprocess.TimeoutExpired:
-        json.dump({"pinned": [], "problem": f"pip took more than {SECONDS} s"}, sys.stdout)
-        return
-    if done.returncode != 0:
-        json.dump({"pinned": [], "problem": f"{' '.join(wanted)[:300]}: {done.stderr.strip()[-800:]}"}, sys.stdout)
+    problem = run_manager(command, environment, "/tmp")
+    if problem is not None:
+        answer([], problem)
         return
     _remove_own(asked["target"])
     listing = [*pip, "freeze", "--all", "--path", asked["target"]]
     frozen = subprocess.run(listing, env=environment, capture_output=True, text=True, check=True)
     _describe_own(asked["target"])
-    json.dump({"pinned": sorted(frozen.stdout.split("\n")[:-1]), "problem": None}, sys.stdout)
+    answer(frozen.stdout.split("\n")[:-1])
 
 
 def _requirements() -> list[str]:
@@ -174,26 +166,6 @@ def _toml(path: str) -> dict:  # type: ignore[type-arg]
             return tomllib.load(file)
     except (OSError, ValueError):
         return {}
-
-
-def _forward() -> None:
-    """Carry what is said to a port of this sandbox to the gate."""
-    listener = socket.create_server(("127.0.0.1", PORT))
-    while True:
-        near, _ = listener.accept()
-        far = socket.socket(socket.AF_UNIX)
-        far.connect(GATE)
-        for source, target in ((near, far), (far, near)):
-            threading.Thread(target=_carry, args=(source, target), daemon=True).start()
-
-
-def _carry(source: socket.socket, target: socket.socket) -> None:
-    try:
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass
 
 
 if __name__ == "__main__":

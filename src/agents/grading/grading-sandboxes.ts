@@ -13,9 +13,13 @@ export interface GradingPlace {
   readonly tools: readonly GradingTool[];
 }
 
-/** pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. A mount: what a preparation brings along. */
-export type GradingTool = 'pytest' | Mount;
+/**
+ * pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. go: Go's own packages as they are compiled,
+ * at `GO_BUILD_INSIDE`. A mount: what a preparation brings along.
+ */
+export type GradingTool = 'pytest' | 'go' | Mount;
 export const PYTEST_INSIDE = '/muster/pytest';
+export const GO_BUILD_INSIDE = '/muster/go-build';
 
 /** Undefined: as the configuration has it. */
 export interface PlaceLimits {

@@ -20,12 +20,35 @@ export function gatherOutcomes(results: readonly TestResult[]): Outcomes {
   return outcomes;
 }
 
-/** @throws Refused (`derive`) when no test fails without the fix and passes with it. */
-export function derivePinned(without: Outcomes, withFix: Outcomes): PinnedTests {
+/**
+ * @param has says what a test that has to begin to pass may be without the fix: a mutation that cannot be built asks for nothing but that it can be.
+ * @throws Refused (`derive`) when no test fails without the fix and passes with it.
+ */
+export function derivePinned(without: Outcomes, withFix: Outcomes, has: 'run' | 'failed-or-missing' = 'failed-or-missing'): PinnedTests {
   const passed = [...withFix].flatMap(([id, status]) => (status === 'passed' && PLAIN_ID.test(id) ? [id] : [])).sort();
-  const failToPass = passed.filter((id) => ['failed', 'error', undefined].includes(without.get(id)));
+  const failToPass = passed.filter((id) => isFailed(without.get(id), has));
   const passToPass = passed.filter((id) => without.get(id) === 'passed');
   if (failToPass.length > 0) return { failToPass, passToPass };
+  if (passed.some((id) => !without.has(id))) throw new Refused('derive', 'with the mistake the tests cannot be built or begun');
   const why = passed.length === 0 ? 'no test passes with the fix' : 'every test that passes with the fix passes without it';
   throw new Refused('derive', `there is no test that fails without the fix and passes with it: ${why}`);
+}
+
+function isFailed(status: TestResult['status'] | 'doubled' | undefined, has: 'run' | 'failed-or-missing'): boolean {
+  return status === 'failed' || status === 'error' || (status === undefined && has === 'failed-or-missing');
+}
+
+/**
+ * Leaves out the parts of which some test is not pinned: a verdict asks that exactly the pinned tests run, and a part runs as a whole.
+ *
+ * @param seen every test that ran with the fix. @throws Refused (`derive`) when no test is left that has to begin to pass.
+ */
+export function keepWholeParts(pinned: PinnedTests, seen: Iterable<string>, partOf: (id: string) => string): PinnedTests {
+  const all = new Set([...pinned.failToPass, ...pinned.passToPass]);
+  const broken = new Set([...seen].filter((id) => !all.has(id)).map(partOf));
+  const isWhole = (id: string): boolean => !broken.has(partOf(id));
+  const [failToPass, passToPass] = [pinned.failToPass.filter(isWhole), pinned.passToPass.filter(isWhole)];
+  if (failToPass.length > 0) return { failToPass, passToPass };
+  const [first = ''] = pinned.failToPass;
+  throw new Refused('derive', `${partOf(first)} is run as a whole, and some of its tests are skipped, fail or waver`);
 }

@@ -4,26 +4,20 @@ import { type WrittenFile, toWrittenFile, type WrittenTask } from '../tasks/writ
 import { formatTomlText } from '../tasks/importing/imported-row.ts';
 import type { CodeStates } from './candidate.ts';
 import type { PinnedTests } from './derivation.ts';
-import type { Cheat, PlacedDependencies, SuiteCommand } from './languages/language-adapter.ts';
+import type { Cheat, SuiteCommand } from './languages/language-adapter.ts';
 import { quoteWord } from './languages/cheats.ts';
 import { classifyPath } from './source/path-kinds.ts';
 import { compareFiles, type SourceFile, type SourceFiles } from './source/source-files.ts';
 import { limitSuite } from './time-scale.ts';
 
 export const WORKDIR = '/app';
-/** In the workdir. A submission never holds it. */
-export const DEPENDENCIES = '.dependencies';
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
-const NOT_HANDED_IN = [DEPENDENCIES, '.git', '__pycache__', '.pytest_cache', 'node_modules', 'target'].flatMap((name) => [
+/** What was installed, and what tools leave behind. */
+const NOT_HANDED_IN = ['.dependencies', '.git', '__pycache__', '.pytest_cache', 'node_modules', 'target'].flatMap((name) => [
   name,
   `${name}/**`,
   `**/${name}/**`,
 ]);
-
-/** @returns undefined where nothing was installed. */
-export function placeDependencies(files: SourceFiles): PlacedDependencies | undefined {
-  return files.size === 0 ? undefined : { directory: `${WORKDIR}/${DEPENDENCIES}`, files };
-}
 
 /** All that a task is made of, once every step before has been taken. */
 export interface TaskParts {
@@ -34,6 +28,7 @@ export interface TaskParts {
   readonly states: CodeStates;
   /** Test files that the agent must not find: those of tests that it has to make pass, where they are no new ones. */
   readonly hidden: readonly string[];
+  /** As they lie in the workdir. */
   readonly dependencies: SourceFiles;
   readonly pinned: PinnedTests;
   readonly tripwires: readonly Tripwire[];
@@ -60,7 +55,7 @@ export function emitTask(parts: TaskParts): WrittenTask {
     toWrittenFile('tests/fail-to-pass.json', formatList(pinned.failToPass)),
     toWrittenFile('tests/pass-to-pass.json', formatList(pinned.passToPass)),
     ...placeIn('environment', found),
-    ...placeIn(`environment/${DEPENDENCIES}`, dependencies),
+    ...placeIn('environment', dependencies),
     ...placeIn('tests/package', tests),
     ...writeSolution(states),
     ...parts.cheats.flatMap(({ name, files: cheat }) => cheat.map((file) => ({ ...file, path: `cheats/${name}/${file.path}` }))),

@@ -34,18 +34,44 @@ export interface Steadiness {
 
 /**
  * Which tests can be pinned: those that came out the same each time. One that has to begin to pass and wavers refuses the task; one that only has to
- * go on passing is dropped.
+ * go on passing is dropped. A test that did not run because another one ended the process says nothing: where it ran without the fix it passed, so it
+ * is one that has to go on passing.
+ *
+ * @param first outcomes without the fix of the first run.
  */
-export function judgeSteadiness(pinned: PinnedTests, runs: readonly RepeatedRun[], repeats: ReadonlyMap<string, Repeats>): Steadiness {
+export function judgeSteadiness(
+  derived: PinnedTests,
+  runs: readonly RepeatedRun[],
+  repeats: ReadonlyMap<string, Repeats>,
+  first: Outcomes = new Map(),
+): Steadiness {
+  const pinned = moveUnrun(derived, runs, first);
   const failWavers = pinned.failToPass.flatMap((id) => findWavering(id, 'fail', runs, repeats.get(id)) ?? []);
   const passWavers = pinned.passToPass.flatMap((id) => findWavering(id, 'pass', runs, repeats.get(id)) ?? []);
   const dropped = new Set(passWavers.map(({ id }) => id));
-  const [first] = failWavers;
+  const [gravest] = failWavers;
   return {
     pinned: { ...pinned, passToPass: pinned.passToPass.filter((id) => !dropped.has(id)) },
     dropped: [...failWavers, ...passWavers],
-    refusal: first === undefined ? null : `${first.id} does not come out the same each time (${first.cause}): ${first.figure}`,
+    refusal: explainRefusal(pinned, gravest),
   };
+}
+
+function explainRefusal({ failToPass }: PinnedTests, gravest: Wavering | undefined): string | null {
+  if (gravest !== undefined) return `${gravest.id} does not come out the same each time (${gravest.cause}): ${gravest.figure}`;
+  return failToPass.length > 0 ? null : 'every test that fails without the fix passes without it in another order';
+}
+
+/** Tests that were missing without the fix in one order and passed in another. */
+function moveUnrun(derived: PinnedTests, runs: readonly RepeatedRun[], first: Outcomes): PinnedTests {
+  const isUnrun = (id: string): boolean => {
+    const without = [first, ...runs.map((run) => run.without)].map((outcomes) => outcomes.get(id));
+    return without.includes('passed') && without.every((outcome) => outcome === 'passed' || outcome === undefined);
+  };
+  const moved = derived.failToPass.filter(isUnrun);
+  if (moved.length === 0) return derived;
+  const failToPass = derived.failToPass.filter((id) => !moved.includes(id));
+  return { failToPass, passToPass: [...derived.passToPass, ...moved].sort() };
 }
 
 /** @throws Refused (`steadiness`) */
@@ -61,7 +87,7 @@ function findWavering(
 ): Wavering | undefined {
   const isOdd = ({ without, withFix }: RepeatedRun): boolean => {
     const before = without.get(id);
-    const isBefore = role === 'pass' ? before === 'passed' : before !== 'passed' && before !== 'doubled';
+    const isBefore = role === 'pass' ? before === 'passed' || before === undefined : before !== 'passed' && before !== 'doubled';
     return !isBefore || withFix.get(id) !== 'passed';
   };
   if (repeated !== undefined && repeated.failures > 0) {

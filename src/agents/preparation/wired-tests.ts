@@ -1,5 +1,6 @@
 import type { Tripwire } from '../tasks/muster-schema.ts';
-import type { LanguageAdapter, TripwireDraft } from './languages/language-adapter.ts';
+import type { TripwireDraft } from './languages/language-adapter.ts';
+import type { DetectedLanguage } from './languages/language-table.ts';
 import type { Outcomes } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
@@ -8,24 +9,24 @@ const PACKAGE = 'package/';
 
 /** Candidates for tripwires, those in files of tests that have to begin to pass first, no more than a few of each file. */
 export function draftTripwires(
-  language: LanguageAdapter,
+  { language, framework }: DetectedLanguage,
   files: SourceFiles,
   testFiles: readonly string[],
   passing: readonly string[],
 ): readonly TripwireDraft[] {
-  const drafts = testFiles.flatMap((path) => language.tripwires(path, readText(files, path) ?? '', passing).slice(0, MOST_TRIPWIRES));
+  const drafts = testFiles.flatMap((path) =>
+    language.tripwires(path, readText(files, path) ?? '', passing, framework).slice(0, MOST_TRIPWIRES),
+  );
   return drafts.slice(0, 2 * MOST_TRIPWIRES);
 }
 
 /** Test files with the drafts in them. @param withRestored whether each stands there also with its literal restored, to be tried. */
 export function wireTests(files: SourceFiles, drafts: readonly TripwireDraft[], withRestored: boolean): ReadonlyMap<string, SourceFile> {
+  const blocks = drafts.flatMap(({ wire, restored }) => (withRestored ? [restored, wire] : [wire]));
   const wired = new Map<string, SourceFile>();
-  for (const [path, ofFile] of Map.groupBy(drafts, ({ path }) => path)) {
+  for (const [path, ofFile] of Map.groupBy(blocks, (block) => block.path)) {
     const lines = (readText(files, path) ?? '').split('\n');
-    for (const { at, block, restored } of ofFile.toSorted((a, b) => b.at - a.at)) {
-      const added = withRestored ? `${block}${restored.block}` : block;
-      lines.splice(at, 0, ...added.slice(0, -1).split('\n'));
-    }
+    for (const { at, block } of ofFile.toSorted((a, b) => b.at - a.at)) lines.splice(at, 0, ...block.slice(0, -1).split('\n'));
     wired.set(path, { content: Buffer.from(lines.join('\n')), executable: files.get(path)?.executable ?? false });
   }
   return wired;
@@ -37,6 +38,6 @@ export function keepTripwires(drafts: readonly TripwireDraft[], outcomes: Outcom
   return kept.slice(0, MOST_TRIPWIRES);
 }
 
-export function describeTripwire({ tripwire, path }: TripwireDraft): Tripwire {
-  return { ...tripwire, file: `${PACKAGE}${path}` };
+export function describeTripwire({ tripwire, wire }: TripwireDraft): Tripwire {
+  return { ...tripwire, file: `${PACKAGE}${wire.path}` };
 }

@@ -1,9 +1,11 @@
+import { posix } from 'node:path';
 import { z } from 'zod';
 import { LayerStore } from '../../adapters/preparation/layer-store.ts';
 import { RegistryGate } from '../../adapters/preparation/registry-gate.ts';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import { LOGS } from '../../agents/grading/grading-place.ts';
 import type { GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
+import type { DependencyPlan } from '../../agents/preparation/languages/language-adapter.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
@@ -16,8 +18,6 @@ import type { InstalledDependencies } from './preparation-context.ts';
 const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
 const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
-/** What says which dependencies there are; nothing else of a repository changes what is installed. */
-const DECLARATION = /^(pyproject\.toml|setup\.cfg|setup\.py|PKG-INFO|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
 const SECONDS = 1000;
 const CERTIFICATES = '/etc/ssl/certs';
 const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });
@@ -41,8 +41,9 @@ export class Bootstrap implements AsyncDisposable {
 
   /** @throws Refused (`bootstrap`) with what the installer said. */
   async install({ language }: DetectedLanguage, files: SourceFiles, signal: AbortSignal): Promise<InstalledDependencies> {
-    if (language.name !== 'python') return NOTHING;
-    const declared: SourceFiles = new Map([...files].filter(([path]) => DECLARATION.test(path)));
+    const plan = language.dependencies;
+    if (plan === undefined) return NOTHING;
+    const declared: SourceFiles = new Map([...files].filter(([path]) => plan.declares(path)));
     if (declared.size === 0) return NOTHING;
     if (this.#registries.length === 0) {
       const told = 'Nothing was installed for the tests: name the registries that the installation may reach with --registry.';
@@ -50,7 +51,7 @@ export class Bootstrap implements AsyncDisposable {
       return NOTHING;
     }
     const inputs = { language: language.name, declared: digestFiles(declared), registries: this.#registries };
-    const installed = await this.#steps.remember('bootstrap', inputs, installedSchema, () => this.#installPython(declared, signal));
+    const installed = await this.#steps.remember('bootstrap', inputs, installedSchema, () => this.#install(plan, declared, signal));
     const layer = await this.#layers.find(installed.layer);
     if (layer !== undefined) return { files: layer, pinned: installed.pinned };
     throw new InfrastructureError(
@@ -64,7 +65,7 @@ export class Bootstrap implements AsyncDisposable {
     await gate?.[Symbol.asyncDispose]();
   }
 
-  async #installPython(declared: SourceFiles, signal: AbortSignal): Promise<z.infer<typeof installedSchema>> {
+  async #install(plan: DependencyPlan, declared: SourceFiles, signal: AbortSignal): Promise<z.infer<typeof installedSchema>> {
     this.#gate ??= RegistryGate.open(this.#registries);
     const gate = await this.#gate;
     const tools: GradingTool[] = [
@@ -72,13 +73,13 @@ export class Bootstrap implements AsyncDisposable {
       { source: CERTIFICATES, target: CERTIFICATES },
     ];
     const bundle = `${CERTIFICATES}/ca-certificates.crt`;
-    const environment = { PIP_CERT: bundle, SSL_CERT_FILE: bundle };
+    const environment = { PIP_CERT: bundle, SSL_CERT_FILE: bundle, NODE_EXTRA_CA_CERTS: bundle, CARGO_HTTP_CAINFO: bundle };
     return await withRepository(
       this.#sandboxes,
       { files: declared, dependencies: new Map(), tests: {}, tools },
       async (session, until) => {
-        const asked = { target: TARGET, environment };
-        const { pinned, problem } = answerSchema.parse(await runProgram(session, 'install_python.py', asked, SECONDS, until));
+        const asked = { target: posix.join(TARGET, plan.directory), environment };
+        const { pinned, problem } = answerSchema.parse(await runProgram(session, plan.program, asked, SECONDS, until));
         // What fails now may be there later: it is not kept.
         if (problem !== null) throw new Refused('bootstrap', `the dependencies cannot be installed: ${problem}`);
         const taken = await session.collect([TARGET], { files: 2 * TREE_BOUNDS.files, bytes: TREE_BOUNDS.bytes }, until);

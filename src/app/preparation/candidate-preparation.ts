@@ -1,8 +1,8 @@
 import type { Candidate, CodeStates } from '../../agents/preparation/candidate.ts';
-import { derivePinned, gatherOutcomes, type PinnedTests } from '../../agents/preparation/derivation.ts';
+import { derivePinned, gatherOutcomes, keepWholeParts, type Outcomes, type PinnedTests } from '../../agents/preparation/derivation.ts';
 import { writeInstruction } from '../../agents/preparation/instruction.ts';
 import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
-import type { SuiteCommand, TestSelection } from '../../agents/preparation/languages/language-adapter.ts';
+import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
 import { traceFix, holdsFix } from '../../agents/preparation/leaks.ts';
 import { isCode, classifyPath } from '../../agents/preparation/source/path-kinds.ts';
 import type { CandidateEvidence } from '../../agents/preparation/preparation-report.ts';
@@ -10,7 +10,8 @@ import { compareFiles, replaceFiles, type SourceFiles, readText } from '../../ag
 import { assertSteady, judgeSteadiness, type RepeatedRun, type RunTwist } from '../../agents/preparation/steadiness.ts';
 import { Refused } from '../../agents/preparation/source/steps.ts';
 import { draftTripwires, keepTripwires, describeTripwire, wireTests } from '../../agents/preparation/wired-tests.ts';
-import { emitTask, placeDependencies, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import { limitSuite } from '../../agents/preparation/time-scale.ts';
+import { emitTask, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import { readRepeats } from './repeated-tests.ts';
@@ -31,17 +32,20 @@ export class CandidatePreparation {
   readonly #candidate: Candidate;
   readonly #states: CodeStates;
   readonly #signal: AbortSignal;
+  /** Of one run of the tests; much less once it is known how long they take. */
+  #seconds: number;
 
   constructor(context: PreparationContext, candidate: Candidate, states: CodeStates, signal: AbortSignal) {
     this.#context = context;
     this.#candidate = candidate;
     this.#states = states;
     this.#signal = signal;
+    this.#seconds = context.testSeconds;
   }
 
   /** @throws Refused at the step that finds something wrong. */
   async emit(name: string): Promise<WrittenTask> {
-    const { tested, solved, before } = this.#states;
+    const { solved, before } = this.#states;
     const detected = detectLanguage(solved);
     this.evidence.language = detected.language.name;
     this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
@@ -51,12 +55,14 @@ export class CandidatePreparation {
     const all = buildSuite(place, { kind: 'files', files: place.testFiles });
     const gold = await this.#gold(place, all);
     await this.#run(place, all, 'baseline', before);
-    const without = await this.#run(place, all, 'test-patch', tested);
-    const derived = derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results));
-    const pinned = await this.#steady(place, all, derived);
+    const without = await this.#without(place, all);
+    const derived = this.#derive(without, gold);
+    const pinned = await this.#steady(place, all, derived, gatherOutcomes(without.results));
+    this.evidence.failToPass = [...pinned.failToPass];
+    this.evidence.passToPass = pinned.passToPass.length;
     const wired = await this.#wire(place, pinned);
-    const selection = selectTests(place, [...pinned.failToPass, ...pinned.passToPass, ...wired.tripwires.map(({ id }) => id)]);
-    const suite = buildSuite(place, selection);
+    const ids = [...pinned.failToPass, ...pinned.passToPass, ...wired.tripwires.map(({ id }) => id)];
+    const suite = buildSuite(place, { kind: 'ids', ids: ids.toSorted() });
     const hidden = this.#hidden(place, pinned);
     const instruction = await this.#scrub(place, pinned, hidden);
     return emitTask({
@@ -71,7 +77,7 @@ export class CandidatePreparation {
       tripwires: wired.tripwires,
       wired: wired.files,
       suite,
-      environment: detected.language.environment(solved, WORKDIR, placeDependencies(installed.files)),
+      environment: detected.language.environment(solved, WORKDIR, installed.files),
       cheats: detected.language.cheats({ sources: this.#sources(), testFiles: place.testFiles }),
       measuredSeconds: gold.seconds,
     });
@@ -87,26 +93,21 @@ export class CandidatePreparation {
   }
 
   #run(place: SuitePlace, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+    return this.#context.runs.run(this.#request(place, suite, step, files, more), this.#signal);
+  }
+
+  #request(place: SuitePlace, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
     const { detected, dependencies } = place;
-    const environment = detected.language.environment(files, WORKDIR, placeDependencies(dependencies));
-    const asked = {
-      step,
-      files,
-      dependencies,
-      suite,
-      environment,
-      ids: [],
-      twist: 'none',
-      seed: 1,
-      seconds: this.#context.testSeconds,
-    } as const;
-    return this.#context.runs.run({ ...asked, ...more }, this.#signal);
+    const environment = detected.language.environment(files, WORKDIR, dependencies);
+    const asked = { step, files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, seconds: this.#seconds } as const;
+    return { ...asked, ...more };
   }
 
   /** The tests with the fix: whether there are any, and whether their report can be read. */
   async #gold(place: SuitePlace, all: SuiteCommand): Promise<TestRun> {
     const gold = await this.#run(place, all, 'gold', this.#states.solved);
     this.evidence.testSeconds = gold.seconds;
+    this.#seconds = Math.min(this.#seconds, limitSuite(gold.seconds));
     const networked = gold.needNetwork;
     if (networked.length > 0) this.evidence.needNetwork = [...networked];
     const end = gold.output.trim().slice(-400);
@@ -119,7 +120,19 @@ export class CandidatePreparation {
     throw new Refused('gold', `no test passes with the fix: ${why}`);
   }
 
-  async #steady(place: SuitePlace, all: SuiteCommand, derived: PinnedTests): Promise<PinnedTests> {
+  /** A mistake has to leave tests that run and fail: what cannot be built or does not end asks for something else. */
+  async #without(place: SuitePlace, all: SuiteCommand): Promise<TestRun> {
+    const without = await this.#run(place, all, 'test-patch', this.#states.tested);
+    if (this.#candidate.kind === 'fix' || without.ending !== 'timeout') return without;
+    throw new Refused('test-patch', 'with the mistake the tests do not come to their end');
+  }
+
+  #derive(without: TestRun, gold: TestRun): PinnedTests {
+    const isMutation = this.#candidate.kind === 'mutation';
+    return derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results), isMutation ? 'run' : 'failed-or-missing');
+  }
+
+  async #steady(place: SuitePlace, all: SuiteCommand, derived: PinnedTests, first: Outcomes): Promise<PinnedTests> {
     const runs: RepeatedRun[] = [];
     for (const [at, twist] of TWISTS.entries()) {
       const more = { twist, seed: drawSeed(this.#candidate.id, at) };
@@ -128,21 +141,23 @@ export class CandidatePreparation {
       runs.push({ twist, without: gatherOutcomes(without.results), withFix: gatherOutcomes(withFix.results) });
     }
     const repeats = await this.#repeats(place, all);
-    const steadiness = judgeSteadiness(derived, runs, repeats);
+    const steadiness = judgeSteadiness(derived, runs, repeats, first);
     this.evidence.wavering = [...steadiness.dropped];
     const counts = [...repeats.values()].map(({ runs: count }) => count);
     this.evidence.repeatedRuns = counts.length === 0 ? TWISTS.length : Math.min(...counts);
-    this.evidence.failToPass = [...steadiness.pinned.failToPass];
-    this.evidence.passToPass = steadiness.pinned.passToPass.length;
     assertSteady(steadiness);
-    return steadiness.pinned;
+    const seen = new Set<string>();
+    for (const { withFix } of runs) for (const id of withFix.keys()) seen.add(id);
+    return keepWholeParts(steadiness.pinned, seen, (id) => place.detected.language.partOf(id));
   }
 
   /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
   async #repeats(place: SuitePlace, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
-    if (all.runner !== 'pytest') return new Map();
+    const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
+    if (all.runner !== 'pytest')
+      return await this.#context.runs.repeat(this.#request(place, all, 'steadiness', this.#states.solved), bounds, this.#signal);
     const environment = { MUSTER_REPEATS: `${MOST_REPEATS}`, MUSTER_REPEAT_SECONDS: `${MOST_REPEAT_SECONDS}`, MUSTER_REPEAT_FILE: FIGURES };
-    const seconds = this.#context.testSeconds + 2 * MOST_REPEAT_SECONDS;
+    const seconds = this.#seconds + 2 * MOST_REPEAT_SECONDS;
     const run = await this.#run(place, all, 'steadiness', this.#states.solved, { plugin: { name: 'muster_repeat', environment }, seconds });
     return readRepeats(run.figures);
   }
@@ -152,10 +167,10 @@ export class CandidatePreparation {
     const { language, framework } = place.detected;
     const first = new Set(pinned.failToPass.map((id) => language.fileOf(id, framework)));
     const files = [...place.testFiles.filter((path) => first.has(path)), ...place.testFiles.filter((path) => !first.has(path))];
-    const drafts = draftTripwires(language, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
+    const drafts = draftTripwires(place.detected, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
     if (drafts.length === 0) return { tripwires: [], files: new Map() };
     const tried = replaceFiles(solved, wireTests(solved, drafts, true));
-    const wanted = buildSuite(place, { kind: 'files', files: [...new Set(drafts.map(({ path }) => path))].sort() });
+    const wanted = buildSuite(place, { kind: 'files', files: [...new Set(drafts.map(({ wire }) => wire.path))].sort() });
     const kept = keepTripwires(drafts, gatherOutcomes((await this.#run(place, wanted, 'emit', tried)).results));
     this.evidence.tripwires = kept.length;
     return { tripwires: kept.map(describeTripwire), files: wireTests(solved, kept, false) };
@@ -163,7 +178,7 @@ export class CandidatePreparation {
 
   /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
   #hidden({ detected: { language, framework } }: SuitePlace, { failToPass }: PinnedTests): readonly string[] {
-    if (this.#candidate.kind === 'fix') return [];
+    if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.fileOf(id, framework) ?? []))].sort();
   }
 
@@ -211,14 +226,11 @@ interface Wired {
   readonly files: ReturnType<typeof wireTests>;
 }
 
-function buildSuite({ detected: { language, framework } }: SuitePlace, selection: TestSelection): SuiteCommand {
+function buildSuite(
+  { detected: { language, framework } }: SuitePlace,
+  selection: Parameters<DetectedLanguage['language']['suite']>[1],
+): SuiteCommand {
   return language.suite(framework, selection);
-}
-
-/** Exactly these tests, or the files that they are in. */
-function selectTests({ detected: { language, framework } }: SuitePlace, ids: readonly string[]): TestSelection {
-  if (language.selectsIds) return { kind: 'ids', ids: ids.toSorted() };
-  return { kind: 'files', files: [...new Set(ids.flatMap((id) => language.fileOf(id, framework) ?? []))].sort() };
 }
 
 function drawSeed(id: string, at: number): number {

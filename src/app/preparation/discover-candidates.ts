@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { Candidate } from '../../agents/preparation/candidate.ts';
 import { chooseMutations } from '../../agents/preparation/choose-mutations.ts';
 import { describeFix } from '../../agents/preparation/discovery.ts';
-import { detectLanguage } from '../../agents/preparation/languages/language-table.ts';
-import { placeDependencies, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
+import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { Refused, type PreparationStep } from '../../agents/preparation/source/steps.ts';
-import { mutatePython } from './python-mutations.ts';
+import { type Coverage, findMutations } from './find-mutations.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';
 import { FIGURES } from './test-runs.ts';
@@ -58,16 +59,9 @@ async function discoverMutations(
   ];
   try {
     const detected = detectLanguage(files);
-    const { language, framework } = detected;
-    const { files: dependencies } = await context.dependencies(detected, files, signal);
-    const suite = language.suite(framework, { kind: 'files', files: framework.testFiles });
-    const environment = language.environment(files, WORKDIR, placeDependencies(dependencies));
-    const plugin = { name: 'muster_coverage', environment: { MUSTER_COVERAGE_FILE: FIGURES } };
-    const asked = { step: 'discover', files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, plugin } as const;
-    const run = await context.runs.run({ ...asked, seconds: 4 * context.testSeconds }, signal);
-    const covered = coverageSchema.safeParse(run.figures);
-    if (!covered.success) return refuse('discover', `the tests do not say what they cover; they printed: ${run.output.trim().slice(-400)}`);
-    const found = chooseMutations(await mutatePython(context, files, covered.data, signal), most);
+    const covered = await readCoverage(context, detected, files, signal);
+    if (typeof covered === 'string') return refuse('discover', `the tests do not say what they cover; they printed: ${covered}`);
+    const found = chooseMutations(await findMutations(context, detected.language, files, covered, signal), most);
     if (found.length === 0) return refuse('discover', 'no covered line can be broken');
     return found.map((candidate) => {
       const { mutation } = candidate;
@@ -82,4 +76,23 @@ async function discoverMutations(
     if (!(error instanceof Refused)) throw error;
     return refuse(error.step, error.message);
   }
+}
+
+/** @returns a text: what the tests printed, where they do not say what they cover. */
+async function readCoverage(
+  context: PreparationContext,
+  detected: DetectedLanguage,
+  files: SourceFiles,
+  signal: AbortSignal,
+): Promise<Coverage | string> {
+  const { language, framework } = detected;
+  if (language.coverage === undefined) return undefined;
+  const { files: dependencies } = await context.dependencies(detected, files, signal);
+  const suite = language.suite(framework, { kind: 'files', files: framework.testFiles });
+  const environment = language.environment(files, WORKDIR, dependencies);
+  const plugin = { name: language.coverage, environment: { MUSTER_COVERAGE_FILE: FIGURES } };
+  const asked = { step: 'discover', files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, plugin } as const;
+  const run = await context.runs.run({ ...asked, seconds: 4 * context.testSeconds }, signal);
+  const covered = coverageSchema.safeParse(run.figures);
+  return covered.success ? covered.data : run.output.trim().slice(-400);
 }

@@ -1,5 +1,6 @@
 import type { GitRepository } from '../../adapters/preparation/git-repository.ts';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import type { SyntaxParser } from '../../adapters/preparation/syntax-parser.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
@@ -7,6 +8,7 @@ import type { TestRuns } from './test-runs.ts';
 
 /** What a repository's tests need besides the repository, installed once and pinned. */
 export interface InstalledDependencies {
+  /** As they lie in the workdir. */
   readonly files: SourceFiles;
   /** With their versions. */
   readonly pinned: readonly string[];
@@ -19,6 +21,7 @@ export interface PreparationContext {
   readonly sandboxes: GradingSandboxes;
   readonly steps: StepStore;
   readonly runs: TestRuns;
+  readonly parser: SyntaxParser;
   /** Of one run of the tests, at most. */
   readonly testSeconds: number;
   /** @throws Refused (`bootstrap`) when they cannot be installed. */

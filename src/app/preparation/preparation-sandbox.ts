@@ -1,5 +1,5 @@
 import { findNetworkNeeds } from '../../agents/preparation/network-needs.ts';
-import { DEPENDENCIES, WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { joinStreams, SHOWN_OUTPUT } from '../../agents/grading/endings.ts';
@@ -10,7 +10,8 @@ import type { WorkspaceSession } from '../../agents/workspace/workspace-session.
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 const LIMITS: GradingPlace['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: undefined };
-const PROGRAMS = '/muster/runner/muster_preparation';
+/** Only Muster's own directory is looked into for modules, and not the workdir. */
+const START = "import runpy, sys; sys.path.insert(0, '/muster/runner'); runpy.run_module(sys.argv[1], run_name='__main__')";
 /** Of what a program of Muster's own prints. */
 const ANSWER = { head: 32 * 2 ** 20, tail: 4096, most: 40 * 2 ** 20 };
 
@@ -21,6 +22,7 @@ export interface PreparationPaths {
 
 export interface PreparationPlace {
   readonly files: SourceFiles;
+  /** As they lie in the workdir. */
   readonly dependencies: SourceFiles;
   /** At /tests. */
   readonly tests: Readonly<Record<string, string>>;
@@ -42,7 +44,7 @@ export async function withRepository<Result>(
     content: Buffer.from(text),
     executable: path.endsWith('.sh'),
   }));
-  await sandbox.session.put([...placeAt(WORKDIR, files), ...placeAt(`${WORKDIR}/${DEPENDENCIES}`, dependencies), ...texts], either);
+  await sandbox.session.put([...placeAt(WORKDIR, files), ...placeAt(WORKDIR, dependencies), ...texts], either);
   return await use(sandbox.session, either);
 }
 
@@ -63,7 +65,7 @@ export async function runProgram(
   signal: AbortSignal,
 ): Promise<unknown> {
   const input = Buffer.from(JSON.stringify(asked));
-  const argv = ['/usr/bin/python3', '-I', `${PROGRAMS}/${program}`];
+  const argv = ['/usr/bin/python3', '-I', '-B', '-c', START, `muster_preparation.${program.replace(/\.py$/, '')}`];
   const result = await session.run({ argv, directory: WORKDIR, environment: cleanEnvironment(), seconds, input, output: ANSWER }, signal);
   const { end, stdout } = result;
   if (end.kind === 'exited' && end.code === 0 && stdout.total === stdout.head.length) return JSON.parse(stdout.head.toString('utf8'));

@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { SyntaxParser } from '../../adapters/preparation/syntax-parser.ts';
 import { StepStore } from '../../adapters/preparation/step-store.ts';
 import { countRefusals, type Preparation, type PreparedCandidate } from '../../agents/preparation/preparation-report.ts';
 import { findLicence } from '../../agents/preparation/licence.ts';
@@ -42,6 +43,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
     steps,
     testSeconds: terms.testSeconds,
     runs: new TestRuns(sandboxes, steps),
+    parser: new SyntaxParser(),
     dependencies: (detected, files, until) => bootstrap.install(detected, files, until),
   };
   const staging = join(resolve(terms.out), STAGING);

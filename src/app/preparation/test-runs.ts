@@ -3,17 +3,20 @@ import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { LOGS } from '../../agents/grading/grading-place.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import { listRunnerTools } from '../../agents/grading/suites/grade-suite.ts';
 import { boundOutput, readSuiteEvidence } from '../../agents/grading/suites/suite-report.ts';
 import { buildSuiteRun, REPORT } from '../../agents/grading/suites/suite-run.ts';
 import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
-import type { RunTwist } from '../../agents/preparation/steadiness.ts';
+import type { Repeats, RunTwist } from '../../agents/preparation/steadiness.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import type { SuiteStage } from '../../agents/tasks/muster-schema.ts';
+import { gatherOutcomes } from '../../agents/preparation/derivation.ts';
 import { testResultSchema } from '../../agents/verification/evidence.ts';
 import type { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
+import { figuresSchema } from './repeated-tests.ts';
 import { readOutput, withRepository } from './preparation-sandbox.ts';
 
 const runSchema = z.strictObject({
@@ -46,6 +49,8 @@ export interface RunRequest {
 
 export const FIGURES = `${LOGS}/figures.json`;
 const FIGURES_BYTES = 16 * 2 ** 20;
+/** What a run costs besides. */
+const LEAST_SECONDS = 0.05;
 const CLOCK = `${LOGS}/clock.so`;
 /** Another year, month, day of the week and hour. */
 const AHEAD_SECONDS = 400 * 86_400 + 5 * 3600 + 1234;
@@ -62,27 +67,66 @@ export class TestRuns {
   }
 
   async run(request: RunRequest, signal: AbortSignal): Promise<TestRun> {
-    const { files, dependencies, suite, environment, ids, twist, seed, seconds, plugin } = request;
-    const inputs = {
-      files: digestFiles(files),
-      dependencies: digestFiles(dependencies),
-      suite,
-      environment,
-      ids,
-      twist,
-      seed,
-      seconds,
-      plugin: plugin ?? null,
-    };
-    return await this.#steps.remember('run', inputs, runSchema, () =>
-      withRepository(
-        this.#sandboxes,
-        { files, dependencies, tests: suite.files },
-        (session, until) => runOnce(session, request, until),
-        signal,
-      ),
+    return await this.#steps.remember('run', describeInputs(request), runSchema, () =>
+      this.#place(request, (session, until) => runOnce(session, request, until), signal),
     );
   }
+
+  /** Runs the tests again and again in one sandbox. @param bounds how often, and how many seconds in all. */
+  async repeat(request: RunRequest, bounds: RepeatBounds, signal: AbortSignal): Promise<ReadonlyMap<string, Repeats>> {
+    const inputs = { ...describeInputs(request), bounds };
+    const figures = await this.#steps.remember('repeat', inputs, figuresSchema, () =>
+      this.#place(request, (session, until) => runOften(session, request, bounds, until), signal),
+    );
+    return new Map(Object.entries(figures));
+  }
+
+  #place<Result>(
+    request: RunRequest,
+    use: (session: WorkspaceSession, until: AbortSignal) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const { files, dependencies, suite } = request;
+    return withRepository(this.#sandboxes, { files, dependencies, tests: suite.files, tools: listRunnerTools(suite.runner) }, use, signal);
+  }
+}
+
+export interface RepeatBounds {
+  readonly runs: number;
+  readonly seconds: number;
+}
+
+function describeInputs({
+  files,
+  dependencies,
+  suite,
+  environment,
+  ids,
+  twist,
+  seed,
+  seconds,
+  plugin,
+}: RunRequest): Readonly<Record<string, unknown>> {
+  const digests = { files: digestFiles(files), dependencies: digestFiles(dependencies) };
+  return { ...digests, suite, environment, ids, twist, seed, seconds, plugin: plugin ?? null };
+}
+
+async function runOften(
+  session: WorkspaceSession,
+  request: RunRequest,
+  bounds: RepeatBounds,
+  signal: AbortSignal,
+): Promise<z.infer<typeof figuresSchema>> {
+  const figures: z.infer<typeof figuresSchema> = {};
+  for (let [run, spent] = [0, 0]; run < bounds.runs && spent < bounds.seconds; run += 1) {
+    const { results, seconds } = await runOnce(session, request, signal);
+    spent += Math.max(seconds, LEAST_SECONDS);
+    for (const [id, outcome] of gatherOutcomes(results)) {
+      const { runs, failures } = figures[id] ?? { runs: 0, failures: 0 };
+      figures[id] = { runs: runs + 1, failures: failures + (outcome === 'passed' ? 0 : 1) };
+    }
+  }
+  return figures;
 }
 
 async function runOnce(session: WorkspaceSession, request: RunRequest, signal: AbortSignal): Promise<TestRun> {

@@ -158,6 +158,15 @@ describe('tests are pinned', () => {
     expect(judgeSteadiness(pinned, runs, new Map())).toMatchObject({ pinned, dropped: [], refusal: null });
   });
 
+  it('a test that did not run without the fix, because another one ended the process, has to go on passing where it ran and passed', () => {
+    const crashed = { without: run({ f: 'failed' }), withFix: run({ f: 'passed', p: 'passed' }) };
+    const all = { failToPass: ['f', 'p'], passToPass: [] };
+    const ran: readonly RepeatedRun[] = [{ twist: 'order', ...crashed }, ...runs.slice(1)];
+    expect(judgeSteadiness(all, ran, new Map(), run({ f: 'failed' }))).toMatchObject({ pinned, refusal: null });
+    const lucky = judgeSteadiness({ failToPass: ['p'], passToPass: [] }, ran, new Map());
+    expect(lucky.refusal).toContain('passes without it in another order');
+  });
+
   it('and one that only has to go on passing is dropped when it wavers, with cause and figure', () => {
     const shuffled = runs.map((each, at) => (at === 2 ? { ...each, withFix: run({ f: 'passed', p: 'failed' }) } : each));
     expect(judgeSteadiness(pinned, shuffled, new Map())).toMatchObject({
@@ -225,7 +234,7 @@ describe('of Python', () => {
   });
 
   it('tripwires are tests with a literal changed, among the others', () => {
-    const drafts = PYTHON.tripwires('test_a.py', text, ids);
+    const drafts = PYTHON.tripwires('test_a.py', text, ids, { name: 'pytest', evidence: '', testFiles: [], places: new Map() });
     expect(drafts.map(({ of }) => of)).toEqual(ids);
     expect(drafts[1]).toMatchObject({ tripwire: { changed: 'assert value == 4', literal: 'assert value == 3' } });
     const wired =

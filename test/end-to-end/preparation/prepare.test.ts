@@ -1,11 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALLOWED_LICENCES } from '../../../src/agents/preparation/licence.ts';
-import type { Preparation } from '../../../src/agents/preparation/preparation-report.ts';
-import { prepare } from '../../../src/app/preparation/prepare.ts';
-import type { PrepareTerms } from '../../../src/app/preparation/prepare-terms.ts';
 import { isFullForm } from '../../support/full-form.ts';
+import { prepareFixture } from '../../support/prepared-repository.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 
 const PATIENCE_MS = 900_000;
@@ -18,20 +15,6 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]();
 });
 
-function termsOf(made: RepositoryFixture, more: Partial<PrepareTerms> = {}): PrepareTerms {
-  const counts = { commits: 20, mutations: 0, since: 0, testSeconds: 120 };
-  return { repository: made.repository, out: made.out, licences: ALLOWED_LICENCES, registries: [], ...counts, ...more };
-}
-
-async function prepared(
-  made: RepositoryFixture,
-  more: Partial<PrepareTerms> = {},
-  signal = AbortSignal.timeout(PATIENCE_MS),
-): Promise<Preparation> {
-  const silent = { onStart: () => undefined, onCandidate: () => undefined };
-  return await prepare(made.config, termsOf(made, more), silent, signal);
-}
-
 it(
   'a fix with its tests becomes a task whose soundness has been shown; tags and reflog that lead to it are told',
   async () => {
@@ -39,7 +22,7 @@ it(
     await fixture.commit(SUMS.message, SUMS.fix);
     await fixture.git('tag', 'v1');
     await fixture.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    assert 1 + 1 == 2\n' });
-    const { candidates, refusedBy } = await prepared(fixture);
+    const { candidates, refusedBy } = await prepareFixture(fixture);
     expect(refusedBy).toEqual({ discover: 2 });
     const [, fix] = candidates;
     expect(fix).toMatchObject({
@@ -101,7 +84,7 @@ describe.runIf(isFullForm)('what is wrong with a repository', () => {
       await using made = await RepositoryFixture.make();
       await made.commit('Begin with sums', { ...SUMS.before, 'tests/test_wavering.py': WAVERING });
       await made.commit(SUMS.message, SUMS.fix);
-      const { candidates } = await prepared(made, { commits: 1 });
+      const { candidates } = await prepareFixture(made, { commits: 1 });
       const wavering = candidates[0]?.evidence.wavering ?? [];
       const causes = Object.fromEntries(wavering.map(({ id, cause }) => [id.split('::').at(-1), cause]));
       expect(causes).toMatchObject({ test_seldom: 'chance', test_this_year: 'clock' });
@@ -120,7 +103,7 @@ describe.runIf(isFullForm)('what is wrong with a repository', () => {
       await made.commit(SUMS.message, SUMS.fix);
       await made.commit('fix', { 'sums.py': `${copy}\n\ndef twice(a):\n    return 2 * a\n`, 'tests/test_twice.py': TWICE });
       await made.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    pass\n' });
-      const { candidates } = await prepared(made, { commits: 3 });
+      const { candidates } = await prepareFixture(made, { commits: 3 });
       expect(candidates.map(({ refusal }) => refusal)).toEqual([
         { step: 'discover', reason: 'it changes tests only' },
         { step: 'scrub', reason: expect.stringContaining('says nothing that an agent could work by') },

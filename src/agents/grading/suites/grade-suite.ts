@@ -1,6 +1,7 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SuiteStage } from '../../tasks/muster-schema.ts';
 import type { SuiteEvidence } from '../../verification/evidence.ts';
+import { judgeTests } from '../../verification/judge-tests.ts';
 import type { Command, CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
@@ -18,7 +19,7 @@ export interface GradedSuite {
 }
 
 /**
- * Runs tests that import the candidate: twice, each time in another order. Their process is the candidate's as much as the task's, so nothing that it says
+ * Runs tests that import the candidate: twice, each time in another order, unless the first run has decided. Their process is the candidate's as much as the task's, so nothing that it says
  * is believed for itself: the report is taken when all of it is dead, and tripwires tell whether it is a forgery.
  */
 export async function gradeSharedSuite(terms: CandidateTerms, execute: SuiteStage, signal: AbortSignal): Promise<GradedSuite> {
@@ -44,6 +45,8 @@ export async function gradeSharedSuite(terms: CandidateTerms, execute: SuiteStag
     runs.push(await readSuiteEvidence(session, execute, result, { workdir, order: 'shuffled' }, either));
     // Its memory limit has ended the whole sandbox.
     if (result.end.kind === 'out-of-memory') break;
+    // The second run could only take away from what the first has left.
+    if (judgeTests(execute, runs).share === 0) break;
   }
   return { evidence: { stage: 'execute', kind: 'suite', runs }, measured };
 }
@@ -53,7 +56,12 @@ export function isHostRoot({ grading }: CandidateTerms): boolean {
 }
 
 export function listTools(terms: CandidateTerms, { runner }: SuiteStage): readonly GradingTool[] {
-  return runner === 'pytest' && isHostRoot(terms) ? ['pytest'] : [];
+  return isHostRoot(terms) ? listRunnerTools(runner) : [];
+}
+
+/** What a runner needs beside this machine's own root file system. */
+export function listRunnerTools(runner: SuiteStage['runner']): readonly GradingTool[] {
+  return runner === 'pytest' || runner === 'go' ? [runner] : [];
 }
 
 /** The tests at /tests, without the lists that say which of them count, and those that are laid over the workdir. */

@@ -15,7 +15,7 @@ function changeText(text: string): string {
 }
 
 /** Words that tell tests of the same thing apart, and a tripwire from no other test. */
-const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
+export const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
 
 /** A name for a copy of a test: it follows from the name, and says nothing. @param at which copy. */
 export function nameCopy(name: string, at: number): string {

@@ -3,7 +3,7 @@ import type { Tripwire } from '../../tasks/muster-schema.ts';
 import type { WrittenFile } from '../../tasks/written-task.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 
-/** What tests are asked for: whole files, to learn what is in them, or exactly these tests. */
+/** What tests are asked for: whole files, to learn what is in them, or these tests. */
 export type TestSelection =
   { readonly kind: 'files'; readonly files: readonly string[] } | { readonly kind: 'ids'; readonly ids: readonly string[] };
 
@@ -23,29 +23,42 @@ export interface Framework {
   readonly evidence: string;
   /** Files with tests, in the order of their paths. */
   readonly testFiles: readonly string[];
+  /** Where tests stand, by their ids; empty where an id names its file. */
+  readonly places: ReadonlyMap<string, string>;
 }
 
-/** A copy of a test with one literal changed, and the file that holds it. */
+/** Lines that are put into a file, which may be a new one. */
+export interface TestBlock {
+  readonly id: string;
+  /** Of the repository. */
+  readonly path: string;
+  /** Line of the file before which the block is put, from 0. */
+  readonly at: number;
+  readonly block: string;
+}
+
+/** A copy of a test with one literal changed. */
 export interface TripwireDraft {
   readonly tripwire: Omit<Tripwire, 'file'>;
   /** The test that it is a copy of, which passes with the fix. */
   readonly of: string;
-  /** Of the repository. */
-  readonly path: string;
-  /** What is added to the file. */
-  readonly block: string;
+  readonly wire: TestBlock;
   /** The same with the literal restored, under another name. */
-  readonly restored: { readonly id: string; readonly block: string };
-  /** Line of the file before which the blocks are put, from 0. */
-  readonly at: number;
+  readonly restored: TestBlock;
 }
 
-/** What was installed for the tests. */
-export interface PlacedDependencies {
-  /** Where it lies: absolute. */
+/** How what tests need is installed. */
+export interface DependencyPlan {
+  /** Whether a file says which dependencies there are: nothing else of a repository changes what is installed. */
+  declares(path: string): boolean;
+  /** In runner/muster_preparation. */
+  readonly program: string;
+  /** Below the directory that is placed in the workdir; empty: the program lays files there itself. */
   readonly directory: string;
-  readonly files: SourceFiles;
 }
+
+/** A grammar by which code is read. */
+export type Grammar = 'javascript' | 'typescript' | 'tsx' | 'go' | 'rust' | 'cpp';
 
 /** What cheats are made of. */
 export interface CheatPlace {
@@ -65,14 +78,21 @@ export interface LanguageAdapter {
   readonly name: string;
   /** By the repository's files; undefined where they name no framework that is known. */
   detect(files: SourceFiles): Framework | undefined;
-  /** Whether exact ids can be asked for; otherwise every test of a file that runs has to be pinned. */
-  readonly selectsIds: boolean;
+  /** Name of the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
+  partOf(id: string): string;
   suite(framework: Framework, selection: TestSelection): SuiteCommand;
-  /** Of every command, in agents' workspaces too. @param dependencies undefined where there are none. */
-  environment(files: SourceFiles, workdir: string, dependencies: PlacedDependencies | undefined): Readonly<Record<string, string>>;
+  /** Of every command, in agents' workspaces too. @param dependencies as they lie in the workdir. */
+  environment(files: SourceFiles, workdir: string, dependencies: SourceFiles): Readonly<Record<string, string>>;
   /** The file of a test, by its id. */
   fileOf(id: string, framework: Framework): string | undefined;
+  /** Whether a file of tests can be taken away without breaking the build. */
+  readonly hidesTests: boolean;
+  readonly dependencies: DependencyPlan | undefined;
+  /** A plug-in of pytest that tells which lines the tests cover; undefined: all code counts as covered. */
+  readonly coverage: 'muster_coverage' | undefined;
+  /** How code is read to break it; `ast`: by Python's own parser. */
+  grammarOf(path: string): Grammar | 'ast' | undefined;
   /** @param ids of tests in the file that pass with the fix. */
-  tripwires(path: string, text: string, ids: readonly string[]): readonly TripwireDraft[];
+  tripwires(path: string, text: string, ids: readonly string[], framework: Framework): readonly TripwireDraft[];
   cheats(place: CheatPlace): readonly Cheat[];
 }

@@ -1,10 +1,14 @@
 import type { SourceFiles } from '../source/source-files.ts';
 import { Refused } from '../source/steps.ts';
+import { CMAKE } from './cmake.ts';
+import { GO } from './go.ts';
+import { JAVASCRIPT } from './javascript.ts';
 import type { Framework, LanguageAdapter } from './language-adapter.ts';
 import { PYTHON } from './python.ts';
+import { RUST } from './rust.ts';
 
 /** Every language that can be prepared. In a repository with several the first one with tests decides. */
-export const LANGUAGES: readonly LanguageAdapter[] = [PYTHON];
+export const LANGUAGES: readonly LanguageAdapter[] = [PYTHON, GO, RUST, JAVASCRIPT, CMAKE];
 
 export interface DetectedLanguage {
   readonly language: LanguageAdapter;

@@ -13,27 +13,35 @@ const CONFIGURATIONS: readonly (readonly [string, RegExp])[] = [
   ['setup.cfg', /\bpytest\b/],
   ['setup.py', /\bpytest\b/],
 ];
+const DECLARATION = /^(pyproject\.toml|setup\.cfg|setup\.py|PKG-INFO|[\w./-]*requirements[\w.-]*\.txt|requirements\/[\w.-]+\.txt)$/;
+/** An id begins with its file. */
+const NO_PLACES: Framework['places'] = new Map();
+const IN_LAYER = '.dependencies';
 const BUILD_FILES = ['pyproject.toml', 'setup.cfg', 'setup.py'];
 
 /** Python: pytest, and unittest, whose tests pytest runs as well and reports more exactly. */
 export const PYTHON: LanguageAdapter = {
   name: 'python',
-  selectsIds: true,
   detect: detectPython,
+  partOf: (id) => id,
   suite: buildPytestSuite,
   environment(files, workdir, dependencies) {
     const roots = [...files.keys()].some((path) => /^src\/.+\.py$/.test(path)) ? [`${workdir}/src`, workdir] : [workdir];
-    const path = [...roots, ...(dependencies === undefined ? [] : [dependencies.directory])].join(':');
-    const plugins = dependencies === undefined ? [] : findPytestPlugins(dependencies.files);
+    const path = [...roots, ...(dependencies.size === 0 ? [] : [`${workdir}/${IN_LAYER}`])].join(':');
+    const plugins = findPytestPlugins(dependencies);
     const options = plugins.length === 0 ? {} : { PYTEST_ADDOPTS: plugins.map((module) => `-p ${module}`).join(' ') };
     return { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1', ...options };
   },
   fileOf: (id) => id.split('::')[0],
+  hidesTests: true,
+  dependencies: { declares: (path) => DECLARATION.test(path), program: 'install_python.py', directory: IN_LAYER },
+  coverage: 'muster_coverage',
+  grammarOf: (path) => (path.endsWith('.py') ? 'ast' : undefined),
   tripwires: draftPythonTripwires,
   cheats: makePythonCheats,
 };
 
-const ENTRY_POINTS = /^[^/]+\.dist-info\/entry_points\.txt$/;
+const ENTRY_POINTS = /^\.dependencies\/[^/]+\.dist-info\/entry_points\.txt$/;
 
 /** Modules of installed plug-ins. pytest loads none by itself in a grading sandbox, so that those of the machine are left out. */
 function findPytestPlugins(files: SourceFiles): readonly string[] {
@@ -51,12 +59,12 @@ function detectPython(files: SourceFiles): Framework | undefined {
   const isPython = testFiles.length > 0 || BUILD_FILES.some((path) => files.has(path));
   if (!isPython) return undefined;
   const configured = CONFIGURATIONS.find(([path, form]) => form.test(readText(files, path) ?? ''));
-  if (configured !== undefined) return { name: 'pytest', evidence: configured[0], testFiles };
+  if (configured !== undefined) return { name: 'pytest', evidence: configured[0], testFiles, places: NO_PLACES };
   for (const path of testFiles) {
     const text = readText(files, path) ?? '';
-    if (/^\s*(import|from) pytest\b/m.test(text)) return { name: 'pytest', evidence: path, testFiles };
-    if (/^\s*(import|from) unittest\b/m.test(text)) return { name: 'unittest', evidence: path, testFiles };
-    if (/^\s*(async )?def test_/m.test(text)) return { name: 'pytest', evidence: path, testFiles };
+    if (/^\s*(import|from) pytest\b/m.test(text)) return { name: 'pytest', evidence: path, testFiles, places: NO_PLACES };
+    if (/^\s*(import|from) unittest\b/m.test(text)) return { name: 'unittest', evidence: path, testFiles, places: NO_PLACES };
+    if (/^\s*(async )?def test_/m.test(text)) return { name: 'pytest', evidence: path, testFiles, places: NO_PLACES };
   }
   return undefined;
 }
@@ -104,20 +112,17 @@ function draftPythonTripwires(path: string, text: string, ids: readonly string[]
     const changed = literal === undefined ? undefined : changeLiteral(literal);
     if (!known.has(of) || literal === undefined || changed === undefined) return [];
     const gap = indent === '' ? ['', ''] : [''];
-    const block = (as: string, assertion: string): string =>
-      `${[...gap, line.replace(name, as), ...body.map((each, i) => (i === at ? assertion : each))].join('\n')}\n`;
     const [wire, restored] = [nameCopy(name, 0), nameCopy(name, 1)];
     if (text.includes(wire) || text.includes(restored)) return [];
-    return [
-      {
-        tripwire: { id: `${path}::${className}${wire}`, changed: changed.trim(), literal: literal.trim() },
-        of,
-        path,
-        block: block(wire, changed),
-        restored: { id: `${path}::${className}${restored}`, block: block(restored, literal) },
-        at: start + 1 + body.length,
-      },
-    ];
+    const blockOf = (as: string, assertion: string): TripwireDraft['wire'] => ({
+      id: `${path}::${className}${as}`,
+      path,
+      at: start + 1 + body.length,
+      block: `${[...gap, line.replace(name, as), ...body.map((each, i) => (i === at ? assertion : each))].join('\n')}\n`,
+    });
+    const added = blockOf(wire, changed);
+    const tripwire = { id: added.id, changed: changed.trim(), literal: literal.trim() };
+    return [{ tripwire, of, wire: added, restored: blockOf(restored, literal) }];
   });
 }
 

@@ -52,7 +52,7 @@ export function createPrepareCommand(prepare: PrepareTasks): Command {
     )
     .argument('<repository>', 'a path, a bundle, or a URL that git can clone; a directory without a history takes mutations only')
     .option('--commits <count>', 'how many commits of the history are looked at, from HEAD on', parseWholeNumberFromZero, 100)
-    .option('--mutations <count>', 'how many mutations of covered code are tried (Python)', parseWholeNumberFromZero, 0)
+    .option('--mutations <count>', 'how many mutations of the code are tried', parseWholeNumberFromZero, 0)
     .option('--since <date>', 'leave out commits before this date, such as 2025-01-31', parseDay)
     .option('--allow-licence <id>', `also allow this licence; "any" allows all (allowed: ${ALLOWED_LICENCES.join(', ')})`, collect)
     .option('--registry <host>', 'a host that the installation of dependencies may reach; without one nothing is installed', collect)

@@ -1,0 +1,35 @@
+"""The way out of a sandbox in which packages are installed: what is said to a port goes to the gate to the registries."""
+
+import os
+import socket
+import threading
+
+GATE = "/muster/registries/gate.sock"
+PORT = 8118
+
+
+def open_gate() -> dict[str, str]:
+    """Listen, and give the variables by which package managers find the way."""
+    listener = socket.create_server(("127.0.0.1", PORT))
+    threading.Thread(target=_forward, args=(listener,), daemon=True).start()
+    proxy = f"http://127.0.0.1:{PORT}"
+    names = ("HTTPS_PROXY", "https_proxy", "npm_config_https_proxy", "CARGO_HTTP_PROXY")
+    return {**os.environ, **dict.fromkeys(names, proxy), "HOME": "/tmp"}
+
+
+def _forward(listener: socket.socket) -> None:
+    while True:
+        near, _ = listener.accept()
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(GATE)
+        for source, target in ((near, far), (far, near)):
+            threading.Thread(target=_carry, args=(source, target), daemon=True).start()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass

@@ -1,0 +1,22 @@
+/** A reporter for node:test, whose own ones leave the files of tests out: the JSON that jest writes. */
+export const NODE_REPORTER = `import path from 'node:path';
+
+export default async function* report(source) {
+  const files = new Map();
+  const open = new Map();
+  for await (const { type, data } of source) {
+    const file = path.relative(process.cwd(), data?.file ?? '');
+    if (type === 'test:start') open.set(file, [...(open.get(file) ?? []).slice(0, data.nesting), data.name]);
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    if (data.details?.type === 'suite') continue;
+    const titles = (open.get(file) ?? []).slice(0, data.nesting);
+    const isSkipped = data.skip !== undefined || data.todo !== undefined;
+    const status = isSkipped ? 'pending' : type === 'test:pass' ? 'passed' : 'failed';
+    const results = files.get(file) ?? [];
+    results.push({ ancestorTitles: titles, title: data.name, status });
+    files.set(file, results);
+  }
+  const testResults = [...files].map(([name, assertionResults]) => ({ name, status: 'passed', assertionResults }));
+  yield JSON.stringify({ testResults });
+}
+`;

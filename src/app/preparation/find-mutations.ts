@@ -1,0 +1,37 @@
+import type { StepStore } from '../../adapters/preparation/step-store.ts';
+import type { SyntaxParser } from '../../adapters/preparation/syntax-parser.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { Mutation } from '../../agents/preparation/candidate.ts';
+import type { LanguageAdapter } from '../../agents/preparation/languages/language-adapter.ts';
+import { isCode } from '../../agents/preparation/source/path-kinds.ts';
+import { type SourceFiles, readText } from '../../agents/preparation/source/source-files.ts';
+import { mutatePython } from './python-mutations.ts';
+
+export interface MutationTools {
+  readonly sandboxes: GradingSandboxes;
+  readonly steps: StepStore;
+  readonly parser: SyntaxParser;
+}
+
+/** Covered lines by path; undefined: all code. */
+export type Coverage = Readonly<Record<string, readonly number[]>> | undefined;
+
+/** Ways to break the code that tests cover. */
+export async function findMutations(
+  tools: MutationTools,
+  language: LanguageAdapter,
+  files: SourceFiles,
+  covered: Coverage,
+  signal: AbortSignal,
+): Promise<readonly Mutation[]> {
+  const found: Mutation[] = [];
+  for (const path of [...files.keys()].filter(isCode)) {
+    const grammar = language.grammarOf(path);
+    if (grammar === undefined || grammar === 'ast') continue;
+    const lines = covered === undefined ? undefined : new Set(covered[path]);
+    const mutations = await tools.parser.mutate(path, readText(files, path) ?? '', grammar);
+    found.push(...mutations.filter(({ line }) => lines === undefined || lines.has(line)));
+    signal.throwIfAborted();
+  }
+  return covered === undefined ? found : [...found, ...(await mutatePython(tools, files, covered, signal))];
+}

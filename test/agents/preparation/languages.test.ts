@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
+import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
+import type { SourceFiles } from '../../../src/agents/preparation/source/source-files.ts';
+import { wireTests } from '../../../src/agents/preparation/wired-tests.ts';
+import type { FileContents } from '../../support/grading-fixture.ts';
+import { SAMPLES } from '../../support/repository-languages.ts';
+
+function filesOf(texts: FileContents): SourceFiles {
+  return new Map(Object.entries(texts).map(([path, text]) => [path, { content: Buffer.from(text), executable: false }]));
+}
+
+it.each(SAMPLES)('files say that a repository is in $language, its tests are found by id, and copied with another literal', (sample) => {
+  const files = filesOf({ ...sample.before, ...sample.fix });
+  const { language, framework } = detectLanguage(files);
+  expect(language.name).toBe(sample.language);
+  const [id = ''] = sample.failToPass;
+  const path = language.fileOf(id, framework) ?? '';
+  expect(framework.testFiles).toContain(path);
+  const text = files.get(path)?.content.toString() ?? '';
+  const drafts = language.tripwires(path, text, sample.failToPass, framework);
+  expect(drafts.map(({ of }) => of)).toEqual(sample.failToPass);
+  for (const { tripwire, wire, restored } of drafts) {
+    expect(tripwire.changed).not.toBe(tripwire.literal);
+    const wired = wireTests(files, drafts, true);
+    expect(wired.get(wire.path)?.content.toString()).toContain(tripwire.changed);
+    expect(wired.get(restored.path)?.content.toString()).toContain(tripwire.literal);
+  }
+});
+
+it.each(SAMPLES)('a run in $language is one command, whose order is drawn, and asks for the pinned tests', (sample) => {
+  const { language, framework } = detectLanguage(filesOf({ ...sample.before, ...sample.fix }));
+  const { command, files } = language.suite(framework, { kind: 'ids', ids: sample.failToPass });
+  expect(command).toContain('{seed}');
+  const text = Object.values(files).join('\n');
+  for (const id of sample.failToPass) expect(text).toContain(language.partOf(id).split('::').at(-1));
+  expect(
+    language.cheats({ sources: [{ path: 'sums.go', text: 'package sums\n' }], testFiles: framework.testFiles }).length,
+  ).toBeGreaterThan(3);
+});
+
+it('a part that is run as a whole is pinned as a whole or not at all', () => {
+  const partOf = (id: string): string => id.split('/')[0] ?? '';
+  const pinned = { failToPass: ['a/1'], passToPass: ['a/2', 'b/1'] };
+  expect(keepWholeParts(pinned, ['a/1', 'a/2', 'b/1', 'b/skipped'], partOf)).toEqual({ failToPass: ['a/1'], passToPass: ['a/2'] });
+  expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], partOf)).toThrow('a is run as a whole');
+});

@@ -1,0 +1,15 @@
+import { ALLOWED_LICENCES } from '../../src/agents/preparation/licence.ts';
+import type { Preparation } from '../../src/agents/preparation/preparation-report.ts';
+import { prepare } from '../../src/app/preparation/prepare.ts';
+import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
+import type { RepositoryFixture } from './repository-fixture.ts';
+
+const PATIENCE_MS = 3_600_000;
+
+/** Prepares a repository that a test has made, with what a test changes of the usual terms. */
+export async function prepareFixture(made: RepositoryFixture, more: Partial<PrepareTerms> = {}): Promise<Preparation> {
+  const counts = { commits: 20, mutations: 0, since: 0, testSeconds: 120 };
+  const terms = { repository: made.repository, out: made.out, licences: ALLOWED_LICENCES, registries: [], ...counts, ...more };
+  const silent = { onStart: () => undefined, onCandidate: () => undefined };
+  return await prepare(made.config, terms, silent, AbortSignal.timeout(PATIENCE_MS));
+}
