@@ -57,6 +57,9 @@ function nameDirectory(path: string): string {
   return `./${posix.dirname(path)}`;
 }
 
+/** Go compiles into no cache that cannot be written: what is there already is linked to. */
+const OPEN_CACHE = `if [ -d /muster/go-build ] && [ ! -d /tmp/go-build ]; then cp -rs /muster/go-build /tmp/go-build; fi
+export GOCACHE=/tmp/go-build`;
 const COMMAND = 'go test -json -vet=off -count=1 -shuffle="$1"';
 
 function buildGoSuite({ places }: Framework, selection: TestSelection): SuiteCommand {
@@ -75,8 +78,7 @@ function buildGoSuite({ places }: Framework, selection: TestSelection): SuiteCom
       : [...wanted]
           .toSorted(([a], [b]) => (a < b ? -1 : 1))
           .map(([directory, names]) => `${COMMAND} -run '^(${[...names].sort().join('|')})$' ${quoteWord(directory)} || status=1`);
-  const cache = 'if [ -d /muster/go-build ]; then export GOCACHE=/muster/go-build; else export GOCACHE=/tmp/go-build; fi';
-  const script = `#!/bin/sh\n# $1: what the order follows from.\n${cache}\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
+  const script = `#!/bin/sh\n# $1: what the order follows from.\n${OPEN_CACHE}\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
 
