@@ -1,6 +1,10 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { SkippedTests } from './test/support/skipped-tests.ts';
+
+// What Node compiles for a file of tests, the libraries above all, is kept for the next: a tenth of the processor time of a small file.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node');
 
 const ALL = 'test/**/*.test.ts';
 /**

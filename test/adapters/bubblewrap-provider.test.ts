@@ -9,7 +9,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
-import { listProcesses, startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../support/process-table.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
@@ -143,7 +144,7 @@ describe('a template', () => {
     const script = 'echo "${#SECRET}"; while :; do sleep 1000; done';
     const sandbox = await create(provider, template(['sh', '-c', script], { environment: { SECRET: secret } }));
     expect(String(await once(sandbox.stdout, 'data'))).toBe(`${secret.length}\n`);
-    const processes = await listProcesses();
+    const processes = listProcesses();
     expect(processes.filter(({ argv }) => argv.some((word) => word.startsWith(context.stateDir)))).not.toEqual([]);
     expect(processes.filter(({ argv }) => argv.some((word) => word.includes('hush-')))).toEqual([]);
     await sandbox.destroy();
@@ -294,7 +295,7 @@ describe('a sweep', () => {
   it('ends what a killed owner has left running, also where there are no control groups and the program goes on without input', async () => {
     const { context, provider } = await open('none');
     const marker = `outlives-${randomUUID()}`;
-    const running = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv.includes(marker)).length;
+    const running = async (): Promise<number> => listProcesses().filter(({ argv }) => argv.includes(marker)).length;
     const { child, created } = await context.startOwner([[...IDLE, marker]]);
     expect(created).toHaveLength(1);
     expect(await running()).toBeGreaterThan(0);

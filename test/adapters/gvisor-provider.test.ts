@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { probeGvisor } from '../../src/adapters/sandbox/gvisor/capabilities.ts';
 import { checkSocketPath } from '../../src/adapters/sandbox/gvisor/command-line.ts';
 import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
-import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../support/process-table.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
@@ -242,7 +242,7 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
     const sandbox = await create(provider, template(['sh', '-c', script], { environment: { SECRET: secret } }));
     expect(String(await once(sandbox.stdout, 'data'))).toBe(`${secret.length}\n`);
     expect(await context.traces()).not.toEqual([]);
-    for (const { argv } of await listProcesses()) expect(argv.join(' ')).not.toContain('hush-');
+    for (const { argv } of listProcesses()) expect(argv.join(' ')).not.toContain('hush-');
     await sandbox.destroy();
   });
 

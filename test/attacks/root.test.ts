@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/command/own-user.ts';
-import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../support/process-table.ts';
 import { firstLine, NEVER } from '../contract/sandbox-fixture.ts';
 import { AttackFixture, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, RUNNER, WAYS, ZYGOTE } from './attack-fixture.ts';
 
@@ -58,7 +58,7 @@ describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made'
     const marker = path.basename(directory);
     const sandbox = await fixture.create(['sh', '-c', '(echo ready; read -r line; echo); echo', marker]);
     await new Promise((resolve) => sandbox.stdout.once('data', resolve));
-    const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
+    const processes = listProcesses().filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
     const identities = await Promise.all(
       processes.map(async ({ pid }) =>
         [...(await readFile(`/proc/${pid}/status`, 'utf8')).matchAll(/^(?:Uid|Gid|Groups):.*$/gm)].join('\n'),
@@ -76,7 +76,7 @@ describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made'
     const command = ['sh', '-c', 'echo ready; read -r line', marker];
     const sandboxes = [await fixture.create(command), await fixture.create(command)];
     for (const sandbox of sandboxes) expect(await firstLine(sandbox)).toBe('ready\n');
-    const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
+    const processes = listProcesses().filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
     const [own, other] = processes.map(({ pid }) => String(pid));
     const seen: unknown = JSON.parse(execFileSync(PYTHON, ['-I', '-c', INTRUDER, own ?? '', other ?? ''], { encoding: 'utf8' }));
     await Promise.all(sandboxes.map((sandbox) => sandbox.destroy()));

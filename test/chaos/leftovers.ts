@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../support/process-table.ts';
 import { getSandboxesDirectory } from '../../src/adapters/sandbox/local/owner-record.ts';
 import type { Stage } from '../end-to-end/stage.ts';
 
@@ -9,7 +9,7 @@ import type { Stage } from '../end-to-end/stage.ts';
  * checkpoints, and files that were on their way into the store.
  */
 export async function leftBehind(stage: Stage, stateDirs: readonly string[]): Promise<readonly string[]> {
-  const processes = (await listProcesses()).filter(({ argv }) => argv.some((word) => word.includes(stage.directory)));
+  const processes = listProcesses().filter(({ argv }) => argv.some((word) => word.includes(stage.directory)));
   const found = await Promise.all(stateDirs.map(inState));
   return [
     ...processes.map(({ pid, argv }) => `process ${pid}: ${argv.slice(0, 4).join(' ')}`),

@@ -1,6 +1,7 @@
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import path from 'node:path';
-import { listChildren, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { killProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses, readProcessFile, type ListedProcess } from '../support/process-table.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 
 /** The runner's process in one sandbox, as the host sees it. */
@@ -22,35 +23,28 @@ export class RunnerInside {
 }
 
 /** Python runners in the sandboxes of a state directory, in the order of the sandboxes' process ids. */
-export async function runnersInside(stateDir: string): Promise<readonly RunnerInside[]> {
-  const processes = new Map((await listProcesses()).map((found) => [found.pid, found]));
+export function runnersInside(stateDir: string): readonly RunnerInside[] {
+  const processes = new Map(listProcesses().map((found) => [found.pid, found]));
   const sandboxes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.startsWith(path.join(stateDir, 'sandboxes'))));
   // A plain one is the child of its sandbox's first process, whose parent is bubblewrap.
-  const first = await childrenOfAll(sandboxes.map(({ pid }) => pid));
-  const programs = (await childrenOfAll(first)).flatMap((pid) => processes.get(pid) ?? []);
+  const first = sandboxes.flatMap(({ pid }) => listChildren(pid));
+  const programs = first.flatMap(listChildren).flatMap((pid) => processes.get(pid) ?? []);
   const plain = programs.filter(isRunner).map(({ pid }) => pid);
   const zygotes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py')));
-  const forked = await Promise.all(zygotes.map(async ({ pid }) => ((await isForkedRunner(pid, stateDir)) ? [pid] : [])));
-  return [...plain, ...forked.flat()].map((pid) => new RunnerInside(pid));
-}
-
-async function childrenOfAll(parents: readonly number[]): Promise<readonly number[]> {
-  return (await Promise.all(parents.map(async (pid) => (await listChildren(pid)) ?? []))).flat();
+  const forked = zygotes.map(({ pid }) => pid).filter((pid) => isForkedRunner(pid, stateDir));
+  return [...plain, ...forked].map((pid) => new RunnerInside(pid));
 }
 
 /** A forked program has its zygote's command line, the inbox of its sandbox, and the second process id in it. */
-async function isForkedRunner(pid: number, stateDir: string): Promise<boolean> {
-  const [mounts, status] = await Promise.all(
-    ['mountinfo', 'status'].map(async (name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
-  );
+function isForkedRunner(pid: number, stateDir: string): boolean {
   // The beginning of the path is missing where it is a mount of its own.
   const place = RegExp.escape(stateDir.split('/').slice(-2).join('/'));
   const inbox = new RegExp(String.raw`${place}/sandboxes/[^/]+/s\d+/inbox /muster/inbox `);
-  return inbox.test(mounts ?? '') && /^NSpid:\t.*\t2$/m.test(status ?? '');
+  return inbox.test(readProcessFile(pid, 'mountinfo')) && /^NSpid:\t.*\t2$/m.test(readProcessFile(pid, 'status'));
 }
 
 /** Not one of those before it, which have the runner's command line as the end of their own. */
-function isRunner({ argv }: RunningProcess): boolean {
+function isRunner({ argv }: ListedProcess): boolean {
   return argv.includes(RUNNER_INSIDE) && argv[0]?.includes('python') === true;
 }
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses, readProcessFile } from '../support/process-table.ts';
 import { eventually } from '../support/eventually.ts';
 import { extent } from '../support/full-form.ts';
 import { mazePolicy, mazeSuite } from './maze.ts';
@@ -33,7 +33,7 @@ async function untilBusy(stage: Stage, command: MusterCommand, sandboxes: number
   await command.until(`${sandboxes} sandboxes are busy`, async () => {
     // The process table is long to read, so it is only looked at when there are enough sandboxes.
     if ((await stage.countSandboxes()) < sandboxes) return false;
-    const processes = await listProcesses();
+    const processes = listProcesses();
     return processes.filter(({ argv }) => argv[0]?.startsWith(name)).length === sandboxes;
   });
 }
@@ -42,11 +42,8 @@ async function linesOf(file: string): Promise<number> {
   return (await readFile(file, 'utf8')).split('\n').length - 1;
 }
 
-async function processesInGroup(group: number): Promise<readonly number[]> {
-  const processes = await listProcesses();
-  const stats = await Promise.all(
-    processes.map(async ({ pid }) => ({ pid, stat: await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '') })),
-  );
+function processesInGroup(group: number): readonly number[] {
+  const stats = listProcesses().map(({ pid }) => ({ pid, stat: readProcessFile(pid, 'stat') }));
   // State, parent, group: the fields after the name, which stands in parentheses.
   return stats.filter(({ stat }) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]) === group).map(({ pid }) => pid);
 }
@@ -59,7 +56,7 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
     // A runner may have told of its last episodes and be busy with the next before Muster has read of them.
     await command.until('all others are counted', async () => (await linesOf(stage.path('out/episodes.ndjson'))) === FIRST_BLOCKED);
     // What a terminal sends on Ctrl-C reaches Muster alone: it is for Muster to end its sandboxes.
-    expect(await processesInGroup(command.pid)).toEqual([command.pid]);
+    expect(processesInGroup(command.pid)).toEqual([command.pid]);
     command.signalGroup('SIGINT');
     const result = await command.ended;
     expect(result.exitCode).toBe(130);
@@ -80,7 +77,7 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
     await untilBusy(stage, command, SANDBOXES);
     command.signal('SIGKILL');
     expect(await command.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' });
-    await eventually('every process of its sandboxes is gone', async () => (await stage.sandboxProcesses()).length === 0);
+    await eventually('every process of its sandboxes is gone', () => stage.sandboxProcesses().length === 0);
     expect(await stage.traces()).not.toEqual([]);
     expect(await readdir(stage.path('out'))).not.toContain('summary.json');
     const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
@@ -110,14 +107,11 @@ Policy.act = act
     const suite = await stage.write('maze.json', await mazeSuite(stage, 2, { episode: { seconds: 3600 } }));
     const config = await stage.write('apart.json', { templates: { local: { policy: 'apart', start: way } } });
     const command = stage.start(['eval', suite, '-c', policy, '--json', '-n', String(sandboxes), '--config', config]);
-    const waiting = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv[0] === name).length;
-    await command.until('all policies are asked', async () => (await waiting()) === sandboxes);
+    const waiting = (): number => listProcesses().filter(({ argv }) => argv[0] === name).length;
+    await command.until('all policies are asked', async () => waiting() === sandboxes);
     command.signal('SIGKILL');
     await command.ended;
-    await eventually(
-      'every process of its sandboxes is gone',
-      async () => (await stage.sandboxProcesses()).length + (await waiting()) === 0,
-    );
+    await eventually('every process of its sandboxes is gone', () => stage.sandboxProcesses().length + waiting() === 0);
     const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
     expect(next.summary().run.pool.swept).toBe(sandboxes);
     expect(await stage.traces()).toEqual([]);
@@ -144,7 +138,7 @@ describe('Muster', () => {
     command.signal('SIGINT');
     command.signal('SIGTERM');
     expect((await command.ended).exitCode).toBe(130);
-    await eventually('every process of its sandboxes is gone', async () => (await stage.sandboxProcesses()).length === 0);
+    await eventually('every process of its sandboxes is gone', () => stage.sandboxProcesses().length === 0);
     expect((await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1'])).exitCode).toBe(0);
   });
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { detectHere } from '../../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
-import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses, readProcessFile } from '../support/process-table.ts';
 import { loadConfig } from '../../src/app/configuration.ts';
 import { openEvaluationStore } from '../../src/app/stores.ts';
 import type { Role } from '../../src/evaluation-store/tokens.ts';
@@ -87,7 +87,7 @@ export class Stage implements AsyncDisposable {
 
   /** How many runners stand at the closed gate. */
   async countAt(gate: string): Promise<number> {
-    const runners = await runnersInside(this.stateDir);
+    const runners = runnersInside(this.stateDir);
     const are = await Promise.all(runners.map(async (runner) => runner.isAt(gate)));
     return are.filter(Boolean).length;
   }
@@ -133,7 +133,7 @@ export class Stage implements AsyncDisposable {
     const { layout } = await detectHere(kernelCgroupFiles);
     const groups = await Promise.all([...new Set(layout?.bases.values())].map(async (base) => under(base, await namesIn(base), isOurs)));
     const sandboxes = path.join(this.stateDir, 'sandboxes');
-    return [...(await this.sandboxProcesses()), ...groups.flat(), ...under(sandboxes, await namesIn(sandboxes), () => true)];
+    return [...this.sandboxProcesses(), ...groups.flat(), ...under(sandboxes, await namesIn(sandboxes), () => true)];
   }
 
   /** Directories of sandboxes that there are now, whole or not. */
@@ -145,17 +145,13 @@ export class Stage implements AsyncDisposable {
   }
 
   /** bubblewrap's processes, which the sandboxes' own cannot outlive, and sandboxes' own where control groups tell whose they are. */
-  async sandboxProcesses(): Promise<readonly string[]> {
+  sandboxProcesses(): readonly string[] {
     const owners = this.#commands.map(({ pid }) => `/muster/muster-${pid}-`);
-    const processes = await listProcesses();
-    const found = await Promise.all(
-      processes.map(async ({ pid, argv }) => {
-        const isBubblewrap = argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(this.stateDir));
-        const groups = isBubblewrap ? '' : await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-        return isBubblewrap || owners.some((owner) => groups.includes(owner)) ? [`process ${pid}: ${argv.slice(0, 3).join(' ')}`] : [];
-      }),
-    );
-    return found.flat();
+    return listProcesses().flatMap(({ pid, argv }) => {
+      const isBubblewrap = argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(this.stateDir));
+      const groups = isBubblewrap ? '' : readProcessFile(pid, 'cgroup');
+      return isBubblewrap || owners.some((owner) => groups.includes(owner)) ? [`process ${pid}: ${argv.slice(0, 3).join(' ')}`] : [];
+    });
   }
 
   /** Fails unless every sandbox is gone, or goes within a moment. */

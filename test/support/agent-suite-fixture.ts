@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { listChildren, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses, readProcessFile } from './process-table.ts';
 import { readConfiguration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
@@ -116,7 +116,7 @@ export class AgentSuiteFixture implements AsyncDisposable {
     const struck = new Set<number>();
     while (!signal.aborted && (left.workspace > 0 || left.grading > 0)) {
       for (const { pid, kind } of await this.#programs()) {
-        if (left[kind] === 0 || struck.has(pid) || !(await killAtWork(pid))) continue;
+        if (left[kind] === 0 || struck.has(pid) || !killAtWork(pid)) continue;
         struck.add(pid);
         left[kind] -= 1;
       }
@@ -127,13 +127,13 @@ export class AgentSuiteFixture implements AsyncDisposable {
 
   /** The programs that run commands in sandboxes of this fixture. In an agent's, a command is at work. */
   async #programs(): Promise<readonly { readonly pid: number; readonly kind: 'workspace' | 'grading' }[]> {
-    const processes = await listProcesses();
+    const processes = listProcesses();
     const programs = processes.filter(({ argv }) => argv[0]?.startsWith('/muster/') && argv.some((word) => word.endsWith('/workspace.py')));
     const own = await Promise.all(
       programs.map(async ({ pid }) => {
-        const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+        const mounts = readProcessFile(pid, 'mountinfo');
         if (!mounts.includes(path.basename(this.directory))) return [];
-        const below = await descendantsOf(pid);
+        const below = descendantsOf(pid);
         const isActedIn = processes.some((each) => below.includes(each.pid) && each.argv.some((word) => word.includes(AT_WORK)));
         // One without files has no holder yet.
         const tests = await readdir(`/proc/${pid}/root/tests`).catch(() => []);
@@ -153,10 +153,10 @@ export class AgentSuiteFixture implements AsyncDisposable {
  *
  * @returns whether it was killed.
  */
-async function killAtWork(pid: number): Promise<boolean> {
+function killAtWork(pid: number): boolean {
   // Stopped, it can neither answer nor end before it is killed.
   if (!signalled(pid, 'SIGSTOP')) return false;
-  const isAtWork = (await descendantsOf(pid)).length > 0;
+  const isAtWork = descendantsOf(pid).length > 0;
   return signalled(pid, isAtWork ? 'SIGKILL' : 'SIGCONT') && isAtWork;
 }
 
@@ -169,7 +169,7 @@ function signalled(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-async function descendantsOf(pid: number): Promise<readonly number[]> {
-  const children = (await listChildren(pid)) ?? [];
-  return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
+function descendantsOf(pid: number): readonly number[] {
+  const children = listChildren(pid);
+  return [...children, ...children.flatMap(descendantsOf)];
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,8 @@ import { z } from 'zod';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { detectHere } from '../../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
-import { listChildren, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { killProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses, readProcessFile } from './process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
@@ -81,7 +82,7 @@ export class BubblewrapContext implements SandboxContext {
     places.push(...new Set(layout?.bases.values()));
     const found: string[] = [];
     for (const owner of this.#owners) for (const place of places) found.push(...(await sandboxesIn(path.join(place, owner))));
-    const processes = await listProcesses();
+    const processes = listProcesses();
     return [
       ...found,
       ...processes
@@ -92,10 +93,10 @@ export class BubblewrapContext implements SandboxContext {
 
   async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
     const inbox = path.join(this.stateDir, 'sandboxes', provider.owner, id, 'inbox');
-    const ours = (await listChildren(process.pid)) ?? [];
-    for (const { pid, argv } of await listProcesses()) {
+    const ours = listChildren(process.pid);
+    for (const { pid, argv } of listProcesses()) {
       if (ours.includes(pid) && argv.includes(inbox)) killProcess(pid);
-      else if (await isFirstOf(pid, inbox)) killProcess(pid);
+      else if (isFirstOf(pid, inbox)) killProcess(pid);
     }
   }
 
@@ -145,10 +146,10 @@ export class BubblewrapContext implements SandboxContext {
 const isZygote = (argv: readonly string[]): boolean => argv.some((word) => word.endsWith('/zygote.py'));
 
 /** Whether the process is the first one of the forked sandbox with this inbox. */
-async function isFirstOf(pid: number, inbox: string): Promise<boolean> {
-  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+function isFirstOf(pid: number, inbox: string): boolean {
+  const mounts = readProcessFile(pid, 'mountinfo');
   if (!mounts.split('\n').some((line) => line.includes(`${inbox} /muster/inbox `))) return false;
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const status = readProcessFile(pid, 'status');
   return /^NSpid:\t.*\t1$/m.test(status);
 }
 

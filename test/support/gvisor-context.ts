@@ -7,7 +7,8 @@ import { probeGvisor } from '../../src/adapters/sandbox/gvisor/capabilities.ts';
 import { nameContainer, stateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
 import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
 import { listDirectoryNames } from '../../src/adapters/sandbox/local/owner-record.ts';
-import { listChildren, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { killProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses } from './process-table.ts';
 import { parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../src/pool/ports/template.ts';
@@ -50,8 +51,8 @@ export class GvisorContext implements SandboxContext {
 
   async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
     const bundle = `--bundle=${path.join(this.local.stateDir, 'sandboxes', provider.owner, id)}`;
-    const ours = (await listChildren(process.pid)) ?? [];
-    for (const { pid, argv } of await listProcesses()) if (ours.includes(pid) && argv.includes(bundle)) killProcess(pid);
+    const ours = listChildren(process.pid);
+    for (const { pid, argv } of listProcesses()) if (ours.includes(pid) && argv.includes(bundle)) killProcess(pid);
   }
 
   /** gVisor's own clocks go on while the host withholds the processor from it. */

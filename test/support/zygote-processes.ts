@@ -1,4 +1,4 @@
-import { listChildren, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { listChildren, listProcesses } from './process-table.ts';
 import { eventually } from './eventually.ts';
 
 /** The processes behind the forked sandboxes of one template, as the host sees them. */
@@ -24,12 +24,12 @@ export async function zygoteProcesses(stateDir: string): Promise<ZygoteProcesses
 
 /** Undefined when there are none, or not all of them. */
 async function listed(stateDir: string): Promise<ZygoteProcesses | undefined> {
-  const processes = await listProcesses();
+  const processes = listProcesses();
   const holders = processes.filter(({ argv }) => argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(stateDir)));
   const ids = holders.filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py'))).map(({ pid }) => pid);
   for (const inner of ids) {
-    for (const warden of (await listChildren(inner)) ?? []) {
-      const [image] = (await listChildren(warden)) ?? [];
+    for (const warden of listChildren(inner)) {
+      const [image] = listChildren(warden);
       const bubblewrap = ids.find((pid) => pid !== inner);
       if (!ids.includes(warden) && image !== undefined && bubblewrap !== undefined) return { bubblewrap, warden, image };
     }

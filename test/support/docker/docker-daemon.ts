@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { create } from 'tar';
 import { Daemon } from '../../../src/adapters/sandbox/docker/daemon.ts';
 import { sendRequest, type DaemonRequest } from '../../../src/adapters/sandbox/docker/daemon-request.ts';
-import { listProcesses } from '../../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../process-table.ts';
 import { eventually } from '../eventually.ts';
 
 /** An image of empty directories and links: all that a program needs comes from this machine's /usr, mounted. */
@@ -83,7 +83,7 @@ export class DockerDaemon implements AsyncDisposable {
 
   /** Its containerd, and what holds its containers. */
   async #processes(): Promise<readonly number[]> {
-    const processes = await listProcesses();
+    const processes = listProcesses();
     return processes.filter(({ argv }) => argv.some((word) => word.includes(this.directory))).map(({ pid }) => pid);
   }
 

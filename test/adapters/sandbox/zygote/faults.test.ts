@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { listProcesses } from '../../../../src/adapters/sandbox/local/host/process-table.ts';
+import { listProcesses } from '../../../support/process-table.ts';
 import { InfrastructureError } from '../../../../src/kernel/errors.ts';
 import type { Sandbox } from '../../../../src/pool/ports/sandbox.ts';
 import { AttackFixture, ECHO, Neighbour, PYTHON } from '../../../attacks/attack-fixture.ts';
@@ -223,7 +223,7 @@ describe('creations that are aborted', () => {
 describe('a Muster that is killed', () => {
   it('with a hundred forked sandboxes leaves none of them running', async () => {
     const marker = `orphan-${process.pid}`;
-    const count = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv.includes(marker)).length;
+    const count = async (): Promise<number> => listProcesses().filter(({ argv }) => argv.includes(marker)).length;
     const command = ['sh', '-c', 'while :; do sleep 1000; done', marker];
     const { child, created } = await fixture.context.startOwner(Array.from({ length: 100 }, () => command));
     expect(created).toHaveLength(100);
