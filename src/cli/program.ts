@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import('./composition/serving.ts')).composeToken(),
   grant: async () => (await import('./composition/remote.ts')).composeGrant(),
   episode: async () => (await import('./composition/remote.ts')).composeEpisode(),
+  mcp: async () => (await import('./composition/remote.ts')).composeMcp(),
   rollouts: async () => (await import('./composition/tasks.ts')).composeRollouts(),
   reward: async () => (await import('./composition/remote.ts')).composeReward(),
   task: async () => (await import('./composition/tasks.ts')).composeTask(),

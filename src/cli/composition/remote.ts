@@ -6,6 +6,7 @@ import { cancelCommand, createPoolCommand, listCommand } from '../commands/serve
 import { submitCommand } from '../commands/submit-command.ts';
 import { createTopCommand } from '../commands/top-command.ts';
 import { createEpisodeCommand } from '../commands/tasks/episode-command.ts';
+import { createMcpCommand } from '../commands/tasks/mcp-command.ts';
 import { createRewardCommand } from '../commands/tasks/reward-command.ts';
 
 /** The commands that have a server do something. */
@@ -36,6 +37,10 @@ export function composeGrant(): Command {
 
 export function composeEpisode(): Command {
   return createEpisodeCommand(createClient);
+}
+
+export function composeMcp(): Command {
+  return createMcpCommand(createClient);
 }
 
 export function composeReward(): Command {

@@ -34,6 +34,7 @@ import {
   type SubmitOptions,
   type Waiting,
 } from './call-options.ts';
+import { McpRelay } from './mcp-relay.ts';
 import { listPath, type Filter } from './list-filter.ts';
 import { nameCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
 import {
@@ -89,6 +90,11 @@ export class MusterClient {
     this.rollouts = new RolloutsClient(this.#calls);
     this.#uploader = new Uploader(this.#calls, options.source);
     this.#readSuite = options.readSuite;
+  }
+
+  /** For one program that speaks the Model Context Protocol over pipes. */
+  createMcpRelay(): McpRelay {
+    return new McpRelay(this.#calls);
   }
 
   /** Of the server, without a slash at the end. */

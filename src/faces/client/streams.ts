@@ -7,6 +7,7 @@ import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-sche
 import { type LiveMessage, liveMessageSchema } from '../http/schemas/live-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
+import { readLines } from './lines.ts';
 import { Patience } from './patience.ts';
 import { readChunks } from './wire.ts';
 
@@ -113,7 +114,7 @@ async function openStream(calls: Calls, call: Call, signal: AbortSignal): Promis
 }
 
 function readAnswerLines(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {
-  return readLines(readWithDeadline(calls, answer, signal));
+  return readLines(readWithDeadline(calls, answer, signal), createTooLongError);
 }
 
 /** @throws UnavailableError when nothing comes for too long. */
@@ -143,25 +144,13 @@ async function* readData(lines: AsyncIterable<string>, onLine: () => void): Asyn
   }
 }
 
-function createSilenceError(url: string): UnavailableError {
-  return new UnavailableError('server.silent', `${url} said nothing for ${SILENCE_MILLISECONDS / 1000} s`);
+function createTooLongError(most: number): InfrastructureError {
+  return new InfrastructureError(
+    'server.answer',
+    `the server sent a line of more than ${most} characters; expected an event or an episode`,
+  );
 }
 
-/** Far more than an event or an episode has: what is longer comes from something else, and must not fill the memory. */
-const MOST_CHARACTERS = 16 * 2 ** 20;
-
-/** Text as it comes, in lines without their ends. What follows the last end is left out: a broken connection has cut it off. */
-async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    if (rest.length > MOST_CHARACTERS)
-      throw new InfrastructureError(
-        'server.answer',
-        `the server sent a line of more than ${MOST_CHARACTERS} characters; expected an event or an episode`,
-      );
-    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
-  }
+function createSilenceError(url: string): UnavailableError {
+  return new UnavailableError('server.silent', `${url} said nothing for ${SILENCE_MILLISECONDS / 1000} s`);
 }

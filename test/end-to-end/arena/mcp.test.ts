@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -92,5 +93,27 @@ describe('the arena as tools of the Model Context Protocol', () => {
     const headers = { authorization: `Bearer ${owner}`, 'content-type': 'application/json' };
     expect((await fetch(`${url}/mcp`, { method: 'POST', headers, body: '{"jsonrpc":"1.0"}' })).status).toBe(400);
     expect((await fetch(`${url}/mcp`, { headers })).status).toBe(405);
+  });
+
+  it('is played over pipes by an agent that starts muster mcp, and hears of a server that is not there', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await configOf(stage));
+    const client = new Client({ name: 'test', version: '1' });
+    const command = join(REPOSITORY, 'muster');
+    await client.connect(new StdioClientTransport({ command, args: ['mcp', '--server', server.url], stderr: 'ignore' }));
+    await using _closed = { [Symbol.asyncDispose]: () => client.close() };
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('start_episode');
+    const begun = await client.callTool({ name: 'start_episode', arguments: { task: TASK } });
+    const { episode } = z.looseObject({ episode: z.string() }).parse(begun.structuredContent);
+    const [one, other] = await Promise.all([
+      client.callTool({ name: 'run', arguments: { episode, command: 'echo one' } }),
+      client.callTool({ name: 'list_tasks', arguments: {} }),
+    ]);
+    expect([one, other]).toMatchObject([says('one'), says(TASK)]);
+    await client.callTool({ name: 'write_file', arguments: { episode, file: 'sorting.py', content: await solution() } });
+    expect(await client.callTool({ name: 'submit', arguments: { episode } })).toMatchObject(says('reward 1; 12 of 12 tests pass'));
+    server.command.signal('SIGTERM');
+    await server.command.ended;
+    await expect(client.callTool({ name: 'list_tasks', arguments: {} })).rejects.toThrow('cannot be reached');
   });
 });
