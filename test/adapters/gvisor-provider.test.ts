@@ -299,12 +299,12 @@ describe.runIf(isHere && readable)(`gVisor for a user without privileges${where}
       gid: 65_534,
     });
     expect(created[0]?.isolation.limits['processes']).toEqual({ scope: 'tree', by: 'rlimit' });
-    const told: string[] = [];
-    for (let line = await lines.next(); !line.done && line.value !== 'end'; line = await lines.next()) told.push(line.value);
-    expect(told.at(-1)).toBe('1000');
+    const printed: string[] = [];
+    for (let line = await lines.next(); !line.done && line.value !== 'end'; line = await lines.next()) printed.push(line.value);
+    expect(printed.at(-1)).toBe('1000');
     // 16, as the order says, without the shell that failed to fork once more.
-    expect(told.filter((line) => line.startsWith('/proc/')).length).toBeGreaterThan(8);
-    expect(told.filter((line) => line.startsWith('/proc/')).length).toBeLessThanOrEqual(16);
+    expect(printed.filter((line) => line.startsWith('/proc/')).length).toBeGreaterThan(8);
+    expect(printed.filter((line) => line.startsWith('/proc/')).length).toBeLessThanOrEqual(16);
     child.kill('SIGKILL');
     await once(child, 'exit');
     await eventually('every process has gone', async () => !(await context.traces()).some((trace) => trace.startsWith('process')));

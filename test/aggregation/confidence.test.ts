@@ -58,7 +58,7 @@ test.each(EXTREME)('with confidence %d each rule gives all its figures, however 
   }
 });
 
-test('a confidence that cannot be told from 1 is refused before anything is played, and the largest one is named', () => {
+test('a confidence that cannot be distinguished from 1 is refused before anything is played, and the largest one is named', () => {
   const largest = 'at most 0.9999999999999998';
   for (const confidence of [TOO_LARGE, 1, 2, Infinity, 0.5, 0, -1, Number.NaN]) {
     for (const stop of rules(confidence)) {

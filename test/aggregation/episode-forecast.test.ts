@@ -73,7 +73,7 @@ describe('a forecast of how many episodes a stopping rule takes', () => {
 });
 
 describe('a budget of episodes', () => {
-  it('cuts evaluations that would take longer, and their share is told', () => {
+  it('cuts evaluations that would take longer, and reports their share', () => {
     const free = forecast(RULES.certified, successes(0.9));
     expect(free).toMatchObject({ shareCut: 0, shareGivenUp: 0 });
     const { median } = free.episodes;
@@ -113,7 +113,7 @@ describe('a half-width that takes more episodes than can be simulated', () => {
 });
 
 describe('a rule that is never satisfied', () => {
-  it('is given up, and that is told', () => {
+  it('is given up, and says so', () => {
     const constant = resampleReturns([{ weight: 1, scores: [1, 1, 1] }]);
     const { shareGivenUp, shareCut, episodes } = forecast(RULES.asymptotic, constant);
     expect({ shareGivenUp, shareCut }).toEqual({ shareGivenUp: 1, shareCut: 0 });

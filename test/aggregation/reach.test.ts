@@ -106,7 +106,7 @@ describe('the least number of episodes', () => {
     expect(episodesOf(stop, undefined, 1000, () => known(1))).toBe(7);
   });
 
-  it('cannot be told without the bounds that a rule needs', () => {
+  it('is unknown without the bounds that a rule needs', () => {
     for (const rule of ['certified', 'approximate'] as const)
       expect(() => computeLeastEpisodes({ rule, halfWidth: 1, confidence: 0.95 }, undefined)).toThrow(RangeError);
   });

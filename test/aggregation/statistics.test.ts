@@ -182,7 +182,7 @@ test('what unresolved episodes could have done to the mean is stated', () => {
   expect(foldOf([]).official().worstCase).toBeNull();
 });
 
-test('the price of certainty is told where a rule aims at a half-width', () => {
+test('the price of certainty is reported where a rule aims at a half-width', () => {
   const certified: Stop = { rule: 'certified', halfWidth: 1, confidence: 0.95 };
   const { certainty, variance } = foldOf(eight, certified).official();
   const needed = Math.ceil(1.959964 ** 2 * (variance ?? 0));
@@ -243,7 +243,7 @@ test('the population of tasks has the mean of all episodes, with a standard erro
   const standardError = Math.sqrt(2 * 2 * 1.5 ** 2) / 8;
   expect(estimands.taskPopulation).toMatchObject({ mean: 3.875, tasks: 2, interval: null });
   expect(estimands.taskPopulation?.standardError).toBeCloseTo(standardError, 12);
-  expect(warnings).toContainEqual(expect.stringContaining('cannot be told from 2 tasks'));
+  expect(warnings).toContainEqual(expect.stringContaining('cannot be estimated from 2 tasks'));
 });
 
 test('the interval for the population of tasks ends where the bounds do', () => {

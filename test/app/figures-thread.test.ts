@@ -64,7 +64,7 @@ describe('a thread for figures', () => {
     expect(figures.map(({ quantiles }) => quantiles?.of)).toEqual(counts);
   });
 
-  it('that is closed tells whoever waits', async () => {
+  it('that is closed tells its waiters', async () => {
     const thread = new FiguresThread(systemClock);
     const asking = thread.workOut(question(900));
     const [refused] = await Promise.allSettled([asking, thread[Symbol.asyncDispose]()]);

@@ -37,7 +37,7 @@ class TwoPrincipals implements AsyncDisposable {
     return JSON.stringify(summary.official);
   }
 
-  /** What the intruder is told of a suite of its own, which comes to nothing. */
+  /** What the intruder learns from a suite of its own: nothing. */
   async attack(environment: Environment): Promise<{ readonly code: string; readonly message: string }> {
     const { id } = await this.shared.client('intruder').submit(EARLY, sent(environment), { cache: false });
     const { failure } = await this.shared.ended('intruder', id);
@@ -69,7 +69,7 @@ async function besieged(principals: TwoPrincipals, isFirst: boolean): Promise<Re
   const { message } = await principals.attack(PEEK);
   expect(message).toContain('ValueError');
   expect(message).toContain(sha256(await readFile(EARLY)));
-  came['told to one who reads the inbox'] = message.includes(digest) ? message : (came['alone'] ?? '');
+  came['reported to a reader of the inbox'] = message.includes(digest) ? message : (came['alone'] ?? '');
   return came;
 }
 
@@ -151,7 +151,7 @@ describe('the door', () => {
     const answers: string[] = [];
     for (const environment of [...Object.values(CHANGES), PEEK])
       answers.push(
-        await principals.shared.told('intruder', '/v1/evaluations', 'POST', {
+        await principals.shared.request('intruder', '/v1/evaluations', 'POST', {
           checkpoint: { sha256: '0'.repeat(64) },
           suite: sent(environment),
         }),

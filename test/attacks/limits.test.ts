@@ -79,7 +79,7 @@ except RuntimeError:
       'for _ in range(16):\n    if os.fork() == 0: held = bytearray(b"x") * 2**26; time.sleep(1000)\nos.wait(); os.kill(os.getpid(), 9)',
     ],
     [
-      'memory of the kernel, by sockets that nobody reads',
+      'memory of the kernel, by sockets that are not read',
       `
 kept = []
 while True:
@@ -145,7 +145,7 @@ os.close(kept.pop()); os.close(kept.pop())
   });
 
   // The kernel counts those on their way for a user, and all sandboxes are one user's: neighbours cannot send any either while this lasts.
-  it('descriptors on their way, by sending them to nobody', async () => {
+  it('descriptors on their way, by sending them without a receiver', async () => {
     const held = await whileHolding(`
 held, kept = 0, []
 try:

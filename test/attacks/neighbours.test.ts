@@ -5,7 +5,7 @@ import { firstLine } from '../contract/sandbox-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { AttackFixture, Neighbour } from './attack-fixture.ts';
 
-/** Lies open to whoever can reach it, says what it is told about on stdout, and answers on its input afterwards. */
+/** Listens to every process that can reach it, prints what it receives, and answers on its input afterwards. */
 const VICTIM = `
 os.umask(0)
 for directory in ('/tmp', '/dev/shm'):
@@ -84,7 +84,7 @@ print(json.dumps([IPC_PRIVATE_TO_THEM, shown, sorted(os.listdir('/dev/pts'))]))
     expect(seen).toEqual([[-1, -1, -1], [0, 0, 0], ['ptmx']]);
   });
 
-  it('signals nobody outside, however it names them, and not the process that holds its walls', async () => {
+  it('signals no process outside, however it names them, and not the process that holds its walls', async () => {
     const seen = await fixture.report(`
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -140,7 +140,7 @@ print(json.dumps(sorted({str(answer) for path in files for answer in written(pat
     ).toEqual([]);
   });
 
-  it('writes to the zygote’s memory without anybody noticing, because it is a copy', async () => {
+  it('writes to the zygote’s memory without effect, because it is a copy', async () => {
     const poison = `
 import muster_zygote.program, muster_zygote.image, random, json
 muster_zygote.program.run = muster_zygote.image.run = None

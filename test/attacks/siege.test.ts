@@ -47,8 +47,8 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
   { minLength: 4, maxLength: 9 },
 );
 
-/** All that the owner is told of an evaluation, but for the time that it took. */
-async function told(shared: SharedServer, id: string): Promise<string> {
+/** All that the owner learns of an evaluation, except the time that it took. */
+async function readReports(shared: SharedServer, id: string): Promise<string> {
   const { official } = await shared.client('owner').wait(id);
   const lines = await Array.fromAsync(shared.client('owner').episodes(id));
   const episodes = lines.map(({ index, outcome }) => ({ index, outcome }));
@@ -68,7 +68,7 @@ async function attack(shared: SharedServer, { attack: which, cancels }: Extract<
   return id;
 }
 
-/** @returns for each evaluation of the owner which it was, and what was told of it. */
+/** @returns for each evaluation of the owner which it was, and what the owner learned of it. */
 async function played(shared: SharedServer, plan: readonly Move[]): Promise<readonly (readonly [keyof typeof HONEST, string])[]> {
   const begun: { readonly move: Move; readonly id: string }[] = [];
   for (const move of plan) {
@@ -78,7 +78,7 @@ async function played(shared: SharedServer, plan: readonly Move[]): Promise<read
   }
   const answers: (readonly [keyof typeof HONEST, string])[] = [];
   for (const { move, id } of begun) {
-    if (move.who === 'owner') answers.push([move.checkpoint, await told(shared, id)]);
+    if (move.who === 'owner') answers.push([move.checkpoint, await readReports(shared, id)]);
     else await shared.ended('intruder', id);
   }
   return answers;
@@ -92,7 +92,7 @@ describe.each(WAYS)('on one server with %s sandboxes', (start) => {
       await using shared = await SharedServer.open({ server, pool: { max: 2, warm: 1 }, templates: { local: { start } } }, LONGEST_MS);
       const alone: Record<string, string> = {};
       for (const checkpoint of ['late', 'early', 'anything'] as const)
-        alone[checkpoint] = await told(shared, await ask(shared, checkpoint, false));
+        alone[checkpoint] = await readReports(shared, await ask(shared, checkpoint, false));
       // Sandboxes go on from one run to the next, as they do on a server.
       await fc.assert(
         fc.asyncProperty(moves, async (plan) => {

@@ -120,7 +120,7 @@ except OSError:
     await end();
   });
 
-  it('sends its frames in halves, bytes at a time: they are put together, and nobody waits for them', async () => {
+  it('sends its frames in halves, bytes at a time: they are put together without blocking others', async () => {
     const { session, end } = await sessionOf(`
 begin = json.dumps({'type': 'begin', 'range': play['range']}) + '\\n'
 for frame in [begin] + [json.dumps(outcome(play, index, 0.5)) + '\\n' for index, *_ in play['episodes']]:

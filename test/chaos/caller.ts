@@ -25,7 +25,7 @@ const summariesSchema = z.discriminatedUnion('schema', [summarySchema, compariso
 /** No evaluation of a plan takes a tenth of it. */
 const ANSWER_MILLISECONDS = 900_000;
 
-/** A caller who wants one answer, and asks again for as long as nobody answers: with the same key, so that it is one request. */
+/** A caller who wants one answer, and repeats the request until a server answers: with the same key, so that it is one request. */
 export async function ask(client: MusterClient, order: ChaosOrder, onSubmit: () => void = () => undefined): Promise<Answered> {
   const signal = AbortSignal.timeout(ANSWER_MILLISECONDS);
   const { id } = await persistently(signal, async () => {

@@ -56,7 +56,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   return { ...report, wrong: [...wrong, ...differing, ...repeated, ...left, ...idle(report, plan, options)] };
 }
 
-/** Has everything answered by one Muster that nobody disturbs. It has two sandboxes where the others have four: that changes nothing either. */
+/** Has everything answered by one undisturbed Muster. It has two sandboxes where the others have four: that changes nothing either. */
 export async function inPeace({ orders }: Pick<ChaosPlan, 'orders'>): Promise<Answers> {
   await using stage = await Stage.open();
   const place = await MusterPlace.prepare(stage, 'peace', configOf(2));

@@ -68,7 +68,7 @@ export class KillingSpree {
     return 1;
   }
 
-  /** As far as somebody is there to ask. */
+  /** Where a server answers. */
   async #played(): Promise<number> {
     let played = 0;
     try {

@@ -7,7 +7,7 @@ import { PostgresServer } from '../support/postgres-server.ts';
 import { planChaos } from './chaos-plan.ts';
 import { chaos, inPeace, type ChaosReport } from './chaos.ts';
 
-const HELP = `Kills Muster and its sandboxes again and again, and holds every answer against those of a run that nobody disturbed.
+const HELP = `Kills Muster and its sandboxes again and again, and holds every answer against those of an undisturbed run.
 
   npm run chaos -- [--seed N] [--evaluations N] [--kills N] [--sandboxes SHARE] [--postgres] [--musters N]
 

@@ -12,7 +12,7 @@ const LOOK_MILLISECONDS = 20;
 const DEADLINE_MS = 60_000;
 
 /**
- * Waits until others own everything that was left by a Muster which nobody starts again.
+ * Waits until others own everything that was left by a Muster that is not started again.
  *
  * @param store its URL. @param owner how the dead one's name in the store begins.
  * @throws Error when something is left for too long.
@@ -25,7 +25,7 @@ export async function takenOver(store: string, owner: string): Promise<readonly 
     let left = await ownedBy(database, owner);
     const takeovers: Takeover[] = [];
     while (left.length > 0) {
-      if (systemClock.now() - start > DEADLINE_MS) throw new Error(`nobody took over ${left.join(', ')}`);
+      if (systemClock.now() - start > DEADLINE_MS) throw new Error(`no process took over ${left.join(', ')}`);
       await sleep(systemClock, LOOK_MILLISECONDS);
       const still = await ownedBy(database, owner);
       const seconds = (systemClock.now() - start) / 1000;

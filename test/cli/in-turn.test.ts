@@ -28,7 +28,7 @@ describe('tasks in a row', () => {
     ]);
   });
 
-  it('are abandoned when nobody asks for more', async () => {
+  it('are abandoned when no more are requested', async () => {
     const ends: string[] = [];
     const results = runInTurn(3, async (position, { after, abandoned }) => {
       const { promise, resolve } = Promise.withResolvers<string>();

@@ -3,7 +3,7 @@ import { openEvaluator } from '../../src/cli/commands/suite-evaluator.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 describe('a Muster whose suite cannot be read', () => {
-  it('is closed before the error is told', async () => {
+  it('is closed before the error is printed', async () => {
     let isClosed = false;
     const muster = {
       loadSuite: () => Promise.reject(new InputError('suite.missing', 'no such suite')),

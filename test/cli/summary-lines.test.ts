@@ -160,7 +160,7 @@ describe('the summary', () => {
     ]);
   });
 
-  it('has no mean where all episodes failed, and leaves their error to where it is told', () => {
+  it('has no mean where all episodes failed, and leaves their error to the lines that report it', () => {
     const failed = { ...OFFICIAL, failures: { ...OFFICIAL.failures, timeout: OFFICIAL.resolved } };
     const errors = [{ checkpoint: CHECKPOINT, cause: 'timeout' as const, episodes: 16, firstIndex: 0, detail: 'too slow\n  in step' }];
     const lines = plain({ ...SUMMARY, official: failed, ended: 'failures', partial: true, run: { ...SUMMARY.run, errors } });

@@ -104,15 +104,15 @@ describe('muster top', () => {
       pause: () => (stdin.isRead = false),
     });
     const stdout = Object.assign(new EventEmitter(), { rows: 2, written: '', write: (text: string) => (stdout.written += text) });
-    const told: string[] = [];
-    const screen = openFullScreen({ stdin, stdout }, { onResize: () => told.push('resize'), onQuit: () => told.push('quit') });
+    const events: string[] = [];
+    const screen = openFullScreen({ stdin, stdout }, { onResize: () => events.push('resize'), onQuit: () => events.push('quit') });
     expect([stdin.isRaw, stdin.isRead]).toEqual([true, true]);
     stdout.written = '';
     screen.show(['one', 'two', 'three']);
     expect(stdout.written).toBe('\x1b[Hone\x1b[K\r\ntwo\x1b[K\x1b[J');
     stdout.emit('resize');
     for (const key of ['x', '\x1b[A', 'q', '\x03']) stdin.emit('data', Buffer.from(key));
-    expect(told).toEqual(['resize', 'quit', 'quit']);
+    expect(events).toEqual(['resize', 'quit', 'quit']);
     screen[Symbol.dispose]();
     expect(stdout.written.endsWith('\x1b[?7h\x1b[?25h\x1b[?1049l')).toBe(true);
     expect([stdin.isRaw, stdin.isRead, stdin.listenerCount('data'), stdout.listenerCount('resize')]).toEqual([false, false, 0, 0]);

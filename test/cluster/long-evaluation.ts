@@ -22,7 +22,7 @@ export function allAtWork({ outcomes, pool }: Progress): boolean {
 }
 
 export const never = (): boolean => false;
-const nobody = (): void => {};
+const ignore = (): void => {};
 
 /**
  * The same evaluation of CartPole again and again, with one pool.
@@ -33,7 +33,7 @@ export async function evaluateInRounds(
   stage: Stage,
   pool: object,
   local: object,
-  onProgress: Listener = nobody,
+  onProgress: Listener = ignore,
   isEnough = never,
 ): Promise<readonly Summary[]> {
   const cartpole: unknown = parse(await readFile(CARTPOLE, 'utf8'));

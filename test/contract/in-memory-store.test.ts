@@ -16,7 +16,7 @@ evaluationStoreContract(
     };
   },
   {
-    'a writer that is killed leaves all that it was told is stored, and nothing half': {
+    'a writer that is killed leaves everything whose storing was confirmed, and nothing half': {
       reason: 'it is gone with its process',
       error: /^no other process can open it$/,
     },

@@ -1,6 +1,6 @@
 import type { ExpectedFailure, ExpectedFailures } from './expected-failure.ts';
 
-export const USAGE = 'what a sandbox has used is told, while it runs and after its end';
+export const USAGE = 'the usage of a sandbox is reported, while it runs and after its end';
 export const FORK_BOMB = 'a fork bomb is bounded, and the host unaffected';
 export const PROCESS_COUNT = 'the template’s number of processes is what the program gets';
 export const MEMORY_BOMB = 'a memory bomb is ended as out of memory, and the host unaffected';

@@ -8,5 +8,5 @@ export const POD_FAILURES: ExpectedFailures = {
     error: /mounts has paths of this machine, which the nodes of a cluster do not have/,
   },
   ...limitFailures('how many processes a pod may have is the kubelet’s setting', FORK_BOMB, PROCESS_COUNT),
-  ...limitFailures('nobody is asked for it', USAGE),
+  ...limitFailures('no call asks for it', USAGE),
 };

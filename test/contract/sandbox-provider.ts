@@ -36,7 +36,7 @@ export interface SandboxContext extends AsyncDisposable {
   traces(): Promise<readonly string[]>;
   /** Processes of programs that carry the marker, where this machine's process table does not show them. */
   markedProcesses?(marker: string): Promise<readonly string[]>;
-  /** What this machine has charged to a sandbox, where a program inside is not told by the machine's own kernel. */
+  /** What this machine has charged to a sandbox, where the machine's own kernel does not report it to a program inside. */
   processorSeconds?(provider: SandboxProvider, id: SandboxId): Promise<number>;
   /** Takes a sandbox away behind its provider's back. */
   killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void>;

@@ -50,7 +50,7 @@ describe('a suite', () => {
   });
 
   // The name is one that every object of JavaScript has.
-  it('that names a template which the configuration does not have is told which there are', async () => {
+  it('that names an unknown template is answered with the names of the known ones', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
     expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));

@@ -7,7 +7,7 @@ const UNREAD_STDERR = ['bash', '-c', 'set -o pipefail; { "$@" 2>&1 >&3 | true; }
 const FULL_STDOUT = ['bash', '-c', '"$@" >/dev/full', 'bash'];
 
 describe('a stdout', () => {
-  it('that nobody reads any more ends the run as an interruption does', async () => {
+  it('that is no longer read ends the run as an interruption does', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite();
     const args = ['eval', suite, '-c', ANYTHING, '-c', stage.path('never-looked-at'), '-n', '1'];
@@ -16,7 +16,7 @@ describe('a stdout', () => {
     expect(result.stderr).not.toMatch(/EPIPE|never-looked-at does not exist/);
   });
 
-  it('that nobody reads is no defect to what comes later, nor at the end', async () => {
+  it('that is not read is no defect to what comes later, nor at the end', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--json'], { under: UNREAD_STDOUT });
     expect(result).toMatchObject({ exitCode: 130, notices: '' });
@@ -29,7 +29,7 @@ describe('a stdout', () => {
   });
 });
 
-describe('a stderr that nobody reads', () => {
+describe('a stderr that is not read', () => {
   it('changes neither the result nor the exit code', async () => {
     await using stage = await Stage.open();
     const args = ['eval', await stage.faultSuite(), '-c', ANYTHING, '-c', stage.path('missing'), '-n', '1', '--json'];

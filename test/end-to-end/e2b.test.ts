@@ -10,7 +10,7 @@ const { python, mounts } = await bakedRunner();
 /** As many sandboxes and creations as a test wants, within a plan's bounds. */
 const PLAN: Plan = { concurrentSandboxes: 4, creationsPerSecond: 1000, longestSeconds: 3600, saysRetryAfter: true };
 
-/** A simulated account, and how `./muster` is told to use it. */
+/** A simulated account, and the settings with which `./muster` uses it. */
 class Fixture implements AsyncDisposable {
   readonly simulator: E2bSimulator;
   readonly stage: Stage;
@@ -71,7 +71,7 @@ describe('an evaluation at E2B', () => {
     expect(fixture.simulator.faults.requests.upload).toBeGreaterThan(0);
   });
 
-  it('whose Muster was killed leaves sandboxes for the next start to end, and what nobody extends ends by itself', async () => {
+  it('whose Muster was killed leaves sandboxes for the next start to end, and sandboxes that are not extended end by themselves', async () => {
     await using fixture = await Fixture.open();
     const command = fixture.stage.start([...EVALUATION, '--config', await fixture.config()], { environment: fixture.environment });
     const { account } = fixture.simulator;

@@ -37,7 +37,7 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
     expect(result.summary()).toMatchObject({ partial: true, ended: 'failed' });
   });
 
-  it('when the summary is due leaves no half of it, and the answer is told all the same', async () => {
+  it('when the summary is due leaves no half of it, and the answer is printed all the same', async () => {
     await using stage = await Stage.open();
     // Room for the configuration, two pages, and the episodes, one.
     const result = await evaluateOnto(stage, 'size=12k', 5);
@@ -47,7 +47,7 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
     expect(result.summary().official.episodes).toBe(5);
   });
 
-  it('while the last episodes are written is told as what it is, once', async () => {
+  it('while the last episodes are written is reported once, with its cause', async () => {
     await using stage = await Stage.open();
     // No room beside the configuration.
     const result = await evaluateOnto(stage, 'size=8k', 5);

@@ -46,7 +46,7 @@ describe('the memory of a server stays bounded', () => {
     const almost = head([`Content-Length: ${MEGABYTE}`]) + '['.repeat(MEGABYTE - 1);
     await Promise.all(connections.map(async (connection) => connection.send(almost)));
     await eventually(
-      'all that there is no room for are told',
+      'every submission beyond the bound is refused with the reason',
       () => connections.filter(({ status }) => status === 503).length >= CONNECTIONS - 64,
     );
     expect((await server.memory.peak()) - before).toBeLessThan(MOST_FOR_SLOW_BYTES);
@@ -90,7 +90,7 @@ describe('the memory of a server stays bounded', () => {
       }),
     );
     await eventually('all are refused', () => connections.every(({ status, isClosed }) => status === 413 || isClosed));
-    // Whoever goes on sending may not get to hear of it.
+    // A client that goes on sending may not receive the answer.
     expect(connections.flatMap(({ status }) => status ?? []).filter((status) => status !== 413)).toEqual([]);
     expect((await server.memory.peak()) - before).toBeLessThan(MOST_FOR_LONG_BYTES);
     await server.expectAlive();

@@ -53,7 +53,7 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
     await using stage = await Stage.open();
     const command = await start(stage, SANDBOXES, FIRST_BLOCKED);
     await untilBusy(stage, command, SANDBOXES);
-    // A runner may have told of its last episodes and be busy with the next before Muster has read of them.
+    // A runner may have reported its last episodes and begun the next before Muster has read the reports.
     await command.until('all others are counted', async () => (await linesOf(stage.path('out/episodes.ndjson'))) === FIRST_BLOCKED);
     // What a terminal sends on Ctrl-C reaches Muster alone: it is for Muster to end its sandboxes.
     expect(processesInGroup(command.pid)).toEqual([command.pid]);

@@ -104,7 +104,7 @@ describe('a runner that is killed', () => {
   });
 
   it('while it starts is replaced', async () => {
-    // A forked one has started before anybody can see it.
+    // A forked one has started before it is visible.
     await using fixture = await Fixture.open({ start: 'plain' });
     await fixture.stage.closeGates('loading');
     const evaluation = fixture.evaluate();

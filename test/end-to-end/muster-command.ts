@@ -9,7 +9,7 @@ export interface MusterCommandOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Put before the command: `unshare -m`, say. */
   readonly under?: readonly string[];
-  /** One that runs for longer is ended, so that nothing of it outlives whoever started it. */
+  /** One that runs for longer is ended, so that no process of it outlives its parent. */
   readonly deadlineMs?: number;
 }
 

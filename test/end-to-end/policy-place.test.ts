@@ -61,14 +61,14 @@ it('on a server with tokens, code of a checkpoint is played apart unless the ope
   await using arena = await Arena.open();
   const forger = await mazePolicy(arena.stage, 'forger', FORGERY);
   expect(await arena.mean(forger, 'local')).toBe(0);
-  // The operator's word in the template. What it came to is not what is told for the other.
+  // The operator's word in the template. Its outcome differs from what is reported for the other.
   expect(await arena.mean(forger, 'trusting')).toBeGreaterThan(0);
   for (const suite of ['walled', 'own', 'elsewhere'])
     await expect(arena.client.submit(forger, suite)).rejects.toMatchObject({
       code: 'template.policy-together',
       message: expect.stringContaining('policy: together'),
     });
-  // Data plays beside it on the same template, in the environment's process: one pool to whoever looks.
+  // Data plays beside it on the same template, in the environment's process: one pool from outside.
   expect(await arena.mean(LATE, 'cartpole')).toBe(500);
   const pools = await arena.client.pools();
   expect(pools.find(({ name }) => name === 'local')).toMatchObject({ max: 1, totals: { leases: 2 } });

@@ -32,11 +32,11 @@ describe('SIGHUP', () => {
         /^muster: server\.suites\.later: .*later\.yaml cannot be read: ENOENT.*; evaluations of it are refused/,
       );
       expect(command.stderr).not.toContain('server.suites.cartpole');
-      const reload = async (content: object | string, told: string): Promise<void> => {
+      const reload = async (content: object | string, message: string): Promise<void> => {
         await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
         const seen = command.stderr.length;
         command.signal('SIGHUP');
-        await command.until(`it tells: ${told}`, () => command.stderr.slice(seen).includes(told));
+        await command.until(`it tells: ${message}`, () => command.stderr.slice(seen).includes(message));
       };
       const asked = { suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: { rule: 'fixed', episodes: EPISODES } };
       const { id } = await server.submit(asked);

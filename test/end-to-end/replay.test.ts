@@ -111,8 +111,8 @@ describe('muster replay', () => {
   });
 
   it('prints what it recorded as JSON', async () => {
-    const out = stage.path('told');
-    await muster.evaluate({ suite: await falling('told'), checkpoint: ANYTHING }, { out });
+    const out = stage.path('reported');
+    await muster.evaluate({ suite: await falling('reported'), checkpoint: ANYTHING }, { out });
     const { stdout, exitCode } = await stage.run(['replay', out, '5', '--json']);
     expect(exitCode).toBe(0);
     const { isSame, recorded, seconds } = replaySchema.parse(JSON.parse(stdout));

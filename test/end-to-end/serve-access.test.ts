@@ -17,7 +17,7 @@ function configOf(stage: Stage, server: object = {}): Promise<string> {
 }
 
 describe('muster serve with tokens', () => {
-  it('evaluates an uploaded checkpoint for who has a token, and for nobody else', async () => {
+  it('evaluates an uploaded checkpoint for a holder of a token only', async () => {
     await using stage = await Stage.open();
     const token = await stage.token('pipeline', 'submitter');
     const server = await MusterServer.start(stage, await configOf(stage));
@@ -91,7 +91,7 @@ describe('muster serve with tokens', () => {
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('lets nobody in from elsewhere without them', async () => {
+  it('refuses requests from other machines without them', async () => {
     await using stage = await Stage.open();
     const refused = await stage.run(['serve', '--config', await configOf(stage, { host: '0.0.0.0', access: 'off' })]);
     expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('server.access: "off" lets everybody in') });

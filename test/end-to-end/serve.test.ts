@@ -65,7 +65,7 @@ describe('muster serve', () => {
     const events = await fetch(`${first.url}/v1/evaluations/${id}/events`);
     await first.command.until('episodes are stored', async () => (await first.indices(id)).length >= 20);
     first.command.signal('SIGTERM');
-    // Whoever follows is let go, and keeps nobody from ending.
+    // Followers are disconnected, and do not delay the end.
     expect(await events.text()).toContain('"state":"running"');
     expect(await first.command.ended).toMatchObject({ exitCode: 0 });
     await stage.openGates(gate);
@@ -75,7 +75,7 @@ describe('muster serve', () => {
     await second.command.ended;
   });
 
-  it('tells a webhook of the end, signed, and sends it again after a restart when nobody took it', async () => {
+  it('tells a webhook of the end, signed, and sends it again after a restart when the receiver did not take it', async () => {
     await using stage = await Stage.open();
     const secret = 'shared with the receiver';
     await using receiver = await WebhookReceiver.start();

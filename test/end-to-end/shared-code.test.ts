@@ -102,7 +102,7 @@ class Fixture implements AsyncDisposable {
     await writeAll(this.#stage, name, { 'maze.py': MAZE, 'maze_parts.py': PARTS, 'reward.txt': `${reward}` });
   }
 
-  /** @returns the checkpoint's digest, and what was told of each episode. */
+  /** @returns the checkpoint's digest, and the report of each episode. */
   async playWritten(name: string): Promise<Played> {
     const suite = {
       name,
@@ -124,8 +124,8 @@ class Fixture implements AsyncDisposable {
   }
 }
 
-/** All that is told of its episodes. @param imported whether each process that played had imported the suite itself; unknown when left out. */
-const told = (reward: number, imported?: boolean): unknown =>
+/** The reports of its episodes. @param imported whether each process that played had imported the suite itself; unknown when left out. */
+const expectReports = (reward: number, imported?: boolean): unknown =>
   Array.from({ length: EPISODES }, () => ({
     kind: 'completed',
     return: reward,
@@ -142,30 +142,30 @@ describe('code that the template names', () => {
     'is imported before the fork, and finds its files where it was imported from (%i episodes a sandbox)',
     async (episodes) => {
       await using fixture = await Fixture.open(['named'], { 'pool.episodesPerSandbox': episodes });
-      expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
+      expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5, false));
     },
   );
 
   it('is imported anew once it has changed', async () => {
     await using fixture = await Fixture.open(['named']);
-    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5, false));
-    expect((await fixture.play('named', 0.75)).outcomes).toEqual(told(0.75));
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5, false));
+    expect((await fixture.play('named', 0.75)).outcomes).toEqual(expectReports(0.75));
   });
 
   it('stands in the way of no other suite that has modules of the same name', async () => {
     await using fixture = await Fixture.open(['named']);
-    expect((await fixture.play('other', 0.25)).outcomes).toEqual(told(0.25, true));
-    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5));
-    expect((await fixture.play('another', 0.75)).outcomes).toEqual(told(0.75, true));
-    expect((await fixture.play('named', 0.5)).outcomes).toEqual(told(0.5));
+    expect((await fixture.play('other', 0.25)).outcomes).toEqual(expectReports(0.25, true));
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5));
+    expect((await fixture.play('another', 0.75)).outcomes).toEqual(expectReports(0.75, true));
+    expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5));
   });
 
   it('is played by several evaluations at a time, as long as the last of them', async () => {
     await using fixture = await Fixture.open(['named'], { 'pool.episodesPerSandbox': 1 });
     await fixture.write('named', 0.5);
     const all = await Promise.all([1, 2, 3].map(async () => fixture.playWritten('named')));
-    // A sandbox that one has loaded it in and another is given is told to load it again, and imports it anew.
-    expect(all.map(({ outcomes }) => outcomes)).toEqual(all.map(() => told(0.5)));
+    // A sandbox in which one evaluation has loaded it loads it again for another one, and imports it anew.
+    expect(all.map(({ outcomes }) => outcomes)).toEqual(all.map(() => expectReports(0.5)));
   });
 
   it('of a checkpoint finds the files that came with it', async () => {

@@ -48,7 +48,7 @@ export class SharedServer implements AsyncDisposable {
   }
 
   /** Every byte that a request is answered with. */
-  async told(principal: string, way: string, method = 'GET', body?: object): Promise<string> {
+  async request(principal: string, way: string, method = 'GET', body?: object): Promise<string> {
     const answer = await fetch(`${this.server.url}${way}`, {
       method,
       headers: { authorization: `Bearer ${this.#tokens[principal]}`, ...(body ? { 'content-type': 'application/json' } : {}) },

@@ -6,7 +6,7 @@ import { sha256 } from '../support/upload-fixture.ts';
 import { ANYTHING, LATE } from './stage.ts';
 import { SharedServer } from './shared-server.ts';
 
-/** Stands in the owner's checkpoint, and is nobody else's to read. */
+/** Stands in the owner's checkpoint, and only the owner may read it. */
 const SECRET = 'weights-that-nobody-else-may-read';
 const STOP = { rule: 'fixed', episodes: 4 } as const;
 const NOWHERE = '0'.repeat(64);
@@ -59,14 +59,14 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
     const asked = async (principal: string, hex: string): Promise<readonly string[]> => {
       const suite = { suite: 'cartpole', stop: STOP };
       const answers = [
-        await shared.told(principal, `/v1/checkpoints/${hex}`, 'HEAD'),
-        await shared.told(principal, '/v1/evaluations', 'POST', { ...suite, checkpoint: { sha256: hex } }),
-        await shared.told(principal, '/v1/comparisons', 'POST', {
+        await shared.request(principal, `/v1/checkpoints/${hex}`, 'HEAD'),
+        await shared.request(principal, '/v1/evaluations', 'POST', { ...suite, checkpoint: { sha256: hex } }),
+        await shared.request(principal, '/v1/comparisons', 'POST', {
           suite: 'cartpole',
           baseline: { sha256: hex },
           candidates: [{ sha256: hex }],
         }),
-        await shared.told(principal, `/v1/checkpoints/${hex}/grants`, 'POST', { principal: 'intruder' }),
+        await shared.request(principal, `/v1/checkpoints/${hex}/grants`, 'POST', { principal: 'intruder' }),
       ];
       return answers.map((answer) => answer.replaceAll(hex, 'DIGEST'));
     };
@@ -79,9 +79,9 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
     }
     // The operator has just granted it to the intruder, as the last thing that was asked.
     expect((await shared.muster('admin', ['grant', 'list', digest])).stdout).toMatch(/intruder +admin/);
-    expect(await shared.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('200 ');
+    expect(await shared.request('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('200 ');
     expect((await shared.muster('admin', ['grant', 'revoke', digest, 'intruder'])).stdout).toContain('intruder may no longer use');
-    expect(await shared.told('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('404 ');
+    expect(await shared.request('intruder', `/v1/checkpoints/${digest}`, 'HEAD')).toBe('404 ');
     const added = await shared.muster('owner', ['grant', 'add', `sha256:${digest}`, 'intruder']);
     expect([added.exitCode, added.stdout]).toEqual([0, `intruder may use ${digest} from now on\n`]);
     const granted = await shared.client('intruder').submit({ sha256: digest }, 'cartpole', { stop: STOP });
@@ -92,7 +92,7 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
 });
 
 describe('what code tells of the checkpoint that it plays', () => {
-  it('reaches its principal and those who may use the checkpoint, and nobody else, whichever way they look', async () => {
+  it('reaches its principal and those who may use the checkpoint only, by every way', async () => {
     const owner = shared.client('owner');
     const ids: string[] = [];
     const digests: string[] = [];
@@ -111,7 +111,7 @@ describe('what code tells of the checkpoint that it plays', () => {
     ];
     const hears = async (principal: string): Promise<readonly string[]> => {
       const heard: string[] = [];
-      for (const way of ways) if ((await shared.told(principal, way)).includes(SECRET)) heard.push(way);
+      for (const way of ways) if ((await shared.request(principal, way)).includes(SECRET)) heard.push(way);
       return heard;
     };
     // An evaluation whose episodes all fail ends with their error, which stands in its document.

@@ -38,7 +38,7 @@ describe.each([gcsContext, s3Context])('a run in $name', (context) => {
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
-    it('is evaluated, the best is written beside the checkpoints and told, and nothing is done twice', async () => {
+    it('is evaluated, the best is recorded beside the checkpoints and reported, and nothing is done twice', async () => {
       await using stage = await Stage.open();
       await using bucket = await context.bucket(server);
       await using receiver = await WebhookReceiver.start();

@@ -55,7 +55,7 @@ async function schemathesis(
   options: FuzzOptions,
   directory: string,
 ): Promise<{ exitCode: unknown; text: string }> {
-  const told = {
+  const values = {
     header: `Authorization: Bearer ${token}`,
     checks: CHECKS.join(','),
     phases: options.phases.join(','),
@@ -66,7 +66,7 @@ async function schemathesis(
     // This stream goes on until its reader leaves.
     'exclude-path': '/v1/live',
   };
-  const flags = Object.entries(told).flatMap(([name, value]) => [`--${name}`, value]);
+  const flags = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
   const args = ['run', `${server.url}/openapi.json`, '--no-color', '--continue-on-failure', ...flags];
   const child = spawn(path.join(REPOSITORY, '.venv/bin/schemathesis'), args, {
     // It keeps what it found where it is started.

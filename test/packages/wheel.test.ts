@@ -127,8 +127,10 @@ describe('the wheel, installed where nothing of the repository is', () => {
 /** Whose arguments or variables name a directory. */
 async function processesOf(directory: string): Promise<readonly string[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const told = await Promise.all(ids.map(async (id) => ({ id, text: `${await textOf(id, 'cmdline')}${await textOf(id, 'environ')}` })));
-  return told.filter(({ text }) => text.includes(directory)).map(({ id }) => id);
+  const processes = await Promise.all(
+    ids.map(async (id) => ({ id, text: `${await textOf(id, 'cmdline')}${await textOf(id, 'environ')}` })),
+  );
+  return processes.filter(({ text }) => text.includes(directory)).map(({ id }) => id);
 }
 
 /** Empty for one that has ended in the meantime. */

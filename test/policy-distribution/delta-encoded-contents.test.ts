@@ -13,13 +13,17 @@ import { ScratchDirectory } from './scratch-directory.ts';
 
 /** Files of a store, and their deltas. */
 class Fixture implements AsyncDisposable {
-  readonly told: DeltaEncodedContents;
+  readonly encoded: DeltaEncodedContents;
   readonly #directory: ScratchDirectory;
   readonly #objects = new Map<Digest, StoredObject>();
 
   private constructor(directory: ScratchDirectory) {
     this.#directory = directory;
-    this.told = new DeltaEncodedContents({ directory: this.place, clock: systemClock, find: async (digest) => this.#objects.get(digest) });
+    this.encoded = new DeltaEncodedContents({
+      directory: this.place,
+      clock: systemClock,
+      find: async (digest) => this.#objects.get(digest),
+    });
   }
 
   static async open(): Promise<Fixture> {
@@ -38,7 +42,7 @@ class Fixture implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.told[Symbol.asyncDispose]();
+    await this.encoded[Symbol.asyncDispose]();
     await this.#directory[Symbol.asyncDispose]();
   }
 }
@@ -53,11 +57,11 @@ describe('a file that is encoded against another', () => {
       await fixture.put(safetensorsFile({ w: BEFORE })),
       await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
-    const [told, again] = await Promise.all([1, 2].map(() => fixture.told.tell(file.digest, NAME, [base.digest])));
-    expect(again).toBe(told);
-    expect(told).toMatchObject({ digest: file.digest, base: base.digest });
-    expect(told?.bytes).toBeLessThan(0.06 * file.size);
-    await using delta = await FileStretches.open(told?.path ?? '');
+    const [encoded, again] = await Promise.all([1, 2].map(() => fixture.encoded.tell(file.digest, NAME, [base.digest])));
+    expect(again).toBe(encoded);
+    expect(encoded).toMatchObject({ digest: file.digest, base: base.digest });
+    expect(encoded?.bytes).toBeLessThan(0.06 * file.size);
+    await using delta = await FileStretches.open(encoded?.path ?? '');
     await using before = await FileStretches.open(base.hostPath);
     if (!delta || !before) throw new Error('they are there');
     const hash = createHash('sha256');
@@ -72,9 +76,9 @@ describe('a file that is encoded against another', () => {
       await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
     const absent = parseDigest(`sha256:${'0'.repeat(64)}`);
-    expect(await fixture.told.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
-    expect(await fixture.told.tell(file.digest, NAME, [absent])).toBeUndefined();
-    expect(await fixture.told.tell(absent, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
+    expect(await fixture.encoded.tell(file.digest, NAME, [absent])).toBeUndefined();
+    expect(await fixture.encoded.tell(absent, NAME, [base.digest])).toBeUndefined();
   });
 
   it('is not, when all of it is other numbers or it has another size', async () => {
@@ -82,8 +86,8 @@ describe('a file that is encoded against another', () => {
     const base = await fixture.put(safetensorsFile({ w: BEFORE }));
     const other = await fixture.put(safetensorsFile({ w: weights(200_000, 9) }));
     const longer = await fixture.put(safetensorsFile({ w: weights(200_001, 1) }));
-    expect(await fixture.told.tell(other.digest, NAME, [base.digest])).toBeUndefined();
-    expect(await fixture.told.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.tell(other.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
     expect((await readdir(fixture.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
   });
 
@@ -93,12 +97,12 @@ describe('a file that is encoded against another', () => {
     let last: string | undefined;
     for (let i = 0; i < 12; i += 1) {
       const file = await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.001, i + 2) }));
-      last = (await fixture.told.tell(file.digest, NAME, [base.digest]))?.path;
+      last = (await fixture.encoded.tell(file.digest, NAME, [base.digest]))?.path;
     }
     const [own = ''] = await readdir(fixture.place);
     expect((await readFile(last ?? '')).length).toBeGreaterThan(0);
     expect((await readdir(join(fixture.place, own))).length).toBeLessThanOrEqual(9);
-    await fixture.told[Symbol.asyncDispose]();
+    await fixture.encoded[Symbol.asyncDispose]();
     expect(await readdir(fixture.place)).toEqual([]);
   });
 });

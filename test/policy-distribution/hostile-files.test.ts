@@ -21,7 +21,7 @@ const MOST_BYTES = 400 * MEBIBYTE;
 const files = new UntrustedFiles(systemClock);
 
 /** What the file holds, or why it is refused. Anything else that is thrown is a defect. */
-async function told(path: string, bytes: Uint8Array): Promise<string> {
+async function inspect(path: string, bytes: Uint8Array): Promise<string> {
   const readAt = async (position: number, length: number): Promise<Uint8Array> => bytes.subarray(position, position + length);
   const order = { path, address: path, size: bytes.length };
   try {
@@ -119,7 +119,7 @@ describe('a file that is made to keep its reader busy is refused, and takes litt
     const bytes = make();
     const memory = new ServerMemory(process.pid);
     const before = await memory.reset();
-    expect(await told(path, bytes)).toContain(expected);
+    expect(await inspect(path, bytes)).toContain(expected);
     expect((await memory.peak()) - before).toBeLessThan(MOST_BYTES);
   });
 });
@@ -225,7 +225,7 @@ describe('a file in which anything is changed', () => {
     ['module.pt', sample('module.pt')],
     ['state.pth', sample('state.pth')],
   ])('is described or refused, and nothing else: %s', async (path, bytes) => {
-    const anything = fc.asyncProperty(changes, async (all) => (await told(path, changed(bytes, all))).length > 0);
+    const anything = fc.asyncProperty(changes, async (all) => (await inspect(path, changed(bytes, all))).length > 0);
     expect(await fc.check(anything, { numRuns: 500 })).toMatchObject({ failed: false });
   });
 

@@ -11,7 +11,7 @@ import { ScratchDirectory } from './scratch-directory.ts';
 checkpointSourceContract('the file system within roots', async () => {
   const scratch = await ScratchDirectory.make();
   return {
-    source: createSourceByUri({ ...nobody, files: createFilesystemSourceWithin([scratch.path]) }),
+    source: createSourceByUri({ ...refusing, files: createFilesystemSourceWithin([scratch.path]) }),
     uri: (path) => join(scratch.path, path),
     put: async (path, bytes) => {
       await mkdir(dirname(join(scratch.path, path)), { recursive: true });
@@ -26,7 +26,7 @@ const never: CheckpointSource = {
   list: () => expect.unreachable('it is for the other source'),
   read: () => expect.unreachable('it is for the other source'),
 };
-const nobody = { files: never, web: never, gcs: never, s3: never };
+const refusing = { files: never, web: never, gcs: never, s3: never };
 const signal = new AbortController().signal;
 const list = (source: CheckpointSource, uri: string): Promise<CheckpointListing> => source.list(uri, { signal, maxFiles: 100 });
 const OUTSIDE = { kind: 'input', code: 'checkpoint.outside' };
@@ -95,19 +95,19 @@ describe('a caller of the server', () => {
   it.each(['ftp://example.com/x', 'data:,x', 'gcs://bucket/x', 'relative/path', 'FILE', ''])(
     'may not name %j, which is of no source',
     async (uri) => {
-      await expect(list(createSourceByUri(nobody), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
+      await expect(list(createSourceByUri(refusing), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
     },
   );
 
   it('is answered by the source of the URI’s scheme, whatever its case', async () => {
     const empty: CheckpointSource = { ...never, list: async () => ({ kind: 'directory', files: [] }) };
     for (const uri of ['/x', 'file:///x', 'FILE:///x'])
-      await expect(list(createSourceByUri({ ...nobody, files: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...refusing, files: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['gs://bucket/x', 'GS://bucket/x'])
-      await expect(list(createSourceByUri({ ...nobody, gcs: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...refusing, gcs: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['s3://bucket/x', 'S3://bucket/x'])
-      await expect(list(createSourceByUri({ ...nobody, s3: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...refusing, s3: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['https://host/x', 'http://host/x', 'HTTPS://host/x'])
-      await expect(list(createSourceByUri({ ...nobody, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(createSourceByUri({ ...refusing, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
   });
 });

@@ -406,7 +406,7 @@ describe('creation that fails', () => {
     expect(fake.pool.state().lastErrors.creation).toBe('no module, exited');
   });
 
-  test('while a sandbox lives refuses nobody: its holder may give it back', async () => {
+  test('while a sandbox lives refuses no waiter: its holder may give it back', async () => {
     await using fake = await fakePool();
     const held = await fake.lease();
     fake.provider.failCreation = refused;

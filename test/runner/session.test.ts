@@ -60,7 +60,7 @@ async function collect(session: RunnerSession, count: number): Promise<Collected
   }
 }
 
-/** Plays episodes 0, 1, 2 of which the second is answered as told; the rest return their index. */
+/** Plays episodes 0, 1, 2 of which the second is answered as given; the rest return their index. */
 async function playWithSecond(answer: ScriptedAnswer): Promise<Collected> {
   const session = await loaded(scriptedRunner(({ index }) => (index === 1 ? answer : { return: index })));
   session.play(episodes(0, 1, 2));

@@ -78,7 +78,7 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
 }
 
 describe('the checkpoints of a server', () => {
-  it('that were not used for long make room, and are no longer charged to anybody', async () => {
+  it('that were not used for long make room, and are no longer charged', async () => {
     await using fixture = await Fixture.open();
     const old = await brought(fixture, 'a'.repeat(100));
     fixture.time.skip(2 * HOUR);

@@ -100,7 +100,7 @@ export class TaskResults {
     if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
     if (tasks < FEWEST_TASKS)
       return [
-        `What tasks like these return on average cannot be told from ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: it takes ${FEWEST_TASKS} at least.`,
+        `What tasks like these return on average cannot be estimated from ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: it takes ${FEWEST_TASKS} at least.`,
       ];
     return [
       `The standard error for the population of tasks rests on ${tasks} tasks: with fewer than ${FEW_TASKS} it tends to be too small.`,

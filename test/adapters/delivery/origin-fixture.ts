@@ -16,7 +16,7 @@ export class OriginFixture implements AsyncDisposable {
   readonly origin: OriginServer;
   readonly #directory: ScratchDirectory;
   readonly #files = new Map<Digest, string>();
-  readonly #told: DeltaEncodedContents;
+  readonly #encoded: DeltaEncodedContents;
 
   private constructor(directory: ScratchDirectory, options: Partial<OriginOptions>) {
     this.#directory = directory;
@@ -24,7 +24,7 @@ export class OriginFixture implements AsyncDisposable {
       const hostPath = this.#files.get(digest);
       return hostPath === undefined ? undefined : { digest, hostPath, size: (await stat(hostPath)).size };
     };
-    this.#told = new DeltaEncodedContents({ directory: `${directory.path}/deliveries`, clock: systemClock, find });
+    this.#encoded = new DeltaEncodedContents({ directory: `${directory.path}/deliveries`, clock: systemClock, find });
     this.origin = new OriginServer({
       url: 'http://127.0.0.1',
       host: '127.0.0.1',
@@ -34,7 +34,7 @@ export class OriginFixture implements AsyncDisposable {
       clock: this.clock,
       log: silentLog,
       find,
-      tell: ({ digest, name }, bases) => this.#told.tell(digest, name, bases),
+      tell: ({ digest, name }, bases) => this.#encoded.tell(digest, name, bases),
       ...options,
     });
   }
@@ -55,7 +55,7 @@ export class OriginFixture implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.origin[Symbol.asyncDispose]();
-    await this.#told[Symbol.asyncDispose]();
+    await this.#encoded[Symbol.asyncDispose]();
     await this.#directory[Symbol.asyncDispose]();
   }
 }

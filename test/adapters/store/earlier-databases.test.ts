@@ -62,7 +62,7 @@ const REQUESTS: readonly (readonly [principal: string, request: object])[] = [
   ],
   // Half of a surrogate pair, as no database can read it: no right follows from it, and the migration goes on.
   ['trainer', { kind: 'evaluation', checkpoint: content('/runs/\ud800.onnx', FOREIGN) }],
-  ['trainer', { suite: 'of a Muster that nobody remembers' }],
+  ['trainer', { suite: 'of a forgotten Muster' }],
 ];
 
 async function fill(database: Database): Promise<void> {

@@ -104,7 +104,7 @@ describe('a database', () => {
     await using store = await openPostgresStore(url, systemClock);
     const owned = await running(store);
     await server.execute(cut(url));
-    // Each of those that were cut may fail whoever has it first: the server tells of it when it comes to it.
+    // Each connection that was cut may fail its first user: the server tells of it when it comes to it.
     const failures: unknown[] = [];
     await eventually('it is stored', async () => {
       const failure = await store.episodes.append(owned, LEG, completedRange(0, 10)).catch((error: unknown) => error);

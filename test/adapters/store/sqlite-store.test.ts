@@ -44,7 +44,7 @@ describe('the file of a store', () => {
     expect((await store.episodes.page(id, 0, 0, 10)).length).toBe(10);
   });
 
-  it('is refused also to whoever was busy from the moment of asking until there was nothing more to hear', async () => {
+  it('is refused also to a process that was busy from its request until the answers ended', async () => {
     await using directory = await ScratchDirectory.make();
     const path = join(directory.path, 'muster.db');
     await using _first = await openSqliteStore(path, systemClock);

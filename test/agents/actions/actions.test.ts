@@ -208,7 +208,7 @@ describe('an agent in its workspace', () => {
     expect(reasonOf(await data({ action: 'write_file', file: 'deep/er/new', content: 'x'.repeat(100_000) }))).toBe('written');
   });
 
-  it('is told what is no action, and how much there is where not all is shown', async () => {
+  it('answers an invalid action with the reason, and says how much there is where not all is shown', async () => {
     const { act, data } = await agent();
     for (const [given, reason] of [
       [undefined, 'malformed'],

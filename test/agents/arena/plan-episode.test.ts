@@ -29,7 +29,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   },
 );
 
-/** The same episode, told by a list of bodies: what a correct arena stores. */
+/** The same episode as a list of bodies: what a correct arena stores. */
 class Model {
   readonly stored: string[] = [];
   carriedOut: string | undefined;
@@ -60,7 +60,7 @@ describe('the state of an episode', () => {
     );
   });
 
-  it('cannot be told what cannot happen in it', () => {
+  it('refuses events that cannot happen in its state', () => {
     const ready = planEpisode(createEpisodeState(0), { kind: 'opened' }, LIMITS, 0).state;
     const spent = { seconds: 1, bytesWritten: 0, output: 0 };
     expect(() => planEpisode(ready, { kind: 'answered', spent, isSubmission: false }, LIMITS, 0)).toThrow('answered cannot happen');

@@ -34,7 +34,7 @@ describe('the time of a submission beside that of the task’s own solution', ()
       1,
       1,
     ]);
-    // A tenth of a second is what is told from nothing.
+    // A tenth of a second can be distinguished from none.
     expect(computeTimeShare({ cpuSeconds: 0.19, steps: 1 }, { cpuSeconds: 0, steps: 1 })).toBe(0);
   });
 });

@@ -47,8 +47,8 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
 
 describe('a task of several steps', () => {
   it('is sound when its steps are solved one after the other in one workspace, and each is judged by itself', async () => {
-    const told: string[] = [];
-    const found = await checkTask(fixture.grader, open, { times: 1, onVerdict: (what) => told.push(what) }, soon());
+    const trials: string[] = [];
+    const found = await checkTask(fixture.grader, open, { times: 1, onVerdict: (what) => trials.push(what) }, soon());
     expect(found.trials.map(({ name, rewards, detail }) => [name, rewards, detail])).toEqual([
       ['oracle', [1], ''],
       ['nop', [0], ''],
@@ -56,7 +56,7 @@ describe('a task of several steps', () => {
       ['at-once', [1], ''],
     ]);
     // What has not done the first step as well as it must never comes to the second.
-    expect(told.toSorted()).toEqual([
+    expect(trials.toSorted()).toEqual([
       'cheat claims, step one',
       'nop nop, step one',
       'oracle oracle, step one',

@@ -17,8 +17,8 @@ const KNOWN = {
 
 describe('the check of a task', () => {
   it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0', async () => {
-    const told: string[] = [];
-    const terms = { times: 2, onVerdict: (trial: string) => told.push(trial) };
+    const trials: string[] = [];
+    const terms = { times: 2, onVerdict: (trial: string) => trials.push(trial) };
     const found = await checkTask(fixture.grader, await fixture.task(KNOWN), terms, AbortSignal.timeout(120_000));
     expect(found).toMatchObject({ task: 'test/task', isSound: true });
     expect(found.trials.map(({ role, name, rewards, finding }) => [role, name, rewards, finding])).toEqual([
@@ -27,7 +27,7 @@ describe('the check of a task', () => {
       ['cheat', 'by-heart', [0, 0], 'as-expected'],
       ['twin', 'script', [1, 1], 'as-expected'],
     ]);
-    expect(told).toHaveLength(8);
+    expect(trials).toHaveLength(8);
   });
 
   it('knows what the solution has removed to be gone, however the task is judged, but for what is no part of the submission', async () => {

@@ -92,7 +92,7 @@ describe('a filter refuses', () => {
     expect(findSecret('token_name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"')).toBeUndefined();
   });
 
-  it('licences are told by their texts, or by what the package declares', () => {
+  it('licences are recognised by their texts, or by what the package declares', () => {
     expect(findLicence(filesOf({ LICENSE: 'Permission is hereby granted, free of\ncharge, to any person obtaining a copy' }))).toBe('MIT');
     expect(findLicence(filesOf({ COPYING: 'GNU GENERAL PUBLIC LICENSE\nVersion 3' }))).toBe('GPL');
     expect(findLicence(filesOf({ 'pyproject.toml': 'license = "Apache-2.0"\n' }))).toBe('Apache-2.0');
@@ -211,7 +211,7 @@ describe('a fix is found', () => {
     expect(holdsFix(trace, before.get('a.py')?.content.toString() ?? '')).toBe(false);
   });
 
-  it('where it is too small to be told by its line, by the lines around it', () => {
+  it('where its line alone does not identify it, by the lines around it', () => {
     const small = traceFix(filesOf({ 'a.py': 'a = f(x)\nb = 1\nc = g(a)\n' }), filesOf({ 'a.py': 'a = f(x)\nb = 2\nc = g(a)\n' }));
     expect(holdsFix(small, 'x\na = f(x)\nb = 2\nc = g(a)\n')).toBe(true);
     expect(holdsFix(small, 'b = 2\n')).toBe(false);

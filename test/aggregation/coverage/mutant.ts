@@ -12,7 +12,7 @@ const CHECK = 'test/aggregation/coverage/check-rows.ts';
 /** All that the study is made of. */
 const COPIED = ['package.json', 'src/aggregation', 'src/kernel', 'bench/coverage', 'bench/benchmark.ts', 'bench/table-text.ts', CHECK];
 
-/** A mistake that somebody could make. */
+/** A mistake that a developer could make. */
 export interface Mutant {
   readonly name: string;
   /** Below src/aggregation. */

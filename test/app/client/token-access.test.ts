@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { getAccountName } from '../../../src/app/client/token-access.ts';
 
-describe('the name in the audit of whoever makes tokens at the store', () => {
+describe('the name in the audit of a person who makes tokens at the store', () => {
   it('is that of the account', () => {
     expect(getAccountName(() => ({ username: 'muster' }))).toBe('muster');
   });

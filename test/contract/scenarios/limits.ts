@@ -29,13 +29,13 @@ while input() == 'spin':
 /** Processors that one round of SPIN had on average, by who charges for them where the context says it, and otherwise by its own account. */
 async function shareInRound({ context, provider }: SandboxFixture, sandbox: Sandbox): Promise<number> {
   const charged = async (): Promise<number | undefined> => context.processorSeconds?.(provider, sandbox.id);
-  // Looked at before it is told to begin: by the time that this process hears of the beginning, all may be over.
+  // Read before the program is ordered to begin: it may be over by the time that this process learns of its beginning.
   const [before, begin] = [await charged(), performance.now()];
   sandbox.stdin.write('spin\n');
-  const told = Number(await firstLine(sandbox));
+  const reported = Number(await firstLine(sandbox));
   const [after, end] = [await charged(), performance.now()];
   // Time inside is what the kernel has charged; time outside is the kernel's clock: their ratio is the share, on any machine.
-  return before === undefined || after === undefined ? told : (after - before) / ((end - begin) / 1000);
+  return before === undefined || after === undefined ? reported : (after - before) / ((end - begin) / 1000);
 }
 
 /** Limits that hold for the whole process tree, and hosts that do not notice when they are reached. */
@@ -157,7 +157,7 @@ print(written, *errors)
       expect(Number(written)).toBeGreaterThan(disk / 2);
     }),
 
-  // A limit so low that a busy machine alone keeps nobody below twice of it in every round.
+  // A limit so low that even on a busy machine some round stays below twice of it.
   'the processor time of the whole tree is limited': async (fixture) => {
     const sandbox = await fixture.create(fixture.commands.python(SPIN), { cpus: CPUS });
     for (let round = 0; round < 3; round++) {
@@ -168,7 +168,7 @@ print(written, *errors)
     await sandbox.destroy();
   },
 
-  'what a sandbox has used is told, while it runs and after its end': async (fixture) => {
+  'the usage of a sandbox is reported, while it runs and after its end': async (fixture) => {
     const neighbour = await fixture.create(fixture.commands.echo());
     // So much work as no processor does in less than 0.3 s. Not so much time: gVisor's goes on while the host withholds the processor.
     const sandbox = await fixture.create(

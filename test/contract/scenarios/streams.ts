@@ -45,7 +45,7 @@ export const streamScenarios: Readonly<Record<string, Scenario>> = {
     expect(Buffer.compare(echoed, Buffer.concat([bytes, Buffer.from('bye\n')]))).toBe(0);
   },
 
-  'output that nobody had read before the end can be read afterwards': async (fixture) => {
+  'output that was not read before the end can be read afterwards': async (fixture) => {
     const sandbox = await fixture.create(fixture.commands.emit(50_000));
     expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
     expect(await text(sandbox.stdout)).toBe('y\n'.repeat(25_000));
@@ -81,7 +81,7 @@ export const streamScenarios: Readonly<Record<string, Scenario>> = {
     expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
   },
 
-  'a program whose output nobody reads is stopped, and goes on when it is read': async (fixture) => {
+  'a program whose output is not read is stopped, and goes on when it is read': async (fixture) => {
     const chunks = 512;
     const sandbox = await fixture.create(fixture.commands.emitCounting(chunks));
     let reported = '';
@@ -99,9 +99,9 @@ export const streamScenarios: Readonly<Record<string, Scenario>> = {
     });
     expect(sandbox.stdout.readableLength).toBeLessThan(MEBIBYTE);
     expect(count()).toBeLessThan(chunks / 4);
-    const told = once(sandbox.stderr, 'end');
+    const ended = once(sandbox.stderr, 'end');
     expect((await buffer(sandbox.stdout)).length).toBe(chunks * 16_384);
-    await Promise.all([sandbox.exit, told]);
+    await Promise.all([sandbox.exit, ended]);
     expect(count()).toBe(chunks);
   },
 };

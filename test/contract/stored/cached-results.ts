@@ -16,7 +16,7 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     expect(await all(store, asking)).toEqual(completedRange(10, 100));
   },
 
-  async 'what was lost is nobody’s result, and is played again'({ open }) {
+  async 'a lost episode is no result, and is played again'({ open }) {
     await using store = await open();
     const lost = completed(3, { outcome: { kind: 'lost', detail: 'no sandbox' } });
     await store.episodes.append(await running(store), SHARED_LEG, [...completedRange(0, 3), lost, ...completedRange(4, 6)]);
@@ -25,7 +25,7 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     expect(await all(store, asking)).toEqual([...completedRange(0, 3), ...completedRange(4, 6)]);
   },
 
-  async 'what an evaluation that is over withholds is nobody’s result, and is played again'({ open }) {
+  async 'what an evaluation that is over withholds is no result, and is played again'({ open }) {
     await using store = await open();
     const failing = await running(store);
     await store.episodes.append(failing, SHARED_LEG, completedRange(0, 16));
@@ -46,7 +46,7 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     expect((await all(store, asking))[4]).toEqual(own);
   },
 
-  async 'another checkpoint’s, and those of whoever keeps to himself, are not found'({ open }) {
+  async 'results of another checkpoint, and of principals that share none, are not found'({ open }) {
     await using store = await open();
     await store.episodes.append(await running(store), { arm: 0, cacheKey: digestBytes('another') }, completedRange(0, 10));
     await store.episodes.append(await running(store), LEG, completedRange(0, 10));

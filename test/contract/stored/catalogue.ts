@@ -34,7 +34,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     ]);
   },
 
-  async 'what nobody asked for is not found'({ open }) {
+  async 'an unknown evaluation is not found'({ open }) {
     await using store = await open();
     expect(await store.evaluations.find(newId())).toBeUndefined();
     expect(await store.evaluations.requestCancel(newId())).toBeUndefined();
@@ -42,7 +42,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     expect(await store.episodes.page(newId(), 0, 0, 10)).toEqual([]);
   },
 
-  async 'of some evaluations it is told which are over, or not there'({ open }) {
+  async 'of some evaluations it lists those that are over or missing'({ open }) {
     await using store = await open();
     const waiting = await accepted(store);
     const played = await running(store);
@@ -109,7 +109,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     expect(second.next).toBeUndefined();
   },
 
-  async 'a cursor of nobody is the mistake of who gives it'({ open }) {
+  async 'an unknown cursor is an input error'({ open }) {
     await using store = await open();
     for (const after of ['', 'nonsense', Buffer.from('12').toString('base64url')]) {
       await expect(store.evaluations.list({}, { limit: 5, after })).rejects.toMatchObject({ kind: 'input', code: 'cursor.invalid' });

@@ -5,7 +5,7 @@ import { accepted, BOB, claimed, running, TTL } from '../../support/store-fixtur
 import type { Case } from '../evaluation-store.ts';
 
 export const course: Readonly<Record<string, Case>> = {
-  async 'an evaluation is begun once, whoever goes on with it'({ open, clock }) {
+  async 'an evaluation is begun once, also when another owner goes on with it'({ open, clock }) {
     await using store = await open();
     const { id } = await accepted(store);
     const first = await claimed(store, id);

@@ -30,14 +30,14 @@ export const durability: Readonly<Record<string, Case>> = {
     await store.episodes.append(await claimed(store, owned.evaluation, BOB), LEG, completedRange(100, 110));
   },
 
-  async 'a writer that is killed leaves all that it was told is stored, and nothing half'(subject) {
+  async 'a writer that is killed leaves everything whose storing was confirmed, and nothing half'(subject) {
     const { id } = await (async () => {
       await using store = await subject.open();
       return await accepted(store);
     })();
     let stored = 0;
     for (const lines of [1, 7, 23, 3, 40]) {
-      const told = await writeUntilKilled(subject, id, stored, lines);
+      const confirmed = await writeUntilKilled(subject, id, stored, lines);
       await using store = await subject.open();
       // Two batches are under way at a time, so the later one may be stored without the one before it.
       const batches = new Map<number, number>();
@@ -49,24 +49,24 @@ export const durability: Readonly<Record<string, Case>> = {
       expect(new Set(batches.values())).toEqual(new Set([WRITTEN_AT_ONCE]));
       let whole = 0;
       while (batches.has(whole)) whole += 1;
-      expect(whole * WRITTEN_AT_ONCE).toBeGreaterThanOrEqual(told);
+      expect(whole * WRITTEN_AT_ONCE).toBeGreaterThanOrEqual(confirmed);
       stored = whole * WRITTEN_AT_ONCE;
     }
   },
 };
 
-/** Another process appends batch after batch, and is killed when it has been told of so many. @returns how many episodes it had been told of. */
+/** Another process appends batch after batch, and is killed when so many are confirmed. @returns how many episodes were confirmed. */
 async function writeUntilKilled({ place }: EvaluationStoreSubject, id: EvaluationId, from: number, batches: number): Promise<number> {
   if (place === undefined) throw new Error('no other process can open it');
   const child = spawn(process.execPath, [WRITER, place, id, String(from)], { stdio: ['pipe', 'pipe', 'inherit'] });
-  let told = from;
+  let confirmed = from;
   let lines = 0;
   for await (const line of createInterface({ input: child.stdout })) {
-    told = Number(line);
+    confirmed = Number(line);
     lines += 1;
     if (lines === batches) child.kill('SIGKILL');
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   expect(child.signalCode).toBe('SIGKILL');
-  return told;
+  return confirmed;
 }

@@ -96,7 +96,7 @@ export const episodes: Readonly<Record<string, Case>> = {
     await store.episodes.append(owned, LEG, completedRange(0, 10_000));
     let read = 0;
     const counted: EpisodeLog = {
-      append: () => Promise.reject(new Error('nobody asked for that')),
+      append: () => Promise.reject(new Error('this append was not expected')),
       page: async (...request) => {
         const page = await store.episodes.page(...request);
         read += page.length;

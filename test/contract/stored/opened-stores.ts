@@ -8,7 +8,7 @@ import type { TrajectoriesSubject } from '../trajectories.ts';
 
 type Subject = EvaluationStoreSubject & RolloutStreamsSubject & TrajectoriesSubject & TaskRecordsSubject;
 
-/** A subject at a place that can be opened by its name. @param remove the place, once nobody has it open. */
+/** A subject at a place that can be opened by its name. @param remove the place, once it is closed everywhere. */
 export function subjectAt(place: string, remove: () => Promise<void>): Subject {
   const clock = new ManualClock();
   const opened: SqlStore[] = [];

@@ -90,7 +90,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     await expect(store.episodes.append(former, LEG, completedRange(0, 10))).rejects.toThrow(OwnershipLostError);
   },
 
-  async 'an owner that is late, with nobody in its place, goes on'({ open, clock }) {
+  async 'an owner that is late, but not replaced, goes on'({ open, clock }) {
     await using store = await open();
     const late = await running(store);
     await clock.advance(2 * TTL);

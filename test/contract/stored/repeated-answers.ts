@@ -20,7 +20,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(await store.answers.findAnswer(digestBytes('another'))).toBeUndefined();
   },
 
-  async 'an answer that is nobody else’s is not known'({ open }) {
+  async 'an answer of another principal is not known'({ open }) {
     await using store = await open();
     await store.course.conclude(await running(store), { state: 'finished', summary: SUMMARY, webhooks: [] });
     expect(await store.answers.findAnswer(QUESTION)).toBeUndefined();
@@ -61,7 +61,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(items.map(({ id }) => id)).toEqual([wanted.id]);
   },
 
-  async 'nobody plays it, it waits for nobody, and it costs nothing'({ open, clock }) {
+  async 'it is not played, does not wait, and costs nothing'({ open, clock }) {
     await using store = await open();
     await answered(store);
     const wanted = asked({ principal: 'researcher' });
@@ -72,7 +72,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(await store.usage.countEpisodesSince('researcher', clock.date())).toBe(0);
   },
 
-  async 'its webhook is told'({ open }) {
+  async 'its webhook receives the event'({ open }) {
     await using store = await open();
     await answered(store);
     const wanted = asked();
@@ -159,6 +159,6 @@ async function answered(store: EvaluationStore, summary: object = SUMMARY, episo
 
 async function given(store: EvaluationStore): Promise<GivenAnswer> {
   const answer = await store.answers.findAnswer(QUESTION);
-  if (!answer) throw new Error('nobody has been answered');
+  if (!answer) throw new Error('no evaluation has been answered');
   return answer;
 }

@@ -107,7 +107,7 @@ export const tokensAndUsage: Readonly<Record<string, Case>> = {
     expect(await store.usage.countEpisodesSince('researcher', clock.date())).toBe(0);
   },
 
-  async 'an owner that has lost its evaluation is not charged to anybody'({ open, clock }) {
+  async 'an owner that has lost its evaluation charges no principal'({ open, clock }) {
     await using store = await open();
     const late = await running(store);
     await store.course.conclude(late, { state: 'finished', webhooks: [] });

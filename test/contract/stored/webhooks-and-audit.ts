@@ -18,7 +18,7 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     expect((await store.webhooks.take(10, MINUTE)).map(({ attempt }) => attempt)).toEqual([2, 2, 2]);
   },
 
-  async 'what is for a receiver that is left out stays, and is due for whoever asks for all'({ open, clock }) {
+  async 'what is for a receiver that is left out stays, and is due when all are requested'({ open, clock }) {
     await using store = await open();
     await concluded(store, 3);
     const except = ['https://example.com/0', 'https://example.com/2'];
@@ -51,7 +51,7 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     expect((await taken(store)).attempt).toBe(2);
   },
 
-  async 'whoever was too late has no say in what becomes of a delivery'({ open, clock }) {
+  async 'a late owner does not change a delivery'({ open, clock }) {
     await using store = await open();
     await concluded(store, 1);
     const late = await taken(store);

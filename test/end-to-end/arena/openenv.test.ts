@@ -159,7 +159,7 @@ describe('tasks as environments of OpenEnv', () => {
     expect(strange.frames).toEqual([]);
   });
 
-  it('are told of over HTTP, and played there by the id of the episode', async () => {
+  it('are listed over HTTP, and played there by the id of the episode', async () => {
     await using stage = await Stage.open();
     const { url } = await MusterServer.start(stage, await configOf(stage));
     const ask = async (path: string, body?: object): Promise<{ readonly status: number; readonly json: unknown }> => {

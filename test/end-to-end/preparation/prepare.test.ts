@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 it(
-  'a fix with its tests becomes a task whose soundness has been shown; tags and reflog that lead to it are told',
+  'a fix with its tests becomes a task whose soundness has been shown; tags and reflog that lead to it are reported',
   async () => {
     await fixture.commit('Begin with sums', SUMS.before);
     await fixture.commit(SUMS.message, SUMS.fix);

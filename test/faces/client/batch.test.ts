@@ -29,11 +29,11 @@ function batchFile(value: object): BatchFile {
 
 interface Ran {
   readonly items: readonly BatchItem[];
-  readonly told: readonly (readonly BatchItem[])[];
+  readonly changes: readonly (readonly BatchItem[])[];
 }
 
 async function ran(fixture: ClientFixture, file: BatchFile): Promise<Ran> {
-  const told: (readonly BatchItem[])[] = [];
+  const changes: (readonly BatchItem[])[] = [];
   const batch = new Batch({
     client: fixture.client(),
     clock: fixture.server.fixture.clock,
@@ -43,11 +43,11 @@ async function ran(fixture: ClientFixture, file: BatchFile): Promise<Ran> {
     checkpoints: await planCheckpoints(file, { ...GROUND, match: async (path) => [path], absolute: (path) => path }),
     suites: await planSuites(file, GROUND),
     baseline: undefined,
-    onChange: (items) => void told.push([...items]),
+    onChange: (items) => void changes.push([...items]),
     onUpload: () => undefined,
   });
   await fixture.during(batch.run());
-  return { items: batch.items, told };
+  return { items: batch.items, changes };
 }
 
 function idsOf(items: readonly BatchItem[]): readonly (string | undefined)[] {
@@ -59,7 +59,7 @@ const TWO_BY_TWO = batchFile({ suites: ['5-episodes', '7-episodes'], checkpoints
 describe('a batch', () => {
   it('evaluates every checkpoint on every suite, and tells how they go', async () => {
     await using fixture = await ClientFixture.open();
-    const { items, told } = await ran(fixture, TWO_BY_TWO);
+    const { items, changes } = await ran(fixture, TWO_BY_TWO);
     expect(items.map(({ checkpoint, suite, kind }) => [checkpoint, suite, kind])).toEqual([
       ['mem:/late', '5-episodes', 'over'],
       ['mem:/late', '7-episodes', 'over'],
@@ -70,7 +70,7 @@ describe('a batch', () => {
       [5, 7, 5, 7].map((episodes) => ({ evaluation: { state: 'finished', summary: { official: { episodes } } } })),
     );
     expect(items).toMatchObject([{ evaluation: { run: 'r', version: 1, labels: { batch: 'nightly' } } }, {}, {}, {}]);
-    expect(told.some((items) => items.some((item) => item.kind === 'submitted' && item.evaluation.state === 'running'))).toBe(true);
+    expect(changes.some((items) => items.some((item) => item.kind === 'submitted' && item.evaluation.state === 'running'))).toBe(true);
   });
 
   it('run again finds what it has asked for, and evaluates what is new', async () => {

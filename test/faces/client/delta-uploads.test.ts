@@ -73,14 +73,14 @@ describe('bringing the next checkpoint of a run', () => {
   });
 
   it.each([
-    ['the server does not have what it would be told by', () => Promise.resolve(), 0.01],
+    ['the server does not have the base of the delta', () => Promise.resolve(), 0.01],
     [
       'most numbers have changed',
       (fixture: ClientFixture, path: string) => new Uploader(fixture.calls(), filesystemSource).bring(path, { signal }),
       8,
     ],
     [
-      'what it would be told by is another file by now',
+      'the base of the delta has changed meanwhile',
       async (_fixture: ClientFixture, path: string, uploader: Uploader) => {
         await uploader.bring(path, { signal });
         await writeFile(path, safetensorsFile({ w: weights(NUMBERS, 9) }));

@@ -22,11 +22,11 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
 describe('a client of a server', () => {
   it('brings the weights, evaluates, tells how it goes, and returns the answer', async () => {
     await using fixture = await ClientFixture.open();
-    const told: RunningFigures[] = [];
-    const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void told.push(figures) };
+    const received: RunningFigures[] = [];
+    const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void received.push(figures) };
     const summary = await fixture.during(fixture.client().evaluate(CHECKPOINT, '5-episodes', options));
     expect(summary).toMatchObject({ schema: 'muster.summary/1', official: { episodes: 5 } });
-    expect(told.length).toBeGreaterThan(0);
+    expect(received.length).toBeGreaterThan(0);
     const [listed] = await all(fixture.client().list({ run: 'r' }));
     expect(listed).toMatchObject({ state: 'finished', version: 3, checkpoints: [{ uri: expect.stringMatching(/^sha256:/) }] });
   });
@@ -87,7 +87,7 @@ describe('a client of a server', () => {
     expect(pair).toMatchObject({ kind: 'comparison', checkpoints: [{ part: 'baseline', uri: '/early' }, { uri: '/late' }] });
   });
 
-  it('lists across pages, and cancels; whoever waits is told what was known by then', async () => {
+  it('lists across pages, and cancels; a waiting caller receives what was known by then', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     for (let i = 0; i < 5; i += 1) await client.submit({ ...LATE, version: i }, '1000-episodes', { labels: { batch: 'b' } });
@@ -110,7 +110,7 @@ describe('a client of a server', () => {
     expect((await client.get(id)).state).toBe('running');
   });
 
-  it('is told by an error what the server refuses: which field, what is wrong, what was expected', async () => {
+  it('reports a refusal of the server: which field, what is wrong, what was expected', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     await expect(client.submit(LATE, 'unknown')).rejects.toMatchObject({ kind: 'input', code: 'suite.unknown', reason: 'bad-request' });
@@ -190,16 +190,16 @@ describe('a client of a server', () => {
       .reply(503, 'not now')
       .get('/v1/live')
       .reply(200, frame({ pools: [] }) + frame({ unexpected: 1, pools: 'none' }));
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const follow = async (): Promise<void> => {
-      for await (const message of client.live({ onLost: () => told.push('lost') })) told.push(message);
+      for await (const message of client.live({ onLost: () => received.push('lost') })) received.push(message);
     };
     await expect(clock.advanceFor(follow(), 60_000, 100)).rejects.toMatchObject({ code: 'server.answer' });
-    expect(told).toEqual([{ pools: [] }, { running: [] }, 'lost', 'lost', { pools: [], isIncomplete: true }, 'lost']);
+    expect(received).toEqual([{ pools: [] }, { running: [] }, 'lost', 'lost', { pools: [], isIncomplete: true }, 'lost']);
     expect(clock.pending).toBe(0);
   });
 
-  it('says where nobody listens', async () => {
+  it('says at which address no server listens', async () => {
     const clock = new ManualClock();
     const pools = clientOf(callsOptions('http://127.0.0.1:1', clock)).pools();
     const error = await clock.advanceFor(

@@ -13,7 +13,7 @@ describe('the address of a server', () => {
     );
   });
 
-  it('lets a token go where nobody can read it on its way', () => {
+  it('sends a token where it cannot be read on its way', () => {
     for (const url of ['https://muster.example.com', 'http://127.0.0.1:7677', 'http://localhost:7677', 'http://[::1]:7677'])
       expect(checkSendableToken('muster_x', url, false)).toBe('muster_x');
     expect(() => checkSendableToken('muster_x', 'http://muster.example.com', false)).toThrow(

@@ -38,16 +38,16 @@ describe('bringing a checkpoint to a server', () => {
     await using fixture = await ClientFixture.open();
     const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     const path = await file('policy.bin', WEIGHTS);
-    const told: UploadProgress[] = [];
-    expect(await uploader.bring(path, { signal, onProgress: (progress) => told.push(progress) })).toBe(digestOf(WEIGHTS));
-    expect(told.map(({ phase, bytes }) => `${phase} ${bytes}`)).toEqual([
+    const reported: UploadProgress[] = [];
+    expect(await uploader.bring(path, { signal, onProgress: (progress) => reported.push(progress) })).toBe(digestOf(WEIGHTS));
+    expect(reported.map(({ phase, bytes }) => `${phase} ${bytes}`)).toEqual([
       'reading 3072',
       ...[0, 1000, 2000, 3000, 3072].map((bytes) => `sending ${bytes}`),
     ]);
     expect((await fixture.files.checkpoints.find(digestOf(WEIGHTS)))?.files).toMatchObject([{ path: 'policy.bin', size: 3072 }]);
-    told.length = 0;
-    await uploader.bring(path, { signal, onProgress: (progress) => told.push(progress) });
-    expect(told.map(({ phase }) => phase)).toEqual(['reading']);
+    reported.length = 0;
+    await uploader.bring(path, { signal, onProgress: (progress) => reported.push(progress) });
+    expect(reported.map(({ phase }) => phase)).toEqual(['reading']);
   });
 
   it('sends the files of a directory, an empty one too, and then the manifest that names them', async () => {

@@ -52,7 +52,7 @@ function refusal(status: number, code: string): object {
 }
 
 describe('a server that takes tokens', () => {
-  it('lets nobody in without one, but to what is anyone’s', async () => {
+  it('requires one, except for what is public', async () => {
     await using server = await guarded();
     const answer = await server.send('GET', '/v1/evaluations');
     expect(answer).toMatchObject(refusal(401, 'access.missing'));
@@ -206,7 +206,7 @@ describe('many requests', () => {
     expect((await ask(other)).status).toBe(200);
   });
 
-  it('of somebody who has no token are counted by address', async () => {
+  it('without a token are counted by address', async () => {
     await using server = await guarded(3);
     const statuses: number[] = [];
     for (let i = 0; i < 5; i += 1) statuses.push((await server.send('GET', '/v1/evaluations')).status);

@@ -83,7 +83,7 @@ class TokenFixture implements AsyncDisposable {
   }
 }
 
-describe('whoever guesses tokens', () => {
+describe('a caller that guesses tokens', () => {
   it('has no more of them looked up than may be within a minute, however many come at once', async () => {
     await using fixture = await TokenFixture.open(5);
     await fixture.guess(40);
@@ -94,14 +94,14 @@ describe('whoever guesses tokens', () => {
     expect(fixture.tokens.lookUps).toBe(6);
   });
 
-  it('keeps nobody out who comes from elsewhere', async () => {
+  it('does not keep out callers at other addresses', async () => {
     await using fixture = await TokenFixture.open(5);
     await fixture.guess(40);
     const { text } = await fixture.newToken();
     expect((await fixture.ask(text, '192.0.2.2')).status).toBe(200);
   });
 
-  it('keeps nobody out of the same address whose token was good before', async () => {
+  it('does not keep out a caller at the same address whose token was good before', async () => {
     await using fixture = await TokenFixture.open(5);
     const { id, text } = await fixture.newToken();
     expect((await fixture.ask(text)).status).toBe(200);
@@ -119,7 +119,7 @@ describe('whoever guesses tokens', () => {
     for (let i = 0; i < 5; i += 1) expect((await fixture.ask((await fixture.newToken()).text)).status).toBe(200);
   });
 
-  it('is not whoever asks while the store is down', async () => {
+  it('is not a caller that asks while the store is down', async () => {
     await using fixture = await TokenFixture.open(2);
     const { text } = await fixture.newToken();
     fixture.tokens.isDown = true;
@@ -183,7 +183,7 @@ describe('room for bodies', () => {
   beforeAll(() => nock.restore());
   afterAll(() => nock.activate());
 
-  /** Nobody is known before the gate is opened. */
+  /** No caller is identified before the gate is opened. */
   async function opened(): Promise<{ readonly server: ServerFixture; readonly port: number; readonly gate: Gate }> {
     const gate = new Gate();
     const server = await ServerFixture.open({}, { maxBodyBytes: BODY_BYTES, identify: () => gate.pass(LOCAL_CALLER) });
@@ -207,7 +207,7 @@ describe('room for bodies', () => {
   });
 });
 
-/** Holds whoever comes until it is opened. */
+/** Holds callers until it is opened. */
 class Gate {
   passed = 0;
   #asked = Promise.withResolvers<void>();
@@ -221,7 +221,7 @@ class Gate {
     return value;
   }
 
-  /** Somebody came, from now on. */
+  /** A caller has come, from now on. */
   async asked(): Promise<void> {
     await this.#asked.promise;
   }

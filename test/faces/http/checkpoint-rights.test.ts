@@ -71,7 +71,7 @@ describe('a checkpoint that another principal has brought', () => {
     expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
   });
 
-  it('is no base for a delta, and no file for a directory, of somebody else', async () => {
+  it('is no base for a delta, and no file for a directory, of another principal', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
@@ -138,7 +138,7 @@ describe('the text of a directory’s manifest', () => {
   const MANIFEST = Buffer.from(`${HERE}  weights.bin\n`);
   const url = `/v1/checkpoints/${sha256(MANIFEST)}`;
 
-  it('that somebody sends as a file gives no right to the directory, and does not take its place', async () => {
+  it('that is sent as a file gives no right to the directory, and does not take its place', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     const { checkpoints } = fixture.files;

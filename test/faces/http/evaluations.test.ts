@@ -122,7 +122,7 @@ describe('asking for an evaluation', () => {
     ['this machine', 'https://127.0.0.1/hook', 'egress.address'],
     ['what tells a cloud’s machines who they are', 'https://169.254.169.254/latest', 'egress.address'],
     ['a loopback address in other clothes', 'https://[::ffff:7f00:1]/hook', 'egress.address'],
-    ['anybody on the way', 'http://example.org/hook', 'egress.scheme'],
+    ['every host on the way', 'http://example.org/hook', 'egress.scheme'],
   ])('with a webhook to %s is refused', async (_what, url, code) => {
     await using server = await ServerFixture.open();
     const body = { ...ASKED, webhook: { url } };

@@ -40,7 +40,7 @@ async function opened(): Promise<{ server: ServerFixture; pools: PoolService; fl
 }
 
 describe('the pools of a server', () => {
-  it('are there before anybody has needed them', async () => {
+  it('are there before they are needed', async () => {
     const { server } = await opened();
     await using _server = server;
     const { json } = await server.send('GET', '/v1/pools');

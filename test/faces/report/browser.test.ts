@@ -186,7 +186,7 @@ describe('in a browser, a table that is wider than a telephone', () => {
   it.each(['evaluation', 'evaluations', 'comparison'])('of the page %s scrolls to its last column, and says so', async (name) => {
     await using opened = await visit(name);
     await opened.page.setViewportSize({ width: 360, height: 800 });
-    const told = await opened.page.locator('.scroll.wide').evaluateAll((regions) =>
+    const found = await opened.page.locator('.scroll.wide').evaluateAll((regions) =>
       regions.map((region): [boolean, string] => {
         region.scrollLeft = region.scrollWidth;
         const last = region.querySelector('thead th:last-child').getBoundingClientRect();
@@ -194,8 +194,8 @@ describe('in a browser, a table that is wider than a telephone', () => {
         return [reaches, region.ownerDocument.defaultView.getComputedStyle(region, '::before').content];
       }),
     );
-    expect(told.length).toBeGreaterThan(0);
-    expect(told).toEqual(told.map(() => [true, expect.stringContaining('scroll sideways')]));
+    expect(found.length).toBeGreaterThan(0);
+    expect(found).toEqual(found.map(() => [true, expect.stringContaining('scroll sideways')]));
   });
 });
 

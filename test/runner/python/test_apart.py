@@ -53,12 +53,12 @@ def drawn_space(draw: random.Random, depth: int = 2) -> Space:
             return spaces.Dict([(name, drawn_space(draw, depth - 1)) for name in draw.sample("xyz", 2)])
 
 
-def told(value: Any) -> Any:
-    """What can be told of a value: its types, too."""
+def describe(value: Any) -> Any:
+    """A value with its types, for comparison."""
     if isinstance(value, dict):
-        return {name: told(part) for name, part in value.items()}
+        return {name: describe(part) for name, part in value.items()}
     if isinstance(value, tuple):
-        return tuple(told(part) for part in value)
+        return tuple(describe(part) for part in value)
     return (
         type(value),
         getattr(value, "dtype", None),
@@ -93,10 +93,10 @@ def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
     for observation in natural + others:
         is_natural, data = codec.write(observation)
         read = codec.read(memoryview(data), is_natural)
-        assert told(read) == told(observation)
+        assert describe(read) == describe(observation)
     rows = [*natural, *others]
     is_natural, data = codec.write_rows(rows)
-    assert [told(row) for row in codec.read_rows(memoryview(data), len(rows), is_natural)] == [told(row) for row in rows]
+    assert [describe(row) for row in codec.read_rows(memoryview(data), len(rows), is_natural)] == [describe(row) for row in rows]
     actions = Actions(again)
     for action in [space.sample() for _ in range(3)]:
         read = actions.read(memoryview(actions.write(action)))
@@ -117,7 +117,7 @@ def test_whatever_bytes_come_for_actions_are_actions_or_none(seed: int) -> None:
             with pytest.raises(ValueError, match="does not fit"):
                 actions.read(one)
         else:
-            assert told(actions.read(one)) == told(found[place])
+            assert describe(actions.read(one)) == describe(found[place])
             assert all(np.isfinite(leaf).all() for leaf in leaves(found[place]))
 
 

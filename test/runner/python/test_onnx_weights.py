@@ -77,12 +77,12 @@ def test_nothing_but_the_weights_is_another(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE, "a note")
     content = map_weights(path)
     assert content is not None and len(content) < WORTH_MAPPING
-    (tmp_path / "told.onnx").write_bytes(content)
-    told = onnx.load(tmp_path / "told.onnx")
-    for tensor in told.graph.initializer:
+    (tmp_path / "apart.onnx").write_bytes(content)
+    external = onnx.load(tmp_path / "apart.onnx")
+    for tensor in external.graph.initializer:
         # It says where the numbers were before they were read.
         tensor.ClearField("data_location")
-    assert told == onnx.load(path)
+    assert external == onnx.load(path)
 
 
 def test_those_that_lie_beside_a_model_stay_there(tmp_path: Path) -> None:
@@ -102,10 +102,12 @@ def test_a_directory_of_a_model_and_its_weights_alone_is_that_model(tmp_path: Pa
 
 
 def test_a_model_whose_weights_did_not_come_with_it_is_told_how_they_do(tmp_path: Path) -> None:
-    onnx.save(onnx.load(write_model(tmp_path / "p.onnx", LARGE)), tmp_path / "told.onnx", save_as_external_data=True, location="elsewhere")
+    onnx.save(
+        onnx.load(write_model(tmp_path / "p.onnx", LARGE)), tmp_path / "apart.onnx", save_as_external_data=True, location="elsewhere"
+    )
     (tmp_path / "elsewhere").unlink()
-    with pytest.raises(PolicyRefusal, match=r"told\.onnx has weights in another file.*onnx\.save\(onnx\.load\("):
-        read_onnx(tmp_path / "told.onnx")
+    with pytest.raises(PolicyRefusal, match=r"apart\.onnx has weights in another file.*onnx\.save\(onnx\.load\("):
+        read_onnx(tmp_path / "apart.onnx")
 
 
 @pytest.mark.parametrize("kept", [0, 1, 7, 100, WORTH_MAPPING // 2])

@@ -1,4 +1,4 @@
-"""What is loaded before sandboxes are forked: data of anybody's, code only of those who are trusted."""
+"""What is loaded before sandboxes are forked: data of any principal, code only of trusted ones."""
 
 import os
 import resource

@@ -133,9 +133,9 @@ class TestWhereMemoryCannotBeExecuted:
         reading, writing = os.pipe()
         spawned = first_process.Spawned((close_others(FREE),), writing)
         try:
-            with pytest.raises(PermissionError) as told:
+            with pytest.raises(PermissionError) as error:
                 spawned.start(1, "")
-            assert str(told.value) == "[Errno 13] spawn: Permission denied"
+            assert str(error.value) == "[Errno 13] spawn: Permission denied"
         finally:
             spawned.close()
             os.close(reading)

@@ -5,7 +5,7 @@ import sys
 
 from runner_process import REPOSITORY
 
-# Every second of many allocations is freed, so that each of their pages has holes; then it is told how many new ones come to lie there.
+# Every second of many allocations is freed, which leaves holes in each page; then the program prints how many new ones fill them.
 PROGRAM = """
 import ctypes, sys
 sys.path.insert(0, {runner!r})

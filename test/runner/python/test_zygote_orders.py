@@ -22,7 +22,7 @@ def tell_all(found):
 def run(program: str, *pieces: bytes) -> tuple[list[Any], str]:
     """Writes the pieces, each when the program has asked for it by a line on its error output.
 
-    @returns what it told, and what else it wrote to its error output.
+    @returns its messages, and what else it wrote to its error output.
     """
     with subprocess.Popen(
         [sys.executable, "-I", "-c", BEGINNING + program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -35,35 +35,35 @@ def run(program: str, *pieces: bytes) -> tuple[list[Any], str]:
             process.stdin.write(piece)
             process.stdin.flush()
         process.stdin.close()
-        told, said = process.stdout.read(), process.stderr.read()
+        messages, said = process.stdout.read(), process.stderr.read()
     assert process.returncode == 0, said
-    return [json.loads(line) for line in told.splitlines()], said.decode()
+    return [json.loads(line) for line in messages.splitlines()], said.decode()
 
 
 ASK = "def ask(): os.write(2, b'more\\n')\n"
 
 
 def test_orders_that_arrive_in_one_read_are_taken_one_by_one_and_in_order() -> None:
-    told, _ = run(ASK + "ask(); tell_all(orders.arrived())", b'{"n": 1}\n{"n": 2}\n{"n": 3}\n')
-    assert told == [{"orders": [{"n": 1}, {"n": 2}, {"n": 3}]}]
+    messages, _ = run(ASK + "ask(); tell_all(orders.arrived())", b'{"n": 1}\n{"n": 2}\n{"n": 3}\n')
+    assert messages == [{"orders": [{"n": 1}, {"n": 2}, {"n": 3}]}]
 
 
 def test_what_comes_behind_the_first_order_is_left_where_it_is() -> None:
     program = ASK + "ask(); tell_all([orders.first()]); tell_all([os.read(orders.descriptor, 100).decode()])"
-    told, _ = run(program, b'{"n": 1}\n{"token": "secret"}\n')
-    assert told == [{"orders": [{"n": 1}]}, {"orders": ['{"token": "secret"}\n']}]
+    messages, _ = run(program, b'{"n": 1}\n{"token": "secret"}\n')
+    assert messages == [{"orders": [{"n": 1}]}, {"orders": ['{"token": "secret"}\n']}]
 
 
 def test_an_order_that_arrives_in_pieces_is_taken_when_it_is_whole() -> None:
     program = ASK + "ask(); tell_all(orders.arrived()); ask(); tell_all(orders.arrived()); ask(); tell_all(orders.arrived())"
-    told, _ = run(program, b'{"n": 1}\n{"n"', b': "\xc3', b'\xbc"}\n')
-    assert told == [{"orders": [{"n": 1}]}, {"orders": []}, {"orders": [{"n": "ü"}]}]
+    messages, _ = run(program, b'{"n": 1}\n{"n"', b': "\xc3', b'\xbc"}\n')
+    assert messages == [{"orders": [{"n": 1}]}, {"orders": []}, {"orders": [{"n": "ü"}]}]
 
 
 def test_the_first_order_is_waited_for_across_reads() -> None:
     program = ASK + "ask(); ask(); tell_all([orders.first()])"
-    told, _ = run(program, b'{"n', b'": 1}\n')
-    assert told == [{"orders": [{"n": 1}]}]
+    messages, _ = run(program, b'{"n', b'": 1}\n')
+    assert messages == [{"orders": [{"n": 1}]}]
 
 
 def test_more_than_one_read_can_hold_is_no_trouble() -> None:
@@ -74,21 +74,21 @@ def test_more_than_one_read_can_hold_is_no_trouble() -> None:
 
 
 def test_an_input_that_ends_before_the_first_order_is_an_error_of_its_own() -> None:
-    told, _ = run("try:\n    orders.first()\nexcept EOFError as error:\n    orders.tell({'said': str(error), 'ended': orders.ended})")
-    assert told == [{"said": "the input has ended", "ended": True}]
+    messages, _ = run("try:\n    orders.first()\nexcept EOFError as error:\n    orders.tell({'said': str(error), 'ended': orders.ended})")
+    assert messages == [{"said": "the input has ended", "ended": True}]
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[1]", b'"text"', b"{", b""])
 def test_what_is_no_order_is_refused(line: bytes) -> None:
     program = ASK + "ask()\ntry:\n    orders.first()\nexcept FieldError as error:\n    orders.tell({'said': str(error)})"
-    told, _ = run(program, line + b"\n")
-    assert told == [{"said": told[0]["said"]}]
-    assert "the order is" in told[0]["said"]
+    messages, _ = run(program, line + b"\n")
+    assert messages == [{"said": messages[0]["said"]}]
+    assert "the order is" in messages[0]["said"]
 
 
 def test_what_anything_else_prints_is_no_report() -> None:
-    program = "print('printed'); os.write(1, b'written'); sys.stdout.flush(); orders.tell({'told': True}); sys.stdin.read()"
-    told, said = run(program)
-    assert told == [{"told": True}]
+    program = "print('printed'); os.write(1, b'written'); sys.stdout.flush(); orders.tell({'messages': True}); sys.stdin.read()"
+    messages, said = run(program)
+    assert messages == [{"messages": True}]
     assert "printed" in said
     assert "written" in said

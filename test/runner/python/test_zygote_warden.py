@@ -39,13 +39,13 @@ class Walled:
     """A warden that builds one sandbox, without namespaces and without connections to Muster and to a zygote."""
 
     def __init__(self, calls: tuple[Call, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.told: list[dict[str, Any]] = []
+        self.reports: list[dict[str, Any]] = []
         self.processes = FirstProcesses((close_others(1), *calls))
         monkeypatch.setattr(warden, "open_walls", lambda _settings: self.processes)
         monkeypatch.setattr(warden, "open_site", lambda *_arguments: [])
         monkeypatch.setattr(warden, "make", lambda *_calls: None)
         monkeypatch.setattr(self.processes, "start", self._start)
-        self.warden = Warden(SETTINGS, SimpleNamespace(tell=self.told.append))  # type: ignore[arg-type]
+        self.warden = Warden(SETTINGS, SimpleNamespace(tell=self.reports.append))  # type: ignore[arg-type]
         channel, self._image = socket.socketpair()
         # It is not ready, so no program is forked.
         self.warden._images[""] = ImageLink(Outbox(channel))
@@ -75,7 +75,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walled]
 
 def test_a_first_process_that_is_buried_before_its_report_is_read_still_says_why_it_failed(failing: Walled, tmp_path: Path) -> None:
     failing.reap()
-    assert failing.told == [{"type": "failed", "sandbox": "one", "message": f"open {tmp_path}/missing/file: No such file or directory"}]
+    assert failing.reports == [{"type": "failed", "sandbox": "one", "message": f"open {tmp_path}/missing/file: No such file or directory"}]
 
 
 def test_a_first_process_that_somebody_kills_has_been_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,4 +85,4 @@ def test_a_first_process_that_somebody_kills_has_been_taken_away(monkeypatch: py
         walled.reap()
     finally:
         walled.close()
-    assert walled.told == [{"type": "lost", "sandbox": "one", "message": "its first process was killed from outside"}]
+    assert walled.reports == [{"type": "lost", "sandbox": "one", "message": "its first process was killed from outside"}]

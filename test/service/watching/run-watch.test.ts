@@ -178,8 +178,10 @@ describe('a watch of a run', () => {
       fixture.answers.set(name, async () => scoreWith(name, mean));
       await fixture.start({ once: true, everyMs: 0 });
     }
-    const told = fixture.events.flatMap((event) => (event.event === 'evaluated' ? [[event.name, event.standing, event.best.name]] : []));
-    expect(told).toEqual([
+    const standings = fixture.events.flatMap((event) =>
+      event.event === 'evaluated' ? [[event.name, event.standing, event.best.name]] : [],
+    );
+    expect(standings).toEqual([
       ['step-1.pt', 'first', 'step-1.pt'],
       ['step-2.pt', 'worse', 'step-1.pt'],
       ['step-3.pt', 'undecided', 'step-1.pt'],

@@ -135,7 +135,7 @@ describe('a node with a cache', () => {
     expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(second.file.digest);
   });
 
-  it('that is gone is told of by its node’s name, so that the files come in another way', async () => {
+  it('that is gone is reported with its node’s name, so that the files come in another way', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image);
     fixture.context.simulator.nodeCaches.remove('a');

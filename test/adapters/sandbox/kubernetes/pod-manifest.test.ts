@@ -293,7 +293,7 @@ describe('a template with provider: kubernetes', () => {
     expect(pod?.transport).toEqual({ kind: 'exec' });
   });
 
-  it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless it is told', () => {
+  it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless set otherwise', () => {
     const template = configured('local', local, { ...own, transport: 'dial-back' });
     expect(getPodPart(template)?.transport).toEqual({
       kind: 'dial-back',
@@ -327,8 +327,8 @@ describe('a template with provider: kubernetes', () => {
     [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],
     [{ dialBack: { enabled: true, scheme: 'ws' } }, 'dialBack.scheme: ws needs dialBack.plaintext: allowed'],
     [{ dialBack: { scheme: 'https' } }, 'has to be wss or ws'],
-  ])('is refused with %j, which cannot work', (values, told) => {
-    expect(() => renderChart(values)).toThrow(told);
+  ])('is refused with %j, which cannot work', (values, reason) => {
+    expect(() => renderChart(values)).toThrow(reason);
   });
 
   it.each([

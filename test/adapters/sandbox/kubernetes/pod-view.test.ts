@@ -45,7 +45,7 @@ describe('what becomes of a pod', () => {
     ['ended', { phase: 'Running', containerStatuses: containers({ terminated: { reason: 'Error', exitCode: 137 } }, RUNNING) }],
     ['ended', { phase: 'Running', containerStatuses: containers(RUNNING, { terminated: { reason: 'OOMKilled', exitCode: 137 } }) }],
     ['ended', { phase: 'Succeeded' }],
-  ])('%s is told apart from other ends', (kind, status) => {
+  ])('%s is distinguished from other ends', (kind, status) => {
     expect(state(status)).toMatchObject({ kind: 'ended', end: { kind } });
   });
 

@@ -137,7 +137,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await refusal({ transport, claims: { replicas: 1 } })).toMatchObject({ code: 'template.invalid', kind: 'input' });
   });
 
-  it('pods that dial back have to be told whom', async () => {
+  it('pods that dial back need an address', async () => {
     expect(await refusal({ transport: DIAL_BACK })).toMatchObject({
       code: 'kubernetes.dial-back-address',
       kind: 'input',
@@ -231,7 +231,7 @@ describe('before any sandbox is made on a cluster', () => {
     });
   });
 
-  it('an image that cannot be pulled ends the creation, and the pool is told meanwhile', async () => {
+  it('an image that cannot be pulled ends the creation, and the pool reports the reason meanwhile', async () => {
     await expect(make({ image: 'no-such-image:1' })).rejects.toMatchObject({
       code: 'template.image',
       kind: 'input',
@@ -240,7 +240,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await context.traces()).toEqual([]);
   });
 
-  it('pods that no node has room for are told of while they wait, and given up in time', async () => {
+  it('pods that no node has room for are reported while they wait, and given up in time', async () => {
     context.simulator.pods.capacity = { pods: 0, memoryBytes: 0 };
     const creation = make({ unschedulableSeconds: 600 });
     const given = creation.catch((error: unknown) => error);

@@ -37,7 +37,7 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
       clock: new SkippableClock(),
     });
 
-  it('are removed with those of their sandboxes when nobody has the owner’s process id', async () => {
+  it('are removed with those of their sandboxes when no process has the owner’s id', async () => {
     await group(ORPHAN);
     await group(`${ORPHAN}/s1`);
     await group(`${ORPHAN}/s2`);
@@ -46,7 +46,7 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
   });
 
   it.each([
-    ['whose process id somebody has', `muster-${process.pid}-0123abcd`, []],
+    ['whose process id a process has', `muster-${process.pid}-0123abcd`, []],
     ['which the state directory knows', ORPHAN, [ORPHAN]],
     ['which were not named by a Muster', 'my-own-group', []],
   ])('stay, those %s', async (_, name, recorded) => {

@@ -34,7 +34,7 @@ afterEach(() => {
 const make = (changes: Partial<TemplateSettings> = {}): Promise<SandboxTemplate> =>
   createPythonTemplate('local', { ...settings, ...changes }, project, signal);
 
-/** An interpreter that says of itself what it is told to. */
+/** An interpreter that reports the given facts about itself. */
 function interpreter(path: string, changes: Readonly<Record<string, unknown>> = {}): string {
   const executable = join(project, path);
   const prefix = dirname(dirname(executable));

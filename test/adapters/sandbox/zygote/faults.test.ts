@@ -197,7 +197,7 @@ describe('creations that are aborted', () => {
   it('leave no descriptor and no socket, in Muster as in the zygote, whenever it happens', async () => {
     const [neighbour] = await three();
     const { warden, image } = await zygoteProcesses(fixture.context.stateDir);
-    /** One after the other: whoever reads a directory has it open meanwhile. */
+    /** One after the other: a reader of a directory has it open meanwhile. */
     const open = async (): Promise<readonly number[]> => {
       const counts: number[] = [];
       for (const pid of [process.pid, warden, image]) counts.push((await readdir(`/proc/${pid}/fd`)).length);

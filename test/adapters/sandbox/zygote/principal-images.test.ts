@@ -42,7 +42,7 @@ beforeEach(() => {
 const NONE = { image: BASE_IMAGE, past: FRESH };
 
 describe('a sandbox that is made for a principal', () => {
-  it('has in memory what that one shares, and nothing of anybody else', () => {
+  it('has in memory what that one shares, and nothing of other principals', () => {
     images.of('ann').want(policy('of ann'));
     images.of('bob').want(policy('of bob'));
     const forAnn = images.choose(maker, 'ann');
@@ -63,7 +63,7 @@ describe('a sandbox that is made for a principal', () => {
   });
 });
 
-describe('a sandbox that is made for whoever comes', () => {
+describe('a sandbox that is made for any principal', () => {
   it('has what the only principal with a wish shares, and nothing when there are several', () => {
     expect(images.choose(maker, undefined)).toMatchObject(NONE);
     images.of('ann').want(policy('of ann'));
@@ -76,7 +76,7 @@ describe('a sandbox that is made for whoever comes', () => {
   });
 });
 
-it('an image that nobody wants any more makes room when another principal shares something', () => {
+it('an image that is not wanted any more makes room when another principal shares something', () => {
   const ofAnn = policy('of ann');
   images.of('ann').want(ofAnn);
   const { image } = images.choose(maker, 'ann');

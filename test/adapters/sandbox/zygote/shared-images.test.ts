@@ -100,7 +100,7 @@ describe('what sandboxes are forked from', () => {
     expect([maker.log.at(-1), included.isSettled]).toEqual(['retire image-1', true]);
   });
 
-  it('is what is being made as soon as nobody wants anything of the present one: sandboxes wait for it behind their walls', async () => {
+  it('is what is being made as soon as the present one is not wanted any more: sandboxes wait for it behind their walls', async () => {
     const former = policy('p1');
     images.want(former);
     images.choose(maker);
@@ -136,7 +136,7 @@ describe('what sandboxes are forked from', () => {
     expect(images.choose(maker).image).toBe('image-1');
   });
 
-  it('is made from the base again when the present one has what nobody wants', () => {
+  it('is made from the base again when the present one has unwanted content', () => {
     const former = policy('p1');
     images.want(former);
     images.choose(maker);
@@ -146,7 +146,7 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log.at(-2)).toBe('image-2 = base + p2');
   });
 
-  it('has no code that nobody wants any more', () => {
+  it('has no code that is not wanted any more', () => {
     const suite = code('c1');
     images.want(suite);
     images.want(policy('p1'));
@@ -200,7 +200,7 @@ describe('what sandboxes are forked from', () => {
 describe('a policy that is light', () => {
   const MEBIBYTE = 2 ** 20;
 
-  it('took little memory and time to load; whoever asks before waits until it is known', async () => {
+  it('took little memory and time to load; an earlier question waits until it is known', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     const isLight = images.isLight('p1');
@@ -229,7 +229,7 @@ describe('a policy that is light', () => {
     expect(await images.isLight('p1')).toBe(false);
   });
 
-  it('is none that cannot be loaded, and none that nobody loads', async () => {
+  it('is none that cannot be loaded, and none that is not loaded', async () => {
     expect(await images.isLight('p1')).toBe(false);
     images.want(policy('p1'));
     images.choose(maker);
@@ -247,7 +247,7 @@ describe('a policy that is light', () => {
     expect(await isLight).toBe(false);
   });
 
-  it('stays so as long as an image has it, or somebody wants it', async () => {
+  it('stays so as long as an image has it, or it is wanted', async () => {
     const [first, second] = [policy('p1'), policy('p2')];
     images.want(first);
     images.choose(maker);
@@ -271,7 +271,7 @@ describe('a policy that is light', () => {
 });
 
 describe('something that cannot be shared', () => {
-  it('is told of, left to the sandboxes, and not tried again', async () => {
+  it('is reported, left to the sandboxes, and not tried again', async () => {
     images.want(policy('bad'));
     images.choose(maker);
     await maker.lose('image-1');
@@ -281,7 +281,7 @@ describe('something that cannot be shared', () => {
     expect(maker.log).toEqual(['image-1 = base + bad']);
   });
 
-  it('leaves what was shared before as it is, and nobody waiting', async () => {
+  it('leaves what was shared before as it is, and no waiter', async () => {
     images.want(policy('good'));
     images.choose(maker);
     images.want(policy('bad'));

@@ -4,7 +4,7 @@ import type { SharedContent } from '../../../../src/pool/ports/shared-content.ts
 
 const never = new AbortController().signal;
 
-/** An inbox that keeps what it receives, and takes until it is told to over each removal. */
+/** An inbox that keeps what it receives, and finishes each removal only when the test lets it. */
 class SlowInbox {
   readonly files = new Set<string>();
   readonly removals: PromiseWithResolvers<void>[] = [];
@@ -71,7 +71,7 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
-  it('is held by whoever asks for it before the last one lets go, in the same turn or not', async () => {
+  it('is held by every caller that asks before the last one lets go, in the same turn or not', async () => {
     const { inbox, places } = setUp();
     const first = await places.hold(policy('a'), never);
     const second = places.hold(policy('a'), never);
@@ -112,7 +112,7 @@ describe('a content that zygotes load', () => {
     await expect.poll(() => inbox.files.size).toBe(0);
   });
 
-  it('that cannot be removed is told', async () => {
+  it('that cannot be removed is reported', async () => {
     const { inbox, places, problems } = setUp();
     (await places.hold(policy('a'), never))[Symbol.dispose]();
     await expect.poll(() => inbox.removals.length).toBe(1);
@@ -120,7 +120,7 @@ describe('a content that zygotes load', () => {
     await expect.poll(() => problems).toEqual([new Error('not empty')]);
   });
 
-  it('is given up waiting for by whoever is called off, and by no other caller', async () => {
+  it('is not awaited any more by a caller that aborts, and still by all others', async () => {
     const { inbox, places } = setUp();
     const { promise, resolve } = Promise.withResolvers<void>();
     const patient = places.hold(

@@ -95,7 +95,7 @@ describe('the gate for the streams of forked programs', () => {
   });
 
   it.each([
-    ['with a token that nobody has', () => `${'0'.repeat(64)} stdout\n`],
+    ['with an unknown token', () => `${'0'.repeat(64)} stdout\n`],
     ['with no token', () => ' stdout\n'],
     ['with a stream that there is none of', (token: string) => `${token} stdother\n`],
     ['with a token and no stream', (token: string) => `${token}\n`],

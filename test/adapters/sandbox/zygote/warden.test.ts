@@ -175,7 +175,7 @@ describe('Muster’s side of a warden', () => {
     ]);
   });
 
-  it('takes no notice of what it is told of sandboxes and images that there are none of', async () => {
+  it('ignores reports of sandboxes and images that do not exist', async () => {
     script.report(
       { type: 'started', sandbox: 'x' },
       { type: 'ended', sandbox: 'x', code: 0 },

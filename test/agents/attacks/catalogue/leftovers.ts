@@ -7,7 +7,7 @@ const FILE_TASK = {
   'task.toml': `artifacts = ["sort.py"]\n${SORT_TASK['task.toml']}`,
 };
 
-/** What an agent leaves in its workspace for whoever verifies there: files, links and processes. */
+/** What an agent leaves in its workspace for the verifier there: files, links and processes. */
 export const LEFTOVERS: readonly Attack[] = [
   {
     name: 'the reward is there before the verifier',

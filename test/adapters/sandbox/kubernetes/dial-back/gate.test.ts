@@ -246,7 +246,7 @@ describe('the address that pods dial', () => {
     });
   });
 
-  it('is told with the host’s IP address, since pods that reach nothing but Muster reach no name server', async () => {
+  it('is announced with the host’s IP address, since pods that reach nothing but Muster reach no name server', async () => {
     const clock = new ManualClock();
     await using gate = await DialBackGate.open(SETTINGS, { clock, log: () => {} });
     using line = await DialBackLine.open('pod', { ...SETTINGS, advertise: 'ws://localhost:0' }, gate, clock);
