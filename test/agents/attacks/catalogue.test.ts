@@ -10,6 +10,7 @@ import { KNOWLEDGE } from './catalogue/knowledge.ts';
 import { LEFTOVERS } from './catalogue/leftovers.ts';
 import { MEASURES } from './catalogue/measures.ts';
 import { REWARDS } from './catalogue/rewards.ts';
+import { SUITES } from './catalogue/suites.ts';
 
 const CATALOGUE: readonly Attack[] = [
   ...ANSWERS,
@@ -20,6 +21,7 @@ const CATALOGUE: readonly Attack[] = [
   ...KNOWLEDGE,
   ...MEASURES,
   ...REWARDS,
+  ...SUITES,
 ];
 
 /** What the short form tries: one of each way of judging, and what has cost the most to contain. */
@@ -32,6 +34,8 @@ const SHORT_FORM: ReadonlySet<string> = new Set([
   'the mended release is fetched from the network',
   'memory is spread over many processes',
   'the reward is more than 1',
+  'what the suite expects is read in the frames of the callers',
+  'an object that equals everything is given to a suite, through a proxy',
 ]);
 
 describe('the catalogue of attacks', () => {

@@ -9,6 +9,37 @@ import { type FileContents, SORT_TASK, TASK } from '../../../support/grading-fix
 export const UNSOLVED = 'def sort_numbers(numbers):\n    return numbers\n';
 export const SOLVED = 'def sort_numbers(numbers):\n    return sorted(numbers)\n';
 
+/** @param last of the numbers that the last test expects. */
+function suiteTask(tests: string, last: string, further: string): FileContents {
+  const isShared = last !== '3';
+  return {
+    ...TASK,
+    'environment/sort.py': UNSOLVED,
+    'muster.toml': `[execute]
+kind = "suite"
+runner = "unittest"
+command = ["python3", "-m", "unittest", "-v", "${tests}"]
+boundary = "${isShared ? 'shared' : 'process'}"
+failToPass = ["test_sort.Sorting.test_sorts"]
+passToPass = ["test_sort.Sorting.test_empty"${isShared ? '' : ', "test_sort.Sorting.test_more"'}]
+${further}
+`,
+    'tests/test_sort.py': `import unittest
+from sort import sort_numbers
+class Sorting(unittest.TestCase):
+    def test_sorts(self):
+        expected = [1, 2, 3]
+        self.assertEqual(sort_numbers([3, 1, 2]), expected)
+    def test_empty(self):
+        expected = []
+        self.assertEqual(sort_numbers([]), expected)
+    def test_more(self):
+        expected = [1, 2, ${last}]
+        self.assertEqual(sort_numbers([2, 1, 3]), expected)
+`,
+  };
+}
+
 const SORTED_NUMBERS = [
   [3, 1, 2],
   [9, 7, 8],
@@ -49,6 +80,17 @@ const KINDS = {
       'tests/draw.py': (SORT_TASK['tests/draw.py'] ?? '').replace('draw.randrange(-99, 99)', 'draw.uniform(0, 99)'),
       'tests/golden.py': 'import json, math, sys\nprint(json.dumps([math.fsum(json.load(sys.stdin))]))\n',
     }),
+  /** Tests that import the candidate, with a tripwire among them. */
+  suite: () =>
+    Promise.resolve(
+      suiteTask(
+        '{tests}',
+        '4',
+        'tripwires = [{ id = "test_sort.Sorting.test_more", file = "test_sort.py", changed = "[1, 2, 4]", literal = "[1, 2, 3]" }]',
+      ),
+    ),
+  /** The same tests, which see the candidate through a proxy. */
+  proxied: () => Promise.resolve(suiteTask('test_sort', '3', 'modules = ["sort"]')),
   /** A repository whose later commits hold the solution. */
   repository: async () => ({ ...SORT_TASK, ...(await repository()) }),
 } satisfies Record<string, () => Promise<FileContents>>;
