@@ -24,7 +24,7 @@ _PLAIN_BASES: tuple[type, ...] = (str, bytes, int, float, tuple, frozenset, list
 
 
 class Handles:
-    """Numbers of objects. None is forgotten: the tests may come back to it."""
+    """Gives objects numbers. It keeps every object, because the tests may use it again."""
 
     def __init__(self) -> None:
         self._objects: list[Any] = []
@@ -35,7 +35,7 @@ class Handles:
         return self._objects[number]
 
     def refer(self, value: Any) -> Value:
-        """Write an object by its number, with what it is where the tests have not heard of it yet."""
+        """Write an object as its number, with a description the first time."""
         if isinstance(value, (types.CoroutineType, types.AsyncGeneratorType)):
             raise NotPlain(f"{value.__qualname__}() is asynchronous, which the tests cannot wait for; have the candidate run it itself")
         number = self._numbers.get(id(value))

@@ -10,14 +10,14 @@ from typing import Any
 Message = dict[str, Any]
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Of one message."""
+"""Largest message, in bytes."""
 DESCRIPTOR = 3
-"""Of the socket that both programs are started with."""
+"""File descriptor of the socket that both programs inherit."""
 _LENGTH = struct.Struct(">I")
 
 
 class LineClosed(Exception):
-    """The other side has ended, or sent what is no message."""
+    """The other side has ended, or sent an invalid message."""
 
 
 class TooLarge(Exception):
@@ -55,9 +55,9 @@ class Line:
         try:
             message = json.loads(self._read(length))
         except (ValueError, RecursionError) as error:
-            raise LineClosed("it sent what is no JSON") from error
+            raise LineClosed("it sent invalid JSON") from error
         if not isinstance(message, dict):
-            raise LineClosed("it sent what is no message")
+            raise LineClosed("it sent JSON that is no object")
         return message
 
     def _read(self, count: int) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
 _libc = ctypes.PyDLL(None, use_errno=True)
-# They differ from int: pointers, and what would be cut off where one is.
+# Argument types that differ from int: pointers and 64-bit values, which int would truncate.
 _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
 _libc.signal.argtypes, _libc.signal.restype = (ctypes.c_int, ctypes.c_ssize_t), ctypes.c_ssize_t
 
@@ -99,9 +99,9 @@ def make(*calls: Call) -> None:
 
 
 def fork() -> int:
-    """As os.fork, but nothing of what Python's modules do in a child is done in it: it is to become another program, and soon.
+    """Like os.fork, but without the hooks of Python's modules, because the child soon becomes another program.
 
-    That would be the larger part of its work, and of its memory.
+    The hooks would take most of the child's time and memory.
     """
     pid: int = _libc.fork()
     if pid < 0:
@@ -137,7 +137,7 @@ def change_directory(path: str) -> Call:
 
 
 def open_file(path: str, flags: int, mode: int = 0) -> Call:
-    """It gets the lowest number that is free: who goes on with it has to know which."""
+    """The file gets the lowest free descriptor, which the calls that follow have to know."""
     return Call(_libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
 
 
@@ -195,7 +195,7 @@ def new_session() -> Call:
 
 
 def leave_groups() -> Call:
-    """To be called before the user is another: it takes a privilege."""
+    """Must be called before the user changes, because it takes a privilege."""
     return Call(_libc.setgroups, (0, None), "setgroups")
 
 
@@ -209,7 +209,7 @@ def become_user(number: int) -> tuple[Call, ...]:
 
 
 def keep_capabilities() -> Call:
-    """Who is root and becomes another user does not lose them with that."""
+    """Keeps the capabilities when root becomes another user."""
     return Call(_libc.prctl, (_PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
 
 
@@ -234,7 +234,7 @@ def drop_capabilities() -> tuple[Call, ...]:
 def keep_one_capability() -> tuple[Call, ...]:
     """All others are gone, and this one stays with whatever this process executes: CAP_WAKE_ALARM, good for nothing in a user namespace.
 
-    Who has no capability may not look into a process that has one (ptrace(2)).
+    A process without capabilities may not trace a process that has one (ptrace(2)).
     """
     word, bit = divmod(_CAP_WAKE_ALARM, 32)
     halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
@@ -254,7 +254,7 @@ def hide_memory() -> Call:
 
 
 def name_process(name: str) -> Call:
-    """As it stands in the process table; fifteen bytes are the limit."""
+    """Sets the name in the process table, of at most fifteen bytes."""
     return Call(_libc.prctl, (_PR_SET_NAME, name.encode(), 0, 0, 0), "PR_SET_NAME")
 
 
@@ -283,7 +283,7 @@ def install_filter(program: bytes) -> Call:
 
 
 def flush_c_streams() -> Call:
-    """Those of the C library, which Python's own know nothing of."""
+    """Flushes the streams of the C library, which Python does not flush."""
     return Call(_libc.fflush, (None,), "fflush")
 
 

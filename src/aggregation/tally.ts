@@ -37,7 +37,7 @@ export interface TallyOptions {
   readonly allocation: Allocation | undefined;
 }
 
-/** What is known of the folded episodes besides whether they suffice. Constant state, but for the values kept. */
+/** Statistics of the folded episodes, without the stopping rule. Its size is constant, except for retained values. */
 export class Tally {
   readonly #returns = new Moments();
   readonly #distribution = new ReturnDistribution();

@@ -82,7 +82,7 @@ function toUpperSnake(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
-/** What is no YAML is meant as it stands. */
+/** A value that is not valid YAML is taken as plain text. */
 function parseOrText(text: string): unknown {
   try {
     const value: unknown = parse(text);

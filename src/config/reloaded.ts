@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMapping, formatPath, type SettingPath } from '../kernel/documents/path.ts';
 import type { Config } from './config.ts';
 
-/** What comes of reading the configuration anew while Muster runs. */
+/** The result of reloading the configuration while Muster runs. */
 export interface Reloaded {
   /** What is in force from now on: as it is wanted, but for what takes a restart. */
   readonly config: Config;

@@ -1,10 +1,10 @@
 import type { Digest } from '../kernel/ids.ts';
 
-/** That a principal has sent a checkpoint's bytes, or has named a URI that it was read from. */
+/** Records that a principal has sent a checkpoint's bytes, or named a URI from which it was read. */
 export interface Brought {
   readonly principal: string;
   readonly digest: Digest;
-  /** The text of a directory's manifest has the directory's digest. Who brought that text has not brought the directory's files. */
+  /** A manifest has the same digest as its directory. So a principal that brought a manifest as a file has not brought the directory's files. */
   readonly kind: CheckpointKind;
   /** The file's name, whose suffix says what it is; undefined for a directory, and where it is not known. */
   readonly name: string | undefined;
@@ -12,7 +12,7 @@ export interface Brought {
 
 type CheckpointKind = 'file' | 'directory';
 
-/** That a principal lets another one use a checkpoint. */
+/** Records that a principal lets another one use a checkpoint. */
 export interface Grant {
   readonly digest: Digest;
   /** Who may use it. */
@@ -27,9 +27,9 @@ export interface StoredGrant extends Grant {
 
 /** A checkpoint that a principal may use. */
 export interface Usable {
-  /** As what the principal brought it, or the one who granted it did. */
+  /** Whether the principal, or the one who granted it, brought a file or a directory. */
   readonly kind: CheckpointKind;
-  /** The name under which the principal brought the file, or under which the one who granted it did. */
+  /** The name that the principal, or the one who granted it, gave the file. */
   readonly name: string | undefined;
 }
 
@@ -38,13 +38,13 @@ export interface Usable {
  * a caller brings the same bytes.
  */
 export interface CheckpointRights {
-  /** Durable once it resolves. Of a checkpoint that is brought again the latest kind and name count. */
+  /** Durable once it resolves. When a checkpoint is brought again, the latest kind and name count. */
   bring(brought: readonly Brought[]): Promise<void>;
 
   /** Those of the digests that the principal has brought or was granted. */
   findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
 
-  /** As what, and under which name, the checkpoint was first brought; undefined when it never was. */
+  /** The kind and name with which the checkpoint was first brought; undefined when it never was. */
   findFirstBrought(digest: Digest): Promise<Usable | undefined>;
 
   hasBrought(principal: string, digest: Digest): Promise<boolean>;

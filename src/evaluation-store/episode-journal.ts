@@ -16,6 +16,6 @@ export interface EpisodeJournal {
    */
   append(episodes: readonly StoredEpisode[]): Promise<void>;
 
-  /** What is known of the indices from `from` on and before `to`. @throws as `append` does. */
+  /** The stored episodes with indices from `from` up to, not including, `to`. @throws as `append` does. */
   readKnown(from: number, to: number): Promise<KnownEpisodes>;
 }

@@ -4,7 +4,7 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { Ownership } from './ownership.ts';
 import type { CacheKey } from './cache-key.ts';
 
-/** What has to be known of an episode to count it without playing it again. Its seeds follow from the index. */
+/** The data that counts an episode without playing it again. Its seeds follow from the index. */
 export interface StoredEpisode {
   readonly index: EpisodeIndex;
   /** Position in the suite's list of tasks. */

@@ -15,7 +15,7 @@ export interface StoredEvent {
   readonly at: Date;
 }
 
-/** What has happened to an evaluation, for those who follow it or come back to it. */
+/** The events of an evaluation, for clients that follow it or reconnect. */
 export interface EventLog {
   /** A reader that has seen an event never finds a new one before it. @param sequence 0 for all. */
   readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;

@@ -20,7 +20,7 @@ export interface PlayingListener {
   onPlayed(episode: PlayedEpisode): void;
   /** A time limit passed. @param outcome of what is being played; undefined when nothing had begun. */
   onLate(reason: string, outcome: Outcome | undefined): void;
-  /** What has been printed since it was last asked. */
+  /** The text that was printed since the last call. */
   takeStderr(): string;
 }
 

@@ -164,7 +164,7 @@ export class RunnerSession implements Occupant {
     return { played, closed: { reason: this.#closed.reason, unplayed: this.#closed.unplayed.splice(0) } };
   }
 
-  /** What has come by now of the recording that the load asked for. */
+  /** The part of the requested recording that has arrived so far. */
   takeRecording(): Recording {
     return (this.#recording ?? new RecordingInProgress()).take();
   }

@@ -70,7 +70,7 @@ def _read_warnings(answer: bytes) -> tuple[str, ...]:
 
 
 class DistantPolicy:
-    """One observation there, one action back: one call to the kernel each way."""
+    """Sends one observation and receives one action, with one system call each."""
 
     def __init__(self, link: PolicyLink, number: int, fit: Fit) -> None:
         self._link = link
@@ -85,7 +85,7 @@ class DistantPolicy:
         is_array = leaf is not None and not leaf.is_choice
         self._dtype: Any = leaf.dtype if leaf is not None and is_array else None
         self._shape: Any = leaf.shape if leaf is not None and is_array else None
-        # Where the numbers of an observation stand, if they are as the space has them.
+        # A view of the request's bytes into which an observation is written that has the space's dtype and shape.
         self._request = link.request(Request.ACT, bytes(self._observations.bytes), number, 1)
         self._numbers: Any = None
         if self._dtype is not None:
@@ -122,7 +122,7 @@ def _make_choice_reader(actions: Actions) -> Any:
 
 
 class DistantRows:
-    """One message there and one back for all rows of a step."""
+    """Sends one message and receives one for all rows of a step."""
 
     def __init__(self, link: PolicyLink, number: int, fit: Fit, warnings: tuple[str, ...]) -> None:
         self.warnings = warnings
@@ -133,7 +133,7 @@ class DistantRows:
         self._block_seed = NOT_A_BLOCK
 
     def begin_block(self, seed: int, /) -> None:
-        """Goes along with the first reset."""
+        """The seed is sent with the first reset."""
         self._block_seed = seed
 
     def reset_row(self, row: int, seed: int, /) -> None:
@@ -188,7 +188,7 @@ class DistantRows:
         return self._link.ask(request, count * self._actions.bytes)
 
     def _read_row_errors(self, body: bytes, count: int) -> tuple[dict[int, BaseException], memoryview]:
-        """Why rows failed, and the actions behind that. @raises ReportedFailure when it makes no sense: then it is every row's."""
+        """Parses the errors by row, and the actions that follow. @raises ReportedFailure for all rows when the body is malformed."""
         row_errors: dict[int, BaseException] = {}
         data = memoryview(body)
         try:

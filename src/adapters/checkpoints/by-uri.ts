@@ -35,7 +35,7 @@ export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   };
 }
 
-/** What comes before is read, and passed over. */
+/** Reads and discards the first `from` bytes. */
 async function* skipBytes(from: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let passed = 0;
   for await (const chunk of bytes) {

@@ -28,7 +28,7 @@ export interface OriginOptions {
   tell?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 
-/** What has gone out so far. */
+/** Counts of the requests and bytes that were served. */
 export interface Served {
   requests: number;
   /** Of bodies, also of those that broke off. */

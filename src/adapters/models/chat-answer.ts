@@ -3,7 +3,7 @@ import type { Completion } from '../../agents/acting/model/model-endpoint.ts';
 import type { SampledTurn } from '../../agents/rollouts/record/sampled-tokens.ts';
 import { UnusableAnswerError } from './model-server.ts';
 
-/** What is read of a chat completion; servers add fields of their own. Token ids are where vLLM and SGLang put them. */
+/** The fields of a chat completion that Muster reads; servers add more. Token ids stand where vLLM and SGLang put them. */
 
 const ids = z.array(z.int().min(0)).nullish();
 

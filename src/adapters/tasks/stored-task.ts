@@ -7,17 +7,17 @@ import type { Task } from '../../agents/tasks/task.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { StoredFile } from '../../policy-distribution/stored-checkpoint.ts';
 
-/** Where a task lies among files that are kept. */
+/** Where a task lies among stored files. */
 export interface StoredTaskPlace {
-  /** Empty where the files are the task's own. */
+  /** Path of the task's directory; empty when all files belong to the task. */
   readonly directory: string;
-  /** Name that its directory had. */
+  /** Original name of its directory. */
   readonly called: string;
   /** Paths in the task; the store keeps no modes. */
   readonly executable: readonly string[];
 }
 
-/** A task of which every file is in the store: what has become of its directory since changes nothing. */
+/** Opens a task from the store, whose files all stay as they were stored. Later changes of its directory have no effect. */
 export async function openStoredTask(
   stored: readonly StoredFile[],
   { directory, called, executable }: StoredTaskPlace,

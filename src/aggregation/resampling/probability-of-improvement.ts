@@ -85,7 +85,7 @@ class Contest {
 
 interface Arm {
   readonly cells: Uint32Array;
-  /** That a resample has. */
+  /** Size of a resample. */
   readonly draws: number;
   /** All 0 between two uses. */
   readonly counts: Uint32Array;

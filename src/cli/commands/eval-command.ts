@@ -133,7 +133,7 @@ async function createEntry(summary: Summary, step: number): Promise<LogEntry> {
   return { step, figures: toFigures(summary.official), page: reportPage({ kind: 'evaluation', summary }) };
 }
 
-/** What is evaluated. @throws InputError `eval.needs-checkpoint` when nothing is named. */
+/** The checkpoints or agents to evaluate. @throws InputError `eval.needs-checkpoint` when nothing is named. */
 function listPlayers({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluator): readonly string[] {
   const named = checkpoint ?? agent ?? (evaluator.agent === undefined ? undefined : [evaluator.agent]);
   if (named) return named;

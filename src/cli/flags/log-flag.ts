@@ -45,7 +45,7 @@ export function readStep(name: string, place: number): number {
   return Number.isSafeInteger(step) ? step : place;
 }
 
-/** What is logged of a result; what is not known is left out. */
+/** The logged fields of a result; unknown values are left out. */
 export function toFigures({ mean, interval, episodes }: LoggedResult): Record<string, number> {
   return {
     ...(mean === null ? {} : { mean }),

@@ -1,4 +1,4 @@
-/** What is shown of something that is under way. */
+/** The display of running work. */
 export interface ProgressView<Shown> {
   /** For a terminal, in place of those before. */
   lines(progress: Shown): readonly string[];

@@ -40,7 +40,7 @@ function formatEpisodes({ episodes, episodesPerSecond, seconds, secondsLeft }: R
   return `${formatCount(episodes)} episodes${rate} · ${time}`;
 }
 
-/** What is known of the answer so far. */
+/** The interim answer. */
 export function formatAnswer(figures: RunningFigures): string {
   switch (figures.kind) {
     case 'comparison': {

@@ -133,7 +133,7 @@ export class Uploader {
         patience.onSuccess();
         offset = findNextOffset(answer, begin + part.length, content.size);
       } catch (error) {
-        await this.#calls.pause(patience, getPassing(error), signal);
+        await this.#calls.pause(patience, toRetryable(error), signal);
         offset = await this.#readOffset(content.digest, signal, content.kind);
         if (offset !== undefined && offset > begin) patience.onSuccess();
       }
@@ -177,8 +177,8 @@ function parseOffset({ headers }: Answer, otherwise: number): number {
   return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : otherwise;
 }
 
-/** What is worth another try, as what patience knows to be so. */
-function getPassing(error: unknown): unknown {
+/** Turns a refusal that may pass into an UnavailableError, which is retried. */
+function toRetryable(error: unknown): unknown {
   return error instanceof RefusedError && ELSEWHERE.has(error.code)
     ? new UnavailableError(error.code, error.message, { cause: error })
     : error;

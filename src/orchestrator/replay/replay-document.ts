@@ -64,7 +64,7 @@ export function buildReplayDocument({ suite, checkpoint, index, task, recorded }
   };
 }
 
-/** What has to be the same. The words of a failure may name addresses and times. */
+/** The part of an outcome that a replay must repeat. It leaves out the text of a failure, which may name addresses and times. */
 function formatDecisive(outcome: Outcome): string {
   return formatCanonicalJson(outcome.kind === 'failed' ? { cause: outcome.cause } : { ...outcome });
 }

@@ -9,7 +9,7 @@ const givenSchema = z.discriminatedUnion('schema', [summarySchema, comparisonSum
 
 type Given = z.infer<typeof givenSchema>;
 
-/** What is given again and again is looked at once. */
+/** Values that stay the same are read once. */
 const looked = new WeakMap<object, Given>();
 
 function parseGiven(given: unknown): Given | undefined {

@@ -7,7 +7,7 @@ import type { WrittenSuite } from './suite.ts';
 type BoundedStop = Extract<WrittenSuite['stop'], { rule: 'certified' | 'approximate' }>;
 type Ends = NonNullable<WrittenSuite['reward']['bounds']>;
 
-/** What is right by itself but not together with the rest of the suite. */
+/** Finds settings that are valid alone, but contradict the rest of the suite. */
 export function findSuiteContradictions(suite: WrittenSuite): readonly Problem[] {
   return [
     ...findTaskProblems(suite),

@@ -11,7 +11,7 @@ export interface Digested {
   readonly size: number;
 }
 
-/** What has been written is sent on its way to the disk in such portions, so that at the end little is left to wait for. In bytes. */
+/** Bytes after which written data is flushed to the disk, so that the final sync is short. */
 const SYNCED_BYTES = 64 * 2 ** 20;
 
 export interface CopyOptions {

@@ -59,7 +59,7 @@ export class WithdrawnFiles {
     });
   }
 
-  /** What has been brought again meanwhile stays. */
+  /** A file that has been stored again meanwhile stays. */
   async #putBack(name: string, path: string): Promise<void> {
     await link(path, join(this.#home, name)).catch(ignoreThereOrGone);
     await rm(path, { force: true });

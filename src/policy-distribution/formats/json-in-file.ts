@@ -1,7 +1,7 @@
 import { decodeUtf8, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
 import type { ReadAt } from './read-at.ts';
 
-/** What is beyond a bound is found out with so little of it in memory. */
+/** Bytes that are in memory at once, so that a file beyond a bound is refused early. */
 const PIECE_BYTES = 256 * 1024;
 
 /**

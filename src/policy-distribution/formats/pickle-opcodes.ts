@@ -101,7 +101,7 @@ class Opcodes {
     }
   }
 
-  /** What is made of them. */
+  /** Opcodes that build lists, maps, names and calls from values. */
   #isStructure(code: number): boolean {
     switch (code) {
       case 0x28: // MARK

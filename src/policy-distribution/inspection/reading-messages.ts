@@ -1,6 +1,6 @@
 import type { Answer, Order, ReadingKind } from './readings.ts';
 
-/** What is said between a process and a thread that reads one file for it. */
+/** The messages between a process and the thread that reads one file for it. */
 
 /** With this the thread begins. */
 export interface ThreadOrder<Kind extends ReadingKind> {

@@ -5,7 +5,7 @@ import type { Occupant } from './occupant.ts';
 import type { PoolConfig } from '../planning/pool-config.ts';
 import type { Member, Members } from './members.ts';
 
-/** What becomes of a sandbox whose holder has given it back. */
+/** Handles a sandbox that its holder has given back. */
 export interface Returns<Resident extends Occupant> {
   onReleased(member: Member<Resident>): void;
   onDiscarded(member: Member<Resident>, reason: string): void;

@@ -8,6 +8,6 @@ export interface Occupant {
   ping(signal: AbortSignal): Promise<void>;
   /** Asked when a lease is released: whether the next holder finds it as good as new. Always, where this is left out. */
   isReusable?(): boolean;
-  /** What has come into the sandbox so far. Nothing, where this is left out. */
+  /** The exposures that have come into the sandbox so far. None when left out. */
   readonly past?: PastExposure;
 }

@@ -13,7 +13,7 @@ export interface PoolState {
   readonly totals: PoolTotals;
   /** What keeps sandboxes from getting ready, now. */
   readonly obstacles?: readonly Obstacle[];
-  /** What is enforced for these sandboxes; known when the pool has started. */
+  /** The enforced limits of these sandboxes; known once the pool has started. */
   readonly isolation: Isolation | undefined;
   /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */
   readonly swept: number | undefined;

@@ -5,7 +5,7 @@ import { Deadline } from '../../kernel/deadline.ts';
 import type { SandboxProvider } from '../ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../ports/template.ts';
 
-/** What has to be known and done before the first sandbox is created. */
+/** The steps before the first sandbox is created. */
 export interface Preparation {
   readonly isolation: Isolation;
   /** How many sandboxes of earlier processes were removed, so that they have made room. */

@@ -57,7 +57,7 @@ export interface SandboxObservation {
   readonly state: SandboxState;
   /** Episodes played in it so far. */
   readonly episodes: number;
-  /** What has been in it so far. */
+  /** The exposures of the evaluations that it has served. */
   readonly past: PastExposure;
 }
 

@@ -75,7 +75,7 @@ export interface SandboxLimits {
 export const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'disk', 'lifetime'] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** What is really enforced, and by what: stated in every result. */
+/** The limits that are enforced, and by which mechanism. Every result states them. */
 export interface Isolation {
   /** `bubblewrap`, `in-memory`, … */
   readonly mechanism: string;

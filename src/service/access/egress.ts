@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { InputError } from '../../kernel/errors.ts';
 
-/** Where this machine may send requests for a stranger. */
+/** The hosts and networks to which this machine may send requests on behalf of a caller. */
 export interface EgressPolicy {
   /** Hosts that may be named: exact, `*.example.com` for all below one, `*` for all. */
   readonly hosts: readonly string[];

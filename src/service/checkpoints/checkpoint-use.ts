@@ -11,7 +11,7 @@ export interface CheckpointUseOptions {
   readonly isEveryones: boolean;
 }
 
-/** As what a principal may use a checkpoint. */
+/** The kind and the name under which a principal may use a checkpoint. */
 export interface UsableAs {
   /** Undefined for what is here, whichever it is. */
   readonly kind: Usable['kind'] | undefined;

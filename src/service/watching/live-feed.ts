@@ -14,7 +14,7 @@ export interface LiveFeedOptions {
   readonly log: Log;
 }
 
-/** What has changed since the reader's last look. */
+/** The changes since the reader's last look. */
 export interface LiveChanges {
   /** New ones, and ones that began or ended. */
   readonly evaluations: readonly StoredEvaluation[];

@@ -100,7 +100,7 @@ class E2bProvider implements SandboxProvider {
     return found;
   }
 
-  /** What has been found is not asked for again; what failed is. */
+  /** Answers are cached; failed requests are repeated. */
   #checkTemplate(name: string): Promise<void> {
     const known = this.#known.get(name);
     if (known) return known;

@@ -3,10 +3,10 @@ import type { HeldFile } from './pull-order.ts';
 
 /** Files that are named as bases, at most: those of the last checkpoint or two, also when it is one of many shards. */
 const MOST_HELD = 256;
-/** What is smaller is not worth a delta. In bytes. */
+/** Smallest file, in bytes, for which a delta is worth its cost. */
 const WORTH_HOLDING_BYTES = 2 ** 20;
 
-/** What has been fetched into one sandbox: each checkpoint once, and the files that may be the base of the next one. */
+/** The files that one sandbox has fetched: each checkpoint once, and files that may be the base of the next delta. */
 export class HeldFiles {
   readonly #fetched = new Map<string, Promise<string>>();
   #files: readonly HeldFile[] = [];

@@ -17,8 +17,8 @@ interface HeldContent {
 }
 
 /**
- * Where zygotes find what they load: under the path that it has in every sandbox, so that code which is loaded before the fork finds its
- * own files after it. It is there once, however many want it.
+ * Where zygotes find the files that they load: under the path that the files have in every sandbox, so that code loaded before the fork finds its
+ * own files after it. Each content is there once, however many callers hold it.
  */
 export class SharedPlaces {
   readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;

@@ -33,7 +33,7 @@ export interface WardenProcess {
 
 /** Longest line that the warden writes: messages of errors are cut well below. */
 const REPORT_MAX_CHARACTERS = 64 * 1024;
-/** What is kept of its error output, for the message when it fails. */
+/** Characters of its error output that are kept for the message when it fails. */
 const SAID_MAX_CHARACTERS = 4096;
 
 /**

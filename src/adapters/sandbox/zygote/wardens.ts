@@ -57,7 +57,7 @@ interface Entry {
   warden: Warden | undefined;
 }
 
-/** What is beside the sandboxes in the owner's directory: their names have no underscore. */
+/** Directory of the images, beside those of the sandboxes, whose names have no underscore. */
 const IMAGES = '_images';
 
 /** The wardens of one provider: one for each template, started when it is first needed, and again after it has died. */

@@ -4,7 +4,7 @@ import { type CheckTasks, createTaskCheckCommand } from './task-check-command.ts
 import { type HardenTask, createTaskHardenCommand } from './task-harden-command.ts';
 import { type ImportTasks, createTaskImportCommand } from './task-import-command.ts';
 
-/** What is done with tasks. */
+/** The subcommands of `muster task`. */
 export function createTaskCommand(check: CheckTasks, harden: HardenTask, catalogue: TaskCatalogue, importTasks: ImportTasks): Command {
   const command = new Command('task')
     .summary('make, list, check and harden tasks for agents')

@@ -46,7 +46,7 @@ const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What is answered to a message. */
+/** The answer to a message. */
 export type Frame =
   | { readonly type: 'observation'; readonly data: Result }
   | { readonly type: 'state'; readonly data: object }

@@ -15,7 +15,7 @@ const uploadKindSchema = z
     'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
   );
 
-/** Of which upload it is asked how much has come. */
+/** Names the upload whose received bytes are asked for. */
 export const receivedQuerySchema = z.strictObject({ kind: uploadKindSchema });
 
 export const uploadQuerySchema = z
@@ -42,7 +42,7 @@ export const uploadHeadersSchema = z.looseObject({
     .describe('`bytes FIRST-LAST/SIZE` of a part; `bytes */SIZE`, without a body, when all has come'),
 });
 
-/** What comes is not held in memory. */
+/** A stream: the body is not held in memory. */
 export const uploadBodySchema = z.custom<Readable>().meta({ type: 'string', format: 'binary', description: 'the bytes' });
 
 export const checkpointSchema = z

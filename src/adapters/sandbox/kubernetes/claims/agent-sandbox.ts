@@ -8,7 +8,7 @@ export const GROUP = 'extensions.agents.x-k8s.io';
 export const VERSION = 'v1beta1';
 export type Plural = 'sandboxclaims' | 'sandboxwarmpools' | 'sandboxtemplates';
 
-/** What is made in one of the three collections. */
+/** An object in one of the three collections. */
 export interface Manifest {
   readonly apiVersion: `${typeof GROUP}/${typeof VERSION}`;
   readonly kind: string;

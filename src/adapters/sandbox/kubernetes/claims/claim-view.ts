@@ -30,7 +30,7 @@ export function parseClaim(claim: unknown): ClaimView {
   return claimSchema.parse(claim);
 }
 
-/** What becomes of a claim, until there is a pod to look at. */
+/** The state of a claim until its pod exists. */
 export type ClaimState =
   | { readonly kind: 'waiting'; readonly wait: ClaimWait }
   /** A sandbox is its own. The sandbox's pod has the sandbox's name. */

@@ -1,7 +1,7 @@
 import type { Deleter } from './gathered-deletions.ts';
 import type { Listing } from './listing.ts';
 
-/** What is watched, as far as a watch has to know it. */
+/** A kind of object, as far as a watch needs to know it. */
 export interface WatchedView {
   readonly metadata: { readonly name: string; readonly resourceVersion: string };
 }

@@ -41,7 +41,7 @@ export function parsePod(pod: unknown): PodView {
   return podSchema.parse(pod);
 }
 
-/** What becomes of a pod, as far as a sandbox is concerned. */
+/** The state of a pod, as far as a sandbox needs it. */
 export type PodState =
   | { readonly kind: 'pending'; readonly obstacle: PodObstacle | undefined }
   | { readonly kind: 'ready' }

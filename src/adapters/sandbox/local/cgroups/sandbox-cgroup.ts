@@ -87,7 +87,7 @@ export class SandboxCgroup {
   }
 }
 
-/** What is written for a limit, in this order. */
+/** The files and values to write for a limit, in this order. */
 export interface LimitSetting {
   readonly limit: CgroupLimit;
   readonly files: readonly LimitFile[];

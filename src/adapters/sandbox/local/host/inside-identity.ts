@@ -9,5 +9,5 @@ export const SYNTHESISED_FILES: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 };
 
-/** What is in its environment besides the template's, which has the last word. */
+/** Variables of its environment. Those of the template override them. */
 export const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
