@@ -103,6 +103,28 @@ describe('an agent that is a model', () => {
     });
   });
 
+  it('fails by itself when its server refuses one request of it, and the other episodes count as they are', async () => {
+    await using server = await ScriptedModelServer.start(({ messages }) =>
+      messages.some(({ role }) => role === 'assistant')
+        ? { calls: [{ name: 'submit', arguments: {} }] }
+        : { calls: [{ name: 'write_file', arguments: { file: 'answer.txt', content: '42' } }] },
+    );
+    const agent = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm' });
+    const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
+    server.fail((_, response) => void response.writeHead(400).end('{"error": "malformed messages"}'));
+    const out = path.join(fixture.directory, 'refusing');
+    await using muster = await fixture.muster(1);
+    const { official, run } = await muster.evaluate({ suite, checkpoint: agent }, { out });
+    expect(server.unmet).toBe(0);
+    expect(official).toMatchObject({ episodes: 2, mean: 0.5 });
+    expect(JSON.stringify(run)).toContain('refuses the request: it answered 400: {\\"error\\": \\"malformed messages\\"}');
+    const kept = await trajectoriesOf(out);
+    expect(kept.map(({ stopReason, status, reward }) => `${stopReason} ${status} ${reward}`).sort()).toEqual([
+      'refused failed null',
+      'submitted completed 1',
+    ]);
+  });
+
   it('whose server refuses, or whose key is not set, ends the evaluation with an error that says so', async () => {
     await using server = await ScriptedModelServer.start(() => ({}));
     server.fail(

@@ -1,5 +1,5 @@
 import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
-import type { Completion, CompletionRequest, ContextExceeded, ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
+import type { Answered, Completion, CompletionRequest, ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import { readChatAnswer } from './chat-answer.ts';
 import { buildChatRequest } from './chat-request.ts';
@@ -19,7 +19,7 @@ export class ChatEndpoint implements ModelEndpoint {
     this.#server = server;
   }
 
-  complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion | ContextExceeded> {
+  complete(request: CompletionRequest, signal: AbortSignal): Promise<Answered> {
     return this.#server.ask(JSON.stringify(buildChatRequest(request, this.#agent)), (answer) => this.#read(answer), signal);
   }
 

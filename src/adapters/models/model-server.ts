@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { recordFailure, CLOSED, askPermission, type Circuit, type CircuitTerms } from '../../agents/acting/model/circuit.ts';
-import type { ContextExceeded } from '../../agents/acting/model/model-endpoint.ts';
+import type { ContextExceeded, RequestRefused } from '../../agents/acting/model/model-endpoint.ts';
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
@@ -31,8 +31,11 @@ const SHOWN = 500;
 /** How servers say that a conversation is too long: OpenAI and vLLM by the code or the sentence, SGLang by the sentence. */
 const TOO_LONG = /context_length_exceeded|maximum context length|longer than the model's context|input is too long|exceeds the context/i;
 
+/** A conversation that the server does not take. */
+type Unfit = ContextExceeded | RequestRefused;
+
 type Tried<Value> =
-  | { readonly kind: 'answered'; readonly value: Value | ContextExceeded }
+  | { readonly kind: 'answered'; readonly value: Value | Unfit }
   | { readonly kind: 'failed'; readonly why: string; readonly waitMs: number | undefined };
 
 /** One server, for all that ask it: a bound on requests at a time, repetitions with jitter, and a circuit breaker. */
@@ -62,7 +65,7 @@ export class ModelServer implements Disposable {
    * @param read what the answer's JSON says; throws UnusableAnswerError for one that is to be asked for again.
    * @throws InfrastructureError `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
    */
-  async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | ContextExceeded> {
+  async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | Unfit> {
     const { patienceSeconds } = this.#terms;
     const end = this.#clock.now() + patienceSeconds * 1000;
     for (let failures = 0; ; failures += 1) {
@@ -123,11 +126,12 @@ export class ModelServer implements Disposable {
     return await this.#poster.post(key === undefined ? {} : { authorization: `Bearer ${key}` }, body, deadline.signal);
   }
 
-  #read<Value>(posted: PostedAnswer, read: (answer: unknown) => Value): Value | ContextExceeded {
+  #read<Value>(posted: PostedAnswer, read: (answer: unknown) => Value): Value | Unfit {
     const { status, text } = posted;
     if (status === 200) return read(parseDocument(text));
     if (status < 500 && TOO_LONG.test(text)) return { kind: 'context-exceeded', detail: text.slice(0, SHOWN) };
     const shown = `it answered ${status}: ${text.slice(0, SHOWN)}`;
+    if (isOfThisRequest(status)) return { kind: 'request-refused', detail: `${this.name} refuses the request: ${shown}` };
     if (isForLater(status)) throw new BusyError(shown, waitOf(posted));
     throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; mend the agent's file, or the key`);
   }
@@ -146,6 +150,11 @@ class BusyError extends Error {
     super(message);
     this.waitMs = waitMs;
   }
+}
+
+/** Another conversation may suit: the key is right, and the model is there. */
+function isOfThisRequest(status: number): boolean {
+  return status === 400 || status === 413 || status === 422;
 }
 
 function isForLater(status: number): boolean {

@@ -62,6 +62,7 @@ function parseStatus(reason: StopReason): TrajectoryStatus {
     case 'time':
       return 'truncated';
     case 'out-of-memory':
+    case 'refused':
       return 'failed';
     case 'cancelled':
       return 'cancelled';

@@ -23,7 +23,7 @@ export interface StepsTerms {
 export interface PlayedStep {
   readonly step: TaskStep;
   readonly acted: Acted;
-  /** Undefined when the workspace has run out of memory. */
+  /** Undefined when there was nothing to grade, as `Acted` says. */
   readonly verdict: Verdict | undefined;
 }
 
@@ -82,7 +82,8 @@ async function playStep(
   const problem = await enterStep(session, open, either);
   if (problem !== undefined) return fail(problem);
   const acts = await act(open, session, either);
-  if (acts.stopReason === 'out-of-memory') return { acted: { ...acts, submission: undefined }, left: { entries: [] } };
+  if (acts.stopReason === 'out-of-memory' || acts.refusal !== undefined)
+    return { acted: { ...acts, submission: undefined }, left: { entries: [] } };
   const submission = await exportSubmission(session, step.artifacts, either);
   return { acted: { ...acts, submission }, left: hasNext ? await readLeft(session, kept, either) : { entries: [] } };
 }

@@ -94,8 +94,9 @@ function deriveVerdictSeed(environmentSeed: number): string {
 function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 'trajectories'> {
   const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
   if (verdicts.length < played.length) {
-    const detail = `task ${task.id}: the workspace ran out of memory`;
-    return { outcome: { kind: 'failed', cause: 'out-of-memory', detail }, log: '' };
+    const refusal = played.at(-1)?.acted.refusal;
+    const detail = `task ${task.id}: ${refusal ?? 'the workspace ran out of memory'}`;
+    return { outcome: { kind: 'failed', cause: refusal === undefined ? 'out-of-memory' : 'policy-crash', detail }, log: '' };
   }
   const broken = verdicts.find(({ verdict }) => verdict.problem?.kind === 'verifier')?.verdict;
   if (broken)

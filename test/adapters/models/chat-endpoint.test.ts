@@ -105,7 +105,18 @@ describe('a model server', () => {
     expect(place.server.asked).toHaveLength(1);
   });
 
-  it.each([401, 403, 404, 422])('that refuses with %i is not asked again: the agent or its key is wrong', async (status) => {
+  it.each([400, 413, 422])('that refuses one request with %i says so of this request alone', async (status) => {
+    await using place = await open();
+    place.server.fail(answered(status, '{"error": "tool_calls[0] is not valid"}'));
+    await expect(place.endpoint.complete(REQUEST, NEVER)).resolves.toEqual({
+      kind: 'request-refused',
+      detail: expect.stringContaining(`refuses the request: it answered ${status}: {"error": "tool_calls[0] is not valid"}`),
+    });
+    await expect(place.endpoint.complete(REQUEST, NEVER)).resolves.toMatchObject({ kind: 'message' });
+    expect(place.server.asked).toHaveLength(2);
+  });
+
+  it.each([401, 403, 404])('that refuses with %i is not asked again: the agent or its key is wrong', async (status) => {
     await using place = await open();
     place.server.fail(answered(status, '{"error": "no"}'));
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({ code: 'endpoint.refused', kind: 'input' });

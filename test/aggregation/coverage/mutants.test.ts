@@ -32,7 +32,7 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
     name: 'a fold that takes episodes as they arrive',
     file: 'prefix-fold.ts',
     edits: [
-      [`if (this.#buffer.seen(index)) return { kind: 'duplicate' };`, ''],
+      [`if (this.#buffer.hasSeen(index)) return { kind: 'duplicate' };`, ''],
       ['this.#buffer.put(index, { task, outcome });', 'this.#buffer.put(this.#buffer.next, { task, outcome });'],
     ],
     row: SUCCESSES,
@@ -54,7 +54,7 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
     file: 'stopping/certified.ts',
     edits: [
       ['    if (low === high) this.#learn(low);\n    else this.#unresolved += 1;\n', ''],
-      ['    settle(this.#upward', '    if (low === high) this.#learn(low);\n    settle(this.#upward'],
+      ['    settleBets(this.#upward', '    if (low === high) this.#learn(low);\n    settleBets(this.#upward'],
     ],
     row: WATCHED,
   },
@@ -91,12 +91,14 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   {
     name: 'an asymptotic rule without pseudo-episodes on the bounds',
     file: 'stopping/asymptotic-sequence.ts',
-    edits: [['bounds === undefined ? this.#unbounded(values) : this.#bounded(values, bounds)', 'this.#unbounded(values)']],
+    edits: [
+      ['bounds === undefined ? this.#computeUnbounded(values) : this.#computeBounded(values, bounds)', 'this.#computeUnbounded(values)'],
+    ],
     row: DISASTER,
   },
   {
     name: 'bets that risk no more than a quarter of the capital',
-    file: 'stopping/certified.ts',
+    file: 'stopping/bet-capital.ts',
     edits: [['export const BET_CAP = 0.95;', 'export const BET_CAP = 0.25;']],
     row: SUCCESSES,
   },

@@ -17,8 +17,10 @@ export interface OpenStep {
 
 /** What an agent has come to by its actions. */
 export interface Acted {
-  /** Undefined when the workspace has run out of memory: nothing of it is left. */
+  /** Undefined when there is nothing to grade: the workspace has run out of memory, or the model's server takes the conversation no further. */
   readonly submission: Submission | undefined;
+  /** What the server of a model has refused with; undefined when it has not. */
+  readonly refusal?: string | undefined;
   /** Actions that were carried out. */
   readonly actions: number;
   readonly stopReason: StopReason;

@@ -37,7 +37,7 @@ export async function playModel(
   const executor = new ActionExecutor(session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
   const episode = new ModelEpisode(open, agent, seed, { executor, clock, endpoint });
   const stopReason = await episode.play(signal);
-  return { actions: episode.actions, stopReason, course: episode.course() };
+  return { actions: episode.actions, stopReason, refusal: episode.refusal, course: episode.course() };
 }
 
 interface EpisodeParts {
@@ -60,6 +60,8 @@ class ModelEpisode {
   #modelMs = 0;
   #model: string | null = null;
   actions = 0;
+  /** What the server has refused a request with. */
+  refusal: string | undefined;
 
   constructor({ task, step }: OpenStep, agent: ModelAgent, seed: number, parts: EpisodeParts) {
     this.#agent = agent;
@@ -77,7 +79,7 @@ class ModelEpisode {
     let remarks = 0;
     for (let turn = 0; turn < turns; turn += 1) {
       const completion = await this.#ask(turn, signal);
-      if (completion === undefined) return 'context';
+      if (typeof completion === 'string') return completion;
       const planned = planTurn(completion, this.#tools);
       remarks = planned.kind === 'remark' ? remarks + 1 : 0;
       if (planned.kind === 'remark') this.#observe({ role: 'user', content: planned.text });
@@ -104,14 +106,18 @@ class ModelEpisode {
     };
   }
 
-  /** Undefined when the conversation is too long for the model. */
-  async #ask(turn: number, signal: AbortSignal): Promise<Completion | undefined> {
+  /** @returns why the episode ends when the conversation is too long for the model, or its server does not take it. */
+  async #ask(turn: number, signal: AbortSignal): Promise<Completion | 'context' | 'refused'> {
     const { clock, endpoint } = this.#parts;
     const [startedAt, began] = [clock.date(), clock.now()];
     const seed = (this.#seed + turn) % LARGEST_SEED;
     const completion = await endpoint.complete({ messages: this.#messages, tools: this.#tools, seed }, signal);
     this.#modelMs += clock.now() - began;
-    if (completion.kind === 'context-exceeded') return undefined;
+    if (completion.kind === 'context-exceeded') return 'context';
+    if (completion.kind === 'request-refused') {
+      this.refusal = completion.detail;
+      return 'refused';
+    }
     const { content, reasoning, toolCalls, finishReason, usage, tokens, model } = completion;
     this.#model = model;
     this.#messages.push({ role: 'assistant', content, reasoning, toolCalls });

@@ -34,13 +34,22 @@ export interface ContextExceeded {
   readonly detail: string;
 }
 
+/** The server takes no such conversation, whatever its length: what the model has called or said before does not suit it. */
+export interface RequestRefused {
+  readonly kind: 'request-refused';
+  readonly detail: string;
+}
+
+/** What a server can say of a request. */
+export type Answered = Completion | ContextExceeded | RequestRefused;
+
 /** A model behind a server, which is asked for one answer at a time. */
 export interface ModelEndpoint {
   /**
    * Waits and asks again while the server is busy, gone or answers nonsense: none of that is the agent's fault.
    *
    * @throws InfrastructureError `endpoint.…` when there is no answer for too long, or another model answers than before; InputError
-   * `endpoint.refused` when the server refuses the request or the key; the signal's reason.
+   * `endpoint.refused` when the server refuses the key or has no such model; the signal's reason.
    */
-  complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion | ContextExceeded>;
+  complete(request: CompletionRequest, signal: AbortSignal): Promise<Answered>;
 }

@@ -52,7 +52,17 @@ const segmentSchema = z
 export const TRAJECTORY_STATUSES = ['completed', 'truncated', 'failed', 'cancelled'] as const;
 
 /** Why an agent stopped. The first two end a trajectory that is complete. */
-export const STOP_REASONS = ['submitted', 'script-ended', 'no-action', 'turns', 'context', 'time', 'out-of-memory', 'cancelled'] as const;
+export const STOP_REASONS = [
+  'submitted',
+  'script-ended',
+  'no-action',
+  'turns',
+  'context',
+  'time',
+  'out-of-memory',
+  'refused',
+  'cancelled',
+] as const;
 
 export const trajectorySchema = z
   .strictObject({
