@@ -9,17 +9,25 @@ import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
 
+/** What is known of a submission beside its verdict. */
+export interface Measured {
+  /** Undefined where time and steps do not count. */
+  readonly baseline: Baseline | undefined;
+  /** Null where it does not count, or could not be measured. */
+  readonly style: number | null;
+}
+
 /**
  * What an episode comes to whose submission was graded. A verdict without a reward makes it void.
  *
- * @param baseline undefined where time and steps do not count.
+ * @param measured beside the verdict.
  */
 export function endGraded(
   episode: StoredAgentEpisode,
   steps: readonly StoredStep[],
   verdict: Verdict,
   cause: EndCause,
-  baseline: Baseline | undefined,
+  { baseline, style }: Measured,
 ): Ending & { readonly outcome: 'rewarded' | 'void' } {
   const observations = steps.flatMap(({ answer }) => {
     const read = stepAnswerSchema.safeParse(JSON.parse(answer));
@@ -27,7 +35,7 @@ export function endGraded(
   });
   const own = { cpuSeconds: sumCpuSeconds(verdict), steps: steps.length };
   const time = baseline === undefined ? null : computeTimeShare(own, baseline);
-  const components = buildRewardComponents(verdict, observations, { time });
+  const components = buildRewardComponents(verdict, observations, { style, time });
   const { passed, total } = testCounts(verdict);
   const reward = verdict.reward === null ? null : shapeReward(components, episode.terms);
   const outcome = reward === null ? 'void' : 'rewarded';

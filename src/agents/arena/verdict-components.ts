@@ -51,7 +51,7 @@ function countSuite(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCou
 export function buildRewardComponents(
   verdict: Verdict,
   observations: readonly ObservationData[],
-  { time }: Pick<RewardComponents, 'time'>,
+  { style, time }: Pick<RewardComponents, 'style' | 'time'>,
 ): RewardComponents {
   const { total } = testCounts(verdict);
   const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');
@@ -63,7 +63,7 @@ export function buildRewardComponents(
     // Two products of the shares of tests that have to pass and of those that have to go on passing differ by at least this. A script's reward
     // may have any value, so that nothing may shape it.
     coreStep: isGradual || total === 0 ? 0 : 1 / total ** 2,
-    style: null,
+    style,
     time,
     errors: kinds.size / MISFITS.length,
   };

@@ -32,6 +32,20 @@ export const weightsSchema = z
   })
   .describe('weights of a reward');
 
+const styleSchema = z
+  .strictObject({
+    command: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(100)
+      .describe('a linter of the image or of /tests, which prints "path:line:" for each finding; the changed files follow as arguments'),
+    files: z.array(z.string().min(1)).min(1).max(100).describe('patterns of the files that it reads, relative to the working directory'),
+    timeout: z.number().positive().max(3600).default(60).describe('seconds'),
+  })
+  .describe('the linter whose findings on changed lines count');
+
+export type StyleRule = z.infer<typeof styleSchema>;
+
 /** How a task is played in the arena. */
 export const arenaRulesSchema = z
   .strictObject({
@@ -50,6 +64,7 @@ export const arenaRulesSchema = z
       .enum(['ungraded', 'graded'])
       .default('ungraded')
       .describe('graded: an episode that is given up, or from which nothing comes for too long, is graded as it lies'),
+    style: styleSchema.optional(),
     time: z
       .enum(['ignored', 'measured'])
       .default('ignored')

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { ACTION_NAMES } from '../../agents/actions/action.ts';
+import type { Measured } from '../../agents/arena/graded-episode.ts';
 import { isAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
-import type { Baseline, TaskRecords } from '../../agents/arena/task-records.ts';
+import type { TaskRecords } from '../../agents/arena/task-records.ts';
 import { readSteps } from '../../agents/arena/shared-steps.ts';
 import type { EpisodeFilter, StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
+import type { Submission } from '../../agents/grading/submission.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import type { Page, PageRequest } from '../../evaluation-store/paging.ts';
@@ -18,14 +20,14 @@ import { Chore } from '../upkeep/chore.ts';
 import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
 import { BroughtFiles } from './brought-files.ts';
 import { EpisodeHistory } from './episode-history.ts';
-import { TaskBaselines } from './task-baselines.ts';
+import { SubmissionMeasurements } from './submission-measurements.ts';
 import { EpisodeUpkeep } from './episode-upkeep.ts';
 import { ChangeListeners } from '../playing/change-listeners.ts';
 import type { PlayableTask } from './playable-task.ts';
 import { findForkOrigin } from './fork-origin.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
 
-export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange' | 'brought' | 'baseline'> {
+export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange' | 'brought' | 'measure'> {
   readonly audit: AuditTrail;
   readonly taskRecords: TaskRecords;
   readonly log: Log;
@@ -94,7 +96,7 @@ export class EpisodeService {
   readonly #listeners = new ChangeListeners<AgentEpisodeId>();
   readonly #brought: BroughtFiles;
   readonly #history: EpisodeHistory;
-  readonly #baselines: TaskBaselines;
+  readonly #measurements: SubmissionMeasurements;
   readonly #sweep: Chore;
 
   constructor(options: EpisodeServiceOptions) {
@@ -102,7 +104,7 @@ export class EpisodeService {
     this.#brought = new BroughtFiles(options.sandboxesOf);
     const broughtFiles = (episode: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> => this.#broughtFiles(episode);
     this.#history = new EpisodeHistory({ ...options, broughtFiles });
-    this.#baselines = new TaskBaselines({ ...options, tasks: options.taskRecords, closing: this.#closing.signal });
+    this.#measurements = new SubmissionMeasurements({ ...options, tasks: options.taskRecords, closing: this.#closing.signal });
     const upkeep = new EpisodeUpkeep({ ...options, finish: (id) => this.#finish(id), endIdle: (id) => this.#endIdle(id) });
     this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => upkeep.sweep(closing));
   }
@@ -145,7 +147,7 @@ export class EpisodeService {
     const defaults = this.#options.limits();
     const limits = { ...defaults, seconds: steps[0].agent.timeoutSeconds ?? defaults.seconds };
     const id = this.#options.newId();
-    await this.#baselines.define(task.task);
+    await this.#measurements.define(task.task);
     const episode = await trajectories.create({
       id,
       principal,
@@ -311,9 +313,8 @@ export class EpisodeService {
 
   #made(id: AgentEpisodeId): OpenEpisode {
     const onChange = (each: AgentEpisodeId): void => this.#listeners.tell(each);
-    const baseline = async (open: PlayableTask): Promise<Baseline | undefined> =>
-      open.task.arena.time === 'measured' ? await this.#baselines.take(open) : undefined;
-    return new OpenEpisode(id, { ...this.#options, brought: this.#brought, baseline, closing: this.#closing.signal, onChange });
+    const measure = (open: PlayableTask, submission: Submission): Promise<Measured> => this.#measurements.measure(open, submission);
+    return new OpenEpisode(id, { ...this.#options, brought: this.#brought, measure, closing: this.#closing.signal, onChange });
   }
 
   /** Takes the verdict in the background; what keeps it from being taken now is tried again by the sweep. */

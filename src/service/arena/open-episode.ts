@@ -1,7 +1,6 @@
 import type { StepAnswer } from '../../agents/arena/episode-answers.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
-import { endGraded, endUngraded } from '../../agents/arena/graded-episode.ts';
-import type { Baseline } from '../../agents/arena/task-records.ts';
+import { endGraded, endUngraded, type Measured } from '../../agents/arena/graded-episode.ts';
 import { planEpisode } from '../../agents/arena/plan-episode.ts';
 import { readSteps } from '../../agents/arena/shared-steps.ts';
 import { HoldLostError, type StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
@@ -16,8 +15,7 @@ import type { PlayableTask } from './playable-task.ts';
 
 export interface OpenEpisodeParts extends HoldingParts, StageParts {
   readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
-  /** What a submission is held against; undefined where nothing is. */
-  readonly baseline: (open: PlayableTask) => Promise<Baseline | undefined>;
+  readonly measure: (open: PlayableTask, submission: Submission) => Promise<Measured>;
   /** Called with every stored change. */
   readonly onChange: (id: AgentEpisodeId) => void;
 }
@@ -28,6 +26,8 @@ export interface StepTaken {
   /** Whether the step has ended the episode. */
   readonly isOver: boolean;
 }
+
+const NOT_MEASURED: Measured = { baseline: undefined, style: null };
 
 /** An episode that this process has. What is asked of it is done one after the other. */
 export class OpenEpisode {
@@ -103,11 +103,12 @@ export class OpenEpisode {
     const ended = await this.#inTurn(false, (held) => this.#exported(held));
     if (ended === undefined) return;
     const verdict = await this.#parts.grade(ended.task, ended.submission, ended.seed, this.#parts.closing);
-    const baseline = verdict.reward === null ? undefined : await this.#parts.baseline(ended.task);
+    const counts = verdict.reward !== null && verdict.gate === 1;
+    const measured = counts ? await this.#parts.measure(ended.task, ended.submission) : NOT_MEASURED;
     await this.#inTurn(false, async (held) => {
       if (held.state.phase.kind !== 'submitted') return;
       const { cause } = held.state.phase;
-      const ending = endGraded(held.episode, await this.#holding.steps(held.episode), verdict, cause, baseline);
+      const ending = endGraded(held.episode, await this.#holding.steps(held.episode), verdict, cause, measured);
       await this.#parts.trajectories.close(held.hold, cause, ending);
       const { state } = this.#plan(held, { kind: 'grade' });
       held.state = this.#plan({ ...held, state }, { kind: 'graded', outcome: ending.outcome }).state;

@@ -16,12 +16,22 @@ given = json.load(sys.stdin)
 open("given", "w").write(given["text"])
 print(sorted(given.items()))`;
 
+/** Finds fault with a word. */
+const LINTER = `import sys
+for name in sys.argv[1:]:
+    for number, line in enumerate(open(name), 1):
+        if "FIXME" in line: print(f"{name}:{number}:1: fix it")`;
+
 const RULES = `
 [arena]
 actions = ["read_file", "write_file"]
 abandoned = "graded"
 time = "measured"
 reward = { base = 2, errors = 0.02 }
+
+[arena.style]
+command = ["/usr/bin/python3", "-I", "/tests/lint.py"]
+files = ["*.py"]
 
 [[arena.tools]]
 name = "keep_text"
@@ -36,11 +46,12 @@ async function writeTasks(stage: Stage): Promise<string> {
   await cp(join(TASKS, TASK), join(directory, TASK), { recursive: true });
   const file = join(directory, TASK, 'muster.toml');
   await writeFile(file, `${await readFile(file, 'utf8')}${RULES}`);
+  await writeFile(join(directory, TASK, 'tests/lint.py'), LINTER);
   return directory;
 }
 
 describe('a task that says how it is played', () => {
-  it('narrows the actions, brings a tool, measures time, weighs the reward, and has abandoned episodes graded as they lie', async () => {
+  it('narrows the actions, brings a tool, measures time and style, weighs the reward, and has abandoned episodes graded as they lie', async () => {
     await using stage = await Stage.open();
     const arena = { tasks: [await writeTasks(stage)] };
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena });
@@ -60,19 +71,19 @@ describe('a task that says how it is played', () => {
     expect((await agent.step(id, { action: 'read_file', file: 'given' })).observation.data).toMatchObject({ content: `it's "kept"` });
     expect((await agent.send('GET', `/v1/episodes/${id}/files/content?path=/app/given`)).text).toBe(`it's "kept"`);
     const solution = await readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
-    await agent.step(id, { action: 'write_file', file: 'sorting.py', content: solution });
+    await agent.step(id, { action: 'write_file', file: 'sorting.py', content: `${solution}# FIXME\n` });
     expect((await agent.send('DELETE', `/v1/episodes/${id}`)).json).toMatchObject({ state: 'grading', endedBy: 'abandoned' });
     const reward = rewardSchema.parse((await agent.send('GET', `/v1/episodes/${id}/reward?wait=100`)).json);
     // Three kinds of actions that were none; a seventh of the smallest step is less than the weight.
     expect(reward).toMatchObject({ outcome: 'rewarded', endedBy: 'abandoned', weights: { base: 2, errors: 0.02, style: 0.05 } });
-    expect(reward.components).toMatchObject({ core: 1, gate: 1, errors: 1 });
+    expect(reward.components).toMatchObject({ core: 1, gate: 1, errors: 1, style: -1 });
     // Six steps, where the task's own solution takes two: one doubling of four, of steps alone unless the processor was busy.
     const time = reward.components?.time ?? Number.NaN;
     expect(time).toBeGreaterThanOrEqual(1 / 8);
-    expect(reward.reward).toBeCloseTo(2 - (2 / (7 * 12 ** 2)) * (1 + time), 12);
+    expect(reward.reward).toBeCloseTo(2 - (2 / (7 * 12 ** 2)) * (1 + time + 1), 12);
     const again = await stage.run(['reward', '--server', url, '--weights', '{"shaping": "none"}']);
     expect(again.stdout).toBe(`${id}  ${reward.reward}  1\n`);
-    const other = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0}']);
+    const other = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0, "style": 0}']);
     expect(other.stdout).toBe(`${id}  ${reward.reward}  3\n`);
     expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).json).toEqual(reward);
   });

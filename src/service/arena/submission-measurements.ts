@@ -3,6 +3,9 @@ import type { Baseline, JudgedTask, TaskDefinition, TaskRecords } from '../../ag
 import { sumCpuSeconds } from '../../agents/arena/time-share.ts';
 import { makeSubmission } from '../../agents/grading/make-submission.ts';
 import { judgeTrial, explainVerdict, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import { measureStyle } from '../../agents/grading/measure-style.ts';
+import type { StyleRule } from '../../agents/tasks/arena-rules.ts';
+import type { Measured } from '../../agents/arena/graded-episode.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import { digestVerifier } from '../../agents/tasks/task-digest.ts';
@@ -13,7 +16,7 @@ import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { PlayableTask } from './playable-task.ts';
 
-export interface BaselineParts {
+export interface MeasurementParts {
   readonly tasks: TaskRecords;
   readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
   readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
@@ -21,13 +24,13 @@ export interface BaselineParts {
   readonly closing: AbortSignal;
 }
 
-/** What is stored of the tasks that are played. A baseline is taken once for a task and its verifier, when it is needed first. */
-export class TaskBaselines {
-  readonly #parts: BaselineParts;
+/** Measures what a verdict does not say. A task's baseline is taken once for the task and its verifier, when it is needed first. */
+export class SubmissionMeasurements {
+  readonly #parts: MeasurementParts;
   readonly #defined = new Map<TaskDigest, Promise<void>>();
   readonly #taking = new Map<TaskDigest, Promise<Baseline | undefined>>();
 
-  constructor(parts: BaselineParts) {
+  constructor(parts: MeasurementParts) {
     this.#parts = parts;
   }
 
@@ -45,8 +48,26 @@ export class TaskBaselines {
     }
   }
 
-  /** Undefined for a task without a solution, or whose solution does not get the whole reward. @throws InfrastructureError */
-  async take(open: PlayableTask): Promise<Baseline | undefined> {
+  /** @throws InfrastructureError; InputError; the reason of closing. */
+  async measure(open: PlayableTask, submission: Submission): Promise<Measured> {
+    const { time, style } = open.task.arena;
+    return {
+      baseline: time === 'measured' ? await this.#baseline(open) : undefined,
+      style: style === undefined ? null : await this.#style(open, submission, style),
+    };
+  }
+
+  async #style({ task, content }: PlayableTask, submission: Submission, rule: StyleRule): Promise<number | null> {
+    const { sandboxesOf, closing, log } = this.#parts;
+    const grading = { task, step: task.steps[0], content, submission };
+    const style = await measureStyle(grading, rule, { sandboxes: sandboxesOf({ task, content }) }, closing);
+    if (style === null)
+      log.warn({ task: task.id, command: rule.command }, "a task's linter did not end by itself, so that style does not count");
+    return style;
+  }
+
+  /** Undefined for a task without a solution, or whose solution does not get the whole reward. */
+  async #baseline(open: PlayableTask): Promise<Baseline | undefined> {
     const { digest } = open.task;
     const taking = this.#taking.get(digest) ?? this.#take(open).finally(() => this.#taking.delete(digest));
     this.#taking.set(digest, taking);
