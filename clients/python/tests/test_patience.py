@@ -88,12 +88,13 @@ def test_a_server_of_another_version_is_warned_of_once(caplog: pytest.LogCapture
     assert warning.endswith("pip install muster-eval==7.2.0")
 
 
-def test_a_pause_longer_than_patience_is_not_begun() -> None:
+def test_a_pause_longer_than_patience_is_neither_begun_nor_told(caplog: pytest.LogCaptureFixture) -> None:
     fixture = Fixture()
     with pytest.raises(QuotaExceeded) as caught:
         fixture.play(call(fixture.settings, GET), [Response(429, {"retry-after": "3600"})])
     assert caught.value.retry_after == 3600
     assert fixture.pauses == []
+    assert caplog.messages == []
 
 
 def test_a_date_to_come_back_at_is_as_good_as_none() -> None:

@@ -33,10 +33,10 @@ class Patience:
                 pause = asked
             case _:
                 raise error
+        if pause > left:
+            raise error
         if self._failures == 0:
             # Without a word, a script that cannot reach its server seems to hang.
             LOGGER.warning("%s; trying again for %g s", error, left)
         self._failures += 1
-        if pause > left:
-            raise error
         return pause
