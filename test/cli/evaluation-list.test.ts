@@ -54,6 +54,7 @@ describe('a list of evaluations', () => {
       '0.250 ± 0.125',
       '2 h',
     ]);
+    expect(cells({ version: 12 })[1]).toBe('step-1200.safetensors (@12)');
     expect(cells({ createdAt: '2029-12-01T09:01:00.000Z', checkpoints: [{ part: 'subject', uri: DIGEST, digest: DIGEST }] })).toEqual([
       'ev-1',
       'sha256:abababababab…',

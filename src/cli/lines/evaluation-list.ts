@@ -35,7 +35,7 @@ function getCells(item: Listed, now: Date): readonly string[] {
 export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem): string {
   const named = checkpoints.filter(({ part }) => part !== 'baseline').map(({ uri }) => getLast(uri));
   const baseline = checkpoints.find(({ part }) => part === 'baseline');
-  const label = run === null ? '' : ` (${run}${version === null ? '' : `@${version}`})`;
+  const label = run === null && version === null ? '' : ` (${run ?? ''}${version === null ? '' : `@${version}`})`;
   const [first = '', ...more] = named;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
   return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getLast(baseline.uri)}`}${label}`);
