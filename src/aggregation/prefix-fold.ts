@@ -41,6 +41,7 @@ export interface RunningStatistics {
   readonly mean: number | undefined;
   /** Of the interval, which need not be centred on the mean. */
   readonly halfWidth: number | undefined;
+  readonly interval: { readonly low: number; readonly high: number } | undefined;
   readonly target: number | undefined;
   readonly expectedRemaining: number;
 }
@@ -134,6 +135,7 @@ export class PrefixFold {
       episodes: this.folded,
       mean: this.#tally.mean,
       halfWidth: interval && computeHalfWidth(interval),
+      interval: interval && { low: interval.low, high: interval.high },
       target: this.#rule.targetHalfWidth,
       expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.expectedRemaining(), this.#budget - this.folded) : 0,
     };

@@ -16,7 +16,7 @@ const POOL: Progress['pool'] = {
 };
 
 const RUNNING: Progress = {
-  statistics: { episodes: 250, mean: -160.73, halfWidth: 21.4, target: 10, expectedRemaining: 750 },
+  statistics: { episodes: 250, mean: -160.73, halfWidth: 21.4, interval: undefined, target: 10, expectedRemaining: 750 },
   outcomes: 262,
   failed: 0,
   inFlight: 40,
@@ -51,7 +51,7 @@ describe('the live display', () => {
   });
 
   it('says what it waits for before the first episode has ended', () => {
-    const statistics = { episodes: 0, mean: undefined, halfWidth: undefined, target: 10, expectedRemaining: 600 };
+    const statistics = { episodes: 0, mean: undefined, halfWidth: undefined, interval: undefined, target: 10, expectedRemaining: 600 };
     const start = { ...RUNNING, statistics, surplus: 0, episodesPerSecond: 0, secondsLeft: undefined };
     expect(plain(start).slice(1)).toEqual([
       '░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of ~600 episodes · 1.2 s so far',

@@ -36,6 +36,7 @@ export interface RunningCandidate {
   readonly difference: number | undefined;
   /** Of the interval for the mean difference, which need not be centred on the difference; in units of the return. */
   readonly halfWidth: number | undefined;
+  readonly interval: { readonly low: number; readonly high: number } | undefined;
   /** log10 of E⁺ and E⁻, and of what either needs to decide. */
   readonly evidence: { readonly promote: number; readonly regress: number; readonly needed: number };
   /** Undefined while more pairs are needed. */
@@ -109,6 +110,7 @@ export class CandidateComparison {
       pairs: this.pairs,
       difference: this.#sample.differences.mean,
       halfWidth: this.pairs === 0 ? undefined : (high - low) / 2,
+      interval: this.pairs === 0 ? undefined : { low, high },
       evidence: { promote, regress, needed: this.#terms.needed / Math.LN10 },
       verdict: this.#verdict,
     };

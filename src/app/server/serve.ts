@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { assertAccessFits } from '../../service/access/loopback.ts';
+import { listQuotaUses, type PrincipalUse } from '../../service/access/quota-uses.ts';
 import { TokenService } from '../../service/access/token-service.ts';
 import { openUploads } from '../checkpoints/caller-checkpoints.ts';
 import type { Config } from '../../config/config.ts';
 import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
+import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { Runtime } from '../runtime.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -33,7 +35,7 @@ import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/
 import { addLiveRoutes } from '../../faces/http/routes/live-routes.ts';
 import { addPoolRoutes } from '../../faces/http/routes/pool-routes.ts';
 import { addSuiteRoutes } from '../../faces/http/routes/suite-routes.ts';
-import { addAuditRoute, addTokenRoutes } from '../../faces/http/routes/token-routes.ts';
+import { addAuditRoute, addQuotaRoute, addTokenRoutes } from '../../faces/http/routes/token-routes.ts';
 import { addPageRoutes } from '../../faces/page/page-routes.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
@@ -161,7 +163,7 @@ function createRegistry(): Registry {
 }
 
 interface Parts {
-  readonly store: EvaluationStore;
+  readonly store: SqlStore;
   readonly runtime: Runtime;
   readonly pools: PoolService;
 }
@@ -206,8 +208,22 @@ function createApp(
       (routes) => addFigureRoutes(routes, registry),
       (routes) => addTokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
       (routes) => addAuditRoute(routes, store.audit),
+      (routes) => addQuotaRoute(routes, createQuotaUses(parts)),
     ],
   });
+}
+
+function createQuotaUses({ store, runtime, pools }: Parts): (caller: string) => Promise<readonly PrincipalUse[]> {
+  const options = {
+    usage: store.usage,
+    tokens: store.tokens,
+    quotaOf: createLiveQuotas(runtime),
+    named: () => Object.keys(runtime.config.quotas),
+    countPlayed: (principal: string) => pools.countPlayed(principal),
+    countOpen: (principal: string) => store.trajectories.countOpen(principal),
+    clock: systemClock,
+  };
+  return (caller) => listQuotaUses(options, caller);
 }
 
 interface ServiceParts extends Parts {

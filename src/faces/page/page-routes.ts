@@ -9,7 +9,17 @@ import { Thread } from '../../kernel/thread.ts';
 import type { PageFile, PageFiles } from './page-files-thread.ts';
 
 /** Addresses of the page. It shows what its address names; `/page/` has the files that it is made of. */
-const ADDRESSES = ['/', '/evaluations/:id', '/evaluations/:id/episodes/:index', '/pools', '/access'] as const;
+const ADDRESSES = [
+  '/',
+  '/evaluations/:id',
+  '/evaluations/:id/episodes/:index',
+  '/pools',
+  '/access',
+  '/agents',
+  '/agents/:id',
+  '/batches',
+  '/batches/:name',
+] as const;
 
 /** Nothing inline, nothing from elsewhere, in no frame of another site. */
 const POLICY =

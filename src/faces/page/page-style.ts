@@ -60,6 +60,8 @@ tbody th{font-weight:600}
 td.name,th.name{white-space:normal;min-width:6rem;max-width:22rem}
 td.name a{color:inherit;text-decoration-color:var(--line)}
 .picture{min-width:9rem;width:22%}
+td.picture{vertical-align:middle}
+td progress{width:4rem}
 tr.failed td{color:var(--bad)}
 tr.lost td{color:var(--caution)}
 .said{white-space:normal;min-width:5rem}
@@ -68,6 +70,11 @@ summary{cursor:pointer;color:var(--muted)}
 .state.running,.state.starting,.state.open{background:var(--area);color:var(--text)}
 .state.finished{background:var(--goodArea);color:var(--good)}
 .state.failed{background:var(--badArea);color:var(--bad)}
+.state.promote,.state.equivalent{background:var(--goodArea);color:var(--good)}
+.state.regress{background:var(--badArea);color:var(--bad)}
+.state.lost,.state.inconclusive{background:var(--cautionArea);color:var(--caution)}
+.candidates th.name{min-width:9rem}
+.candidates a[aria-current=page]{text-decoration-thickness:3px;text-decoration-color:var(--estimate)}
 .state.waiting{background:var(--cautionArea);color:var(--caution)}
 `;
 
@@ -96,6 +103,17 @@ progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:mi
 .film img{display:block;width:100%;image-rendering:pixelated;border:1px solid var(--line);border-radius:8px}
 .film label{flex:1;font-variant-numeric:tabular-nums;white-space:nowrap}
 .film input{flex:1;min-width:5rem;padding:0;accent-color:var(--estimate)}
+.beside{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}
+.stages{display:flex;flex-wrap:wrap;gap:.4rem 1.1rem;list-style:none;padding:0;margin:0}
+.steps{display:grid;gap:.75rem;list-style:none;padding:0;margin:0;grid-template-columns:minmax(0,1fr)}
+.step{display:grid;gap:.3rem;grid-template-columns:minmax(0,1fr)}
+.step h3{margin:0;font-size:1rem;font-variant-numeric:tabular-nums}
+.step pre{margin:0;background:var(--page);border-radius:8px;padding:.5rem .7rem;max-height:14rem}
+.step pre.answered{border-left:3px solid var(--line);border-radius:0 8px 8px 0}
+.field{font-size:.82rem}
+.patch .added{color:var(--good)}
+.patch .removed{color:var(--bad)}
+.patch .place,.patch .file{color:var(--muted)}
 .pool{display:grid;gap:.75rem}
 .cells{display:flex;flex-wrap:wrap;gap:3px}
 .cells i,.legend i{display:inline-block;width:13px;height:13px;border-radius:3px;border:1px solid var(--line)}

@@ -79,6 +79,7 @@ export const NEEDS = {
   'POST /v1/tokens': 'operator',
   'DELETE /v1/tokens/{id}': 'operator',
   'GET /v1/audit': 'operator',
+  'GET /v1/quotas': 'operator',
 } as const satisfies Readonly<Record<string, Need>>;
 
 export type Call = keyof typeof NEEDS;
@@ -99,7 +100,7 @@ export function callOf(method: string, route: string): Call | undefined {
 
 /** The page shows what its address says, and is the same at each. */
 function isOfPage(route: string): boolean {
-  return /^\/(page|evaluations|runs|compare|pools|access)(\/|$)/.test(route);
+  return /^\/(page|evaluations|runs|compare|pools|access|agents|batches)(\/|$)/.test(route);
 }
 
 function isCall(text: string): text is Call {

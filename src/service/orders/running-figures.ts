@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RunningCandidate } from '../../aggregation/comparison/candidate-comparison.ts';
 import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 
@@ -11,11 +12,18 @@ const shared = {
   secondsLeft: z.number().nullable().describe('until it is likely to be over'),
 };
 
+/** Left out where the figures were stored before these were. */
+const ends = {
+  low: z.number().nullable().exactOptional().describe('of the interval, which need not be centred on the estimate'),
+  high: z.number().nullable().exactOptional(),
+};
+
 const evaluationFiguresSchema = z.strictObject({
   kind: z.literal('evaluation'),
   episodes: z.int().describe('folded into the result'),
   mean: z.number().nullable(),
   halfWidth: z.number().nullable().describe('of the interval, in units of the return'),
+  ...ends,
   target: z.number().nullable().describe('half-width at which it is over'),
   ...shared,
 });
@@ -25,6 +33,7 @@ const candidateFiguresSchema = z.strictObject({
   pairs: z.int(),
   difference: z.number().nullable().describe('candidate minus baseline, in units of the return'),
   halfWidth: z.number().nullable(),
+  ...ends,
   verdict: z.enum(['promote', 'regress', 'equivalent']).nullable(),
 });
 
@@ -40,12 +49,13 @@ export const runningFiguresSchema = z.discriminatedUnion('kind', [evaluationFigu
 export type RunningFigures = z.infer<typeof runningFiguresSchema>;
 
 export function toEvaluationFigures(progress: Progress): RunningFigures {
-  const { episodes, mean, halfWidth, target } = progress.statistics;
+  const { episodes, mean, halfWidth, interval, target } = progress.statistics;
   return {
     kind: 'evaluation',
     episodes,
     mean: mean ?? null,
     halfWidth: toFinite(halfWidth),
+    ...toEnds(interval),
     target: target ?? null,
     ...pickSharedFigures(progress),
   };
@@ -57,13 +67,7 @@ export function toComparisonFigures(progress: Progress<RunningComparison>): Runn
     kind: 'comparison',
     episodes,
     pairs,
-    candidates: candidates.map(({ name, pairs, difference, halfWidth, verdict }) => ({
-      digest: name,
-      pairs,
-      difference: difference ?? null,
-      halfWidth: toFinite(halfWidth),
-      verdict: verdict ?? null,
-    })),
+    candidates: candidates.map(toCandidateFigures),
     ...pickSharedFigures(progress),
   };
 }
@@ -72,6 +76,25 @@ type Shared = Pick<RunningFigures, keyof typeof shared>;
 
 function pickSharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
   return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: toFinite(secondsLeft) };
+}
+
+function toCandidateFigures({
+  name,
+  pairs,
+  difference,
+  halfWidth,
+  interval,
+  verdict,
+}: RunningCandidate): z.infer<typeof candidateFiguresSchema> {
+  const { low, high } = toEnds(interval);
+  return { digest: name, pairs, difference: difference ?? null, halfWidth: toFinite(halfWidth), low, high, verdict: verdict ?? null };
+}
+
+function toEnds(interval: { readonly low: number; readonly high: number } | undefined): {
+  readonly low: number | null;
+  readonly high: number | null;
+} {
+  return { low: toFinite(interval?.low), high: toFinite(interval?.high) };
 }
 
 /** JSON has no infinite numbers. */

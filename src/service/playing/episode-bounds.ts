@@ -28,6 +28,11 @@ export class EpisodeBounds {
     return countAllowedEpisodes(this.#quotaOf(principal), elsewhere, wanted);
   }
 
+  /** Episodes of a principal that are played now. */
+  countPlayed(principal: string): number {
+    return this.#played.get(principal) ?? 0;
+  }
+
   /** Quotas are others by now. */
   onChanged(): void {
     for (const onRoom of this.#pools) onRoom();

@@ -57,6 +57,11 @@ export class PoolService {
     return known;
   }
 
+  /** Episodes of a principal that are played now, over all pools. */
+  countPlayed(principal: string): number {
+    return this.#bounds.countPlayed(principal);
+  }
+
   list(): readonly PoolReport[] {
     return this.#pools.templates.map((name) => this.#report(name));
   }

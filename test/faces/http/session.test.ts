@@ -72,6 +72,26 @@ describe('the session of a browser', () => {
   });
 });
 
+describe('a stream', () => {
+  it('ends within fifteen seconds once its token is revoked or has expired', async () => {
+    await using server = await ServerFixture.open({ slots: 1 }, ({ store, clock }) => ({ identify: identifyByToken(store.tokens, clock) }));
+    const { text: submitter } = await tokenOf(server, 'submitter');
+    const submit = (suite: string, uri: string): ReturnType<ServerFixture['send']> =>
+      server.send('POST', '/v1/evaluations', { headers: { authorization: `Bearer ${submitter}` }, body: { suite, checkpoint: { uri } } });
+    await submit('1000-episodes', '/late');
+    const { headers: waiting } = await submit('5-episodes', '/other');
+    const follow = (token: string): ReturnType<ServerFixture['send']> =>
+      server.send('GET', `${String(waiting['location'])}/events`, { headers: { authorization: `Bearer ${token}` } });
+    const { token, text: revoked } = await tokenOf(server, 'viewer');
+    const { text: expiring } = await tokensOf(server).issue({ principal: 'viewer', role: 'viewer', lifetimeMs: 20_000 });
+    const streams = [follow(revoked), follow(expiring)];
+    await tokensOf(server).revoke(token.id);
+    await server.fixture.clock.advance(31_000);
+    const heartbeats = (await Promise.all(streams)).map(({ text }) => text.match(/^: still here$/gm)?.length ?? 0);
+    expect(heartbeats).toEqual([0, 1]);
+  });
+});
+
 describe('the live stream', () => {
   it('has what changes of all evaluations in one place, from acceptance to end', async () => {
     const fixture = new ServiceFixture();

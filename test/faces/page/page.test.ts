@@ -6,11 +6,22 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { MusterServer } from '../../end-to-end/muster-server.ts';
-import { ANYTHING, CARTPOLE, LATE, SOURCES, Stage } from '../../end-to-end/stage.ts';
+import { ANYTHING, CARTPOLE, LATE, REPOSITORY, SOURCES, Stage } from '../../end-to-end/stage.ts';
 import { freePort } from '../../support/free-port.ts';
+import { isFullForm } from '../../support/full-form.ts';
 import { openBrowser, type Browser } from '../../support/chromium.ts';
 
 const HOSTILE = `<script>document.title='owned'</script>\u202e"><img src=x onerror="document.title='owned'">`;
+const EARLY = LATE.replace('late', 'early');
+const UNBOUND = Object.fromEntries(
+  ['concurrentEpisodes', 'checkpointBytes', 'episodesPerDay', 'openEpisodes'].map((name) => [name, 'unlimited']),
+);
+/** Simpler than others with the same parts. */
+const MORE_ADDRESSES: readonly [string, string][] = [
+  ['/batches', 'Batches'],
+  ['/agents', 'Agents'],
+  ['/agents/ep-none', 'There is no episode'],
+];
 const WIDTHS = [360, 1440, 3840] as const;
 
 let stage: Stage;
@@ -21,6 +32,10 @@ let browser: Browser;
 let token: string;
 /** An evaluation that has ended. */
 let ended: string;
+/** A comparison that has ended. */
+let compared: string;
+/** An agent's episode that is open, with a step. */
+let agentEpisode: string;
 
 beforeAll(async () => {
   nock.enableNetConnect('127.0.0.1');
@@ -36,6 +51,8 @@ beforeAll(async () => {
     stateDir: stage.stateDir,
     sources: { roots: [...SOURCES.roots, ANYTHING] },
     pool: { max: 2 },
+    quotas: { default: { ...UNBOUND, waitingEvaluations: 40 } },
+    arena: { tasks: [path.join(REPOSITORY, 'examples/code')] },
     server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling } },
   });
   const made = await stage.run(['token', 'create', 'team', '--role', 'operator', '--config', config]);
@@ -44,7 +61,18 @@ beforeAll(async () => {
   browser = await openBrowser();
   ended = await submit(60, { run: HOSTILE, version: 1 });
   await submit(50, { run: HOSTILE, version: 2 });
-  await waitFor(async () => (await api(`/v1/evaluations/${ended}`)).state === 'finished');
+  compared = (
+    await api('/v1/comparisons', {
+      suite: 'cartpole',
+      baseline: { uri: EARLY },
+      candidates: [{ uri: LATE }],
+      margin: 10,
+      labels: { batch: HOSTILE },
+    })
+  ).id;
+  agentEpisode = episodeSchema.parse(await send('/v1/episodes', { task: 'fix-bug-in-sort-function', agent: HOSTILE })).episode;
+  await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'write_file', file: 'note.txt', content: HOSTILE });
+  for (const id of [ended, compared]) await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
 });
 afterAll(async () => {
   await browser?.[Symbol.asyncDispose]();
@@ -56,16 +84,24 @@ afterAll(async () => {
 const itemSchema = z.looseObject({
   id: z.string(),
   state: z.string(),
-  running: z.looseObject({ mean: z.number().nullable(), halfWidth: z.number().nullable(), episodes: z.int() }).nullable(),
+  running: z
+    .looseObject({ mean: z.number().nullable().optional(), halfWidth: z.number().nullable().optional(), episodes: z.int() })
+    .nullable(),
 });
+const episodeSchema = z.looseObject({ episode: z.string() });
+const issuedSchema = z.looseObject({ id: z.string(), token: z.string() });
 type Item = z.infer<typeof itemSchema>;
 
 async function api(address: string, body?: object): Promise<Item> {
+  return itemSchema.parse(await send(address, body));
+}
+
+async function send(address: string, body?: object): Promise<unknown> {
   const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const answer = await fetch(`${server.url}${address}`, { ...content, headers });
   if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
-  return itemSchema.parse(await answer.json());
+  return await answer.json();
 }
 
 async function submit(
@@ -184,6 +220,80 @@ describe('the live page', () => {
     expect(opened.complaints).toEqual([]);
   });
 
+  it('shows what decided a comparison, and the pairs that disagree most side by side', async () => {
+    await using opened = await visit(`/evaluations/${compared}`);
+    const { page, complaints } = opened;
+    const candidate = page.getByRole('region', { name: 'Candidates' }).locator('tbody tr');
+    await candidate.getByText('promote').waitFor();
+    await page.getByRole('img', { name: /^Evidence .* for promote/ }).waitFor();
+    await page.getByRole('img', { name: /^The mean difference to the baseline/ }).waitFor();
+    const pairs = page.getByRole('region', { name: 'Pairs' }).locator('tbody tr');
+    await pairs.first().waitFor();
+    const gaps = (await pairs.locator('td:last-child').allTextContents()).map(Number);
+    expect(gaps).toEqual(gaps.toSorted((a, b) => Math.abs(b) - Math.abs(a)));
+    // The same episode of both, each with its replay.
+    await pairs.first().locator('td').nth(1).getByRole('link').click();
+    await page.waitForURL(/episodes\/\d+$/);
+    await page.getByRole('heading', { name: 'Replay' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it("follows an agent's steps with what each changed, to the verdict and its stages", async () => {
+    await using opened = await visit(`/agents/${agentEpisode}`);
+    const { page, complaints } = opened;
+    const steps = page.locator('.steps > li');
+    await steps.first().getByText('What it changed').click();
+    await steps.first().locator('.patch .added', { hasText: 'owned' }).waitFor();
+    await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'run', command: 'exit 3' });
+    await steps.nth(1).getByText('exit code 3').first().waitFor();
+    await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'submit' });
+    await page.getByRole('list', { name: 'Stages of the verdict' }).getByText('compare').waitFor({ timeout: 120_000 });
+    expect(await page.locator('.headline').textContent()).toBe('reward 0');
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the form again once the token is revoked while the page is open, and says why', async () => {
+    const issued = issuedSchema.parse(await send('/v1/tokens', { principal: 'guest', role: 'viewer' }));
+    await using opened = await visit('/pools');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').fill(issued.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('article', { name: 'pool local' }).waitFor();
+    const revoked = await fetch(`${server.url}/v1/tokens/${issued.id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(revoked.status).toBe(200);
+    // What asks next is refused: the click, or the stream, which the server ends by itself.
+    await page
+      .getByRole('link', { name: 'Evaluations' })
+      .click({ timeout: 2000 })
+      .catch(() => undefined);
+    await page.getByRole('alert').getByText('the token was revoked').waitFor();
+    expect(await page.locator('main table').count()).toBe(0);
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+  });
+
+  it('goes by the clock of the server where that of the browser is wrong', async () => {
+    await using opened = await visit('/');
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+    await page.clock.setSystemTime(Date.now() + 86_400_000);
+    await page.getByRole('link', { name: 'Batches' }).click();
+    await page.getByRole('link', { name: 'Evaluations' }).click();
+    await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+    let shown: readonly string[] = [];
+    await waitFor(async () => {
+      const ages = await page.locator('.evaluations tbody time').allTextContents();
+      shown = ages.filter((age) => !/^\d+ (s|min) ago$/.test(age));
+      return ages.length > 0 && shown.length === 0;
+    });
+    expect(shown).toEqual([]);
+  });
+
   it('says that the server is away, and goes on by itself when it is back', async () => {
     await using opened = await visit('/pools');
     const { page } = opened;
@@ -196,15 +306,19 @@ describe('the live page', () => {
     expect(await page.getByRole('article', { name: 'pool local' }).count()).toBe(1);
   });
 
-  it.each([
+  it.each<[string, string]>([
     ['/', 'Evaluations'],
     ['/evaluations/ENDED', 'Episodes'],
     ['/evaluations/ENDED/episodes/0', 'Replay'],
     ['/pools', 'Pools'],
-    ['/access', 'Audit'],
+    ['/access', 'Quotas'],
+    ['/evaluations/COMPARED', 'Pairs that disagree most'],
+    [`/batches/${encodeURIComponent(HOSTILE)}`, HOSTILE],
+    ['/agents/AGENT', 'Steps'],
     ['/evaluations/ev-none', 'There is no evaluation'],
+    ...(isFullForm ? MORE_ADDRESSES : []),
   ])('%s has names as text, fits any window, and has no barrier that axe finds', async (address, heading) => {
-    await using opened = await visit(address.replace('ENDED', ended));
+    await using opened = await visit(address.replace('ENDED', ended).replace('COMPARED', compared).replace('AGENT', agentEpisode));
     const { page, complaints } = opened;
     await page.getByRole('heading', { name: heading }).first().waitFor();
     expect(await page.title()).toMatch(/ · Muster$/);

@@ -69,6 +69,7 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
   'POST /v1/tokens': ['-', 'no', 'no', 'yes'],
   'DELETE /v1/tokens/{id}': ['-', 'no', 'no', 'yes'],
   'GET /v1/audit': ['-', 'no', 'no', 'yes'],
+  'GET /v1/quotas': ['-', 'no', 'no', 'yes'],
 };
 
 const calls = Object.keys(EXPECTED).filter((call): call is Call => call in NEEDS);

@@ -4,6 +4,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; undefined for calls that need no name. */
     caller: Caller | undefined;
+    /** Whether the caller would be let in now: a token expires, and may be revoked. Undefined for calls that need no name. */
+    isStillKnown: (() => Promise<boolean>) | undefined;
   }
 }
 

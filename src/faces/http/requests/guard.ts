@@ -23,6 +23,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
   await app.register(rateLimit, { global: false });
   const assertNotTooMany = createRateLimiter(app, requestsPerMinute);
   app.decorateRequest('caller', undefined);
+  app.decorateRequest('isStillKnown', undefined);
   app.addHook('onRoute', assertKnown);
   app.addHook('onRequest', async (request) => {
     if (request.is404) return assertNotTooMany(request);
@@ -30,6 +31,8 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
     if (call === undefined) throw new ForbiddenError('access.no-such-call', `the server has no call ${request.method} ${request.url}`);
     const identity = NEEDS[call] === 'anyone' ? undefined : await identify(request);
     if (identity !== undefined && !(identity instanceof Error)) request.caller = identity;
+    // A stream outlasts a token: it asks again while it flows.
+    if (identity !== undefined) request.isStillKnown = async () => !((await identify(request)) instanceof Error);
     await assertNotTooMany(request);
     if (identity instanceof Error) throw identity;
     // Whose thing it is, only the route can find out: here it may be the caller's own.

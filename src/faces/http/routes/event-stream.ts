@@ -10,7 +10,7 @@ export function toTextStream(source: AsyncIterable<string>): Readable {
   return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
 }
 
-/** Answers with server-sent events, and with a comment now and then while there are none. */
+/** Answers with server-sent events, and with a comment now and then while there are none. It ends when the caller would not be let in any more. */
 export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, clock: Clock): FastifyReply {
   return (
     reply
@@ -19,7 +19,7 @@ export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, c
       // It is the connection's only use; kept alive it would hold up the server's end.
       .header('connection', 'close')
       .header('x-accel-buffering', 'no')
-      .send(toTextStream(withHeartbeats(frames, clock, ': still here\n\n')))
+      .send(toTextStream(withHeartbeats(frames, { clock, reply, heartbeat: ': still here\n\n' })))
   );
 }
 
@@ -30,20 +30,38 @@ export function sendLines(reply: FastifyReply, texts: AsyncIterable<string>, clo
     .header('cache-control', 'no-store')
     .header('connection', 'close')
     .header('x-accel-buffering', 'no')
-    .send(toTextStream(withHeartbeats(toLines(texts), clock, '\n')));
+    .send(toTextStream(withHeartbeats(toLines(texts), { clock, reply, heartbeat: '\n' })));
 }
 
 async function* toLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const text of texts) yield `${text}\n`;
 }
 
-/** It is read as fast as the client takes it. */
-async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock, heartbeat: string): AsyncGenerator<string> {
+interface Beating {
+  readonly clock: Clock;
+  /** Whose caller is asked for every 15 s. */
+  readonly reply: FastifyReply;
+  readonly heartbeat: string;
+}
+
+/** It is read as fast as the client takes it, and ends when the caller would not be let in any more. */
+async function* withHeartbeats(frames: AsyncIterable<string>, { clock, reply, heartbeat }: Beating): AsyncGenerator<string> {
+  const { isStillKnown = async () => true } = reply.request;
   const iterator = frames[Symbol.asyncIterator]();
+  let isLeft = false;
   try {
     let next = iterator.next();
+    let askedAt = clock.now();
     while (true) {
       const heard = await awaitOrHeartbeat(next, clock);
+      if (clock.now() - askedAt >= HEARTBEAT_MILLISECONDS) {
+        if (!(await isStillKnown())) {
+          void next.catch(() => undefined);
+          isLeft = true;
+          return;
+        }
+        askedAt = clock.now();
+      }
       if (heard === 'heartbeat') yield heartbeat;
       else if (heard.done === true) return;
       else {
@@ -52,7 +70,10 @@ async function* withHeartbeats(frames: AsyncIterable<string>, clock: Clock, hear
       }
     }
   } finally {
-    await iterator.return?.();
+    const ended = iterator.return?.();
+    // It ends when its next frame comes, which may take long.
+    if (isLeft) void ended?.catch(() => undefined);
+    else await ended;
   }
 }
 

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
+import type { PrincipalUse, QuotaUse } from '../../../service/access/quota-uses.ts';
 import type { ListedToken, TokenService } from '../../../service/access/token-service.ts';
 import type { AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
 import { parseTokenId } from '../../../kernel/ids.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
+import { quotaListSchema, type PrincipalQuotas } from '../schemas/quota-schemas.ts';
 import {
   auditPageSchema,
   issuedTokenSchema,
@@ -80,6 +82,36 @@ export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail,
       return { items: items.map(toAuditResource), next: next ?? null };
     },
   );
+}
+
+/** Looking at who uses how much. @param list of the principals that are known, with the caller's own. */
+export function addQuotaRoute(instance: FastifyInstance, list: (caller: string) => Promise<readonly PrincipalUse[]>): void {
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/v1/quotas',
+    {
+      schema: {
+        summary: 'Who uses how much of which quota',
+        tags: ['access'],
+        response: { 200: quotaListSchema, ...PROBLEMS },
+      },
+    },
+    async ({ caller }) => ({ items: (await list(requireCaller(caller).principal)).map(toQuotaResource) }),
+  );
+}
+
+function toQuotaResource({ principal, uses }: PrincipalUse): PrincipalQuotas {
+  return {
+    principal,
+    concurrentEpisodes: toUse(uses.concurrentEpisodes),
+    waitingEvaluations: toUse(uses.waitingEvaluations),
+    checkpointBytes: toUse(uses.checkpointBytes),
+    episodesPerDay: toUse(uses.episodesPerDay),
+    openEpisodes: toUse(uses.openEpisodes),
+  };
+}
+
+function toUse({ used, most }: QuotaUse): PrincipalQuotas['waitingEvaluations'] {
+  return { used, most: most ?? null };
 }
 
 function toAuditResource({

@@ -1,20 +1,13 @@
 import { render } from 'lit-html';
 import { isOpen } from '../../client/live-board.ts';
 import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
+import { changeDetail, ignoreNotFound, readAgents, readDiff, readPairs, readTranscript, type Store } from './readers.ts';
 import type { Actions } from './model/actions.ts';
 import * as api from './model/api.ts';
 import { formatRoute, parseRoute, type Route } from './model/route.ts';
-import {
-  applyList,
-  applyMessage,
-  toCoursePoint,
-  createInitialState,
-  type CoursePoint,
-  UNREAD_EPISODE,
-  type Detail,
-  type EpisodeDetail,
-  type PageState,
-} from './model/state.ts';
+import { applyList, applyMessage, toCoursePoint, createInitialState, type CoursePoint, type PageState } from './model/state.ts';
+import { extendCourses } from './model/comparison.ts';
+import { readEpisode, replayShown, runPictures, showPicture } from './replaying.ts';
 import { renderPage } from './views/frame.ts';
 import { formatTitle } from './model/wording.ts';
 
@@ -24,7 +17,6 @@ const PAGE_ITEMS = '100';
 /** Ages are shown in seconds. */
 const CLOCK_MILLISECONDS = 1000;
 /** After a broken stream, so that a restarting server is not asked by all pages at once. */
-const PICTURE_MILLISECONDS = 100;
 const RETRY_MILLISECONDS = [1000, 3000] as const;
 
 const root = document.getElementById('page') ?? document.body;
@@ -32,9 +24,16 @@ let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
 let stream: EventSource | undefined;
 let events: EventSource | undefined;
-let nextPicture: ReturnType<typeof setTimeout> | undefined;
 /** Aborted when the page goes on to something else. */
 let reading = new AbortController();
+
+/** For readers: the state as it is when they look. */
+const store: Store = {
+  get state() {
+    return state;
+  },
+  update,
+};
 
 const actions: Actions = {
   signIn: (token) => run(async () => begin(await api.beginSession(token))),
@@ -47,20 +46,15 @@ const actions: Actions = {
     history.pushState(undefined, '', formatRoute(route));
     show(route);
   },
-  readMore: () => run(() => readList(state.next ?? undefined)),
+  readMore: () => run(readOn),
   cancel: (id) => {
     if (confirm('Cancel this evaluation? The episodes that count by now are kept.')) run(async () => void (await api.cancelEvaluation(id)));
   },
-  replay: () => run(() => replayShown(reading.signal)),
-  showPicture: (position) => changeEpisode({ position, isRunning: false }),
-  runPictures: () => {
-    const { episode } = state;
-    if (!episode || typeof episode.replay !== 'object') return;
-    const isAtEnd = episode.position >= episode.replay.pictures.length - 1;
-    changeEpisode({ isRunning: !episode.isRunning, position: isAtEnd ? 0 : episode.position });
-    runOn();
-  },
+  replay: () => run(() => replayShown(store, reading.signal)),
+  showPicture: (position) => showPicture(store, position),
+  runPictures: () => runPictures(store),
   changePool: (name, change) => run(async () => void (await api.changePool(name, change))),
+  readDiff: (step) => run(() => readDiff(store, step)),
   dismissProblem: () => update({ problem: undefined }),
 };
 
@@ -114,13 +108,17 @@ function show(route: Route): void {
       return run(() => readEvaluation(route, reading.signal));
     case 'episode':
       events?.close();
-      return run(() => readEpisode(route, reading.signal));
+      return run(() => readEpisode(store, route, reading.signal));
+    case 'batches':
+      events?.close();
+      return run(() => readList(undefined));
+    case 'agents':
+      events?.close();
+      return run(() => readAgents(store, undefined));
+    case 'agent':
+      return run(() => followTranscript(route.id, reading.signal));
     case 'access':
-      if (state.session?.role === 'operator')
-        run(async () => {
-          const [{ items: audit }, { items: tokens }] = await Promise.all([api.listAudit(), api.listTokens()]);
-          update({ access: { audit, tokens } });
-        });
+      if (state.session?.role === 'operator') run(readAccess);
       return;
     case 'pools':
     case 'unknown':
@@ -128,49 +126,31 @@ function show(route: Route): void {
   }
 }
 
+async function readAccess(): Promise<void> {
+  const [{ items: audit }, { items: tokens }, { items: quotas }] = await Promise.all([api.listAudit(), api.listTokens(), api.listQuotas()]);
+  update({ access: { audit, tokens, quotas } });
+}
+
+/** What comes behind the last of what is listed. */
+async function readOn(): Promise<void> {
+  switch (state.route.view) {
+    case 'agents':
+      return readAgents(store, state.agents?.next ?? undefined);
+    case 'agent':
+      return readTranscript(store, state.route.id, reading.signal);
+    default:
+      return readList(state.next ?? undefined);
+  }
+}
+
 async function readList(after: string | undefined): Promise<void> {
-  const filter = state.route.view === 'overview' ? Object.entries(state.route.filter).filter(([, value]) => value !== '') : [];
+  const { route } = state;
+  const filter = route.view === 'overview' ? Object.entries(route.filter).filter(([, value]) => value !== '') : [];
+  if (route.view === 'batches' && route.name !== '') filter.push(['label', `batch=${route.name}`]);
   const query = { limit: PAGE_ITEMS, ...Object.fromEntries(filter), ...(after === undefined ? {} : { after }) };
   const { items, next } = await api.listEvaluations(query);
   state = applyList(state, items, next, false);
   update({});
-}
-
-async function readEpisode({ id, index, arm }: Extract<Route, { view: 'episode' }>, signal: AbortSignal): Promise<void> {
-  update({ episode: UNREAD_EPISODE });
-  const listed = ignoreNotFound(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
-  const [evaluation, lines] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed]);
-  if (signal.aborted) return;
-  const line = lines?.find((each) => each.index === index) ?? null;
-  update({ episode: { ...UNREAD_EPISODE, evaluation, line } });
-}
-
-/** Plays the episode that is shown again. Its answer is dropped when something else is shown by then. */
-async function replayShown(signal: AbortSignal): Promise<void> {
-  const { route } = state;
-  if (route.view !== 'episode') return;
-  changeEpisode({ replay: 'playing', position: 0, isRunning: false });
-  try {
-    const replay = await api.replayEpisode(route.id, route);
-    if (!signal.aborted) changeEpisode({ replay });
-  } catch (error) {
-    if (!signal.aborted) changeEpisode({ replay: undefined });
-    throw error;
-  }
-}
-
-function changeEpisode(change: Partial<EpisodeDetail>): void {
-  if (state.episode) update({ episode: { ...state.episode, ...change } });
-}
-
-/** Shows the next picture after a while, as long as they run. */
-function runOn(): void {
-  clearTimeout(nextPicture);
-  const { episode } = state;
-  if (!episode?.isRunning || typeof episode.replay !== 'object') return;
-  const isLast = episode.position >= episode.replay.pictures.length - 1;
-  changeEpisode(isLast ? { isRunning: false } : { position: episode.position + 1 });
-  if (!isLast) nextPicture = setTimeout(runOn, PICTURE_MILLISECONDS);
 }
 
 async function readEvaluation(place: Extract<Route, { view: 'evaluation' }>, signal: AbortSignal): Promise<void> {
@@ -178,29 +158,16 @@ async function readEvaluation(place: Extract<Route, { view: 'evaluation' }>, sig
   const isAnother = state.detail?.id !== id;
   if (isAnother) {
     events?.close();
-    update({ detail: { id, evaluation: undefined, course: [], episodes: [] } });
+    update({ detail: { id, evaluation: undefined, course: [], differences: new Map(), pairs: [], episodes: [] } });
   }
   const [evaluation, episodes] = await Promise.all([
     ignoreNotFound(api.getEvaluation(id)),
     ignoreNotFound(api.listEpisodes(id, place, signal)),
   ]);
   if (signal.aborted) return;
-  changeDetail(id, { evaluation, episodes: episodes ?? [] });
+  changeDetail(store, id, { evaluation, episodes: episodes ?? [] });
   if (isAnother && evaluation) followCourse(id);
-}
-
-/** Null in place of a refusal because it is not there. */
-async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof api.Refusal && (error.status === 404 || error.status === 400)) return null;
-    throw error;
-  }
-}
-
-function changeDetail(id: string, change: Partial<Detail>): void {
-  if (state.detail?.id === id) update({ detail: { ...state.detail, ...change } });
+  if (evaluation?.kind === 'comparison') await readPairs(store, place, signal);
 }
 
 /** The course so far, and as it goes on: the events of one evaluation are kept by the server, so that a late reader has all of them. */
@@ -210,12 +177,14 @@ function followCourse(id: string): void {
   const course: CoursePoint[] = [];
   source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
     const { data: figures }: { data: Parameters<typeof toCoursePoint>[0] } = JSON.parse(data);
+    const { detail } = state;
+    if (detail?.id === id) changeDetail(store, id, { differences: extendCourses(detail.differences, figures) });
     const point = toCoursePoint(figures);
     if (!point) return;
     // A resumed evaluation folds its stored episodes again.
     while ((course.at(-1)?.episodes ?? -1) >= point.episodes) course.pop();
     course.push(point);
-    changeDetail(id, { course: [...course] });
+    changeDetail(store, id, { course: [...course] });
   });
   source.addEventListener('state', () => {
     const { route } = state;
@@ -224,6 +193,22 @@ function followCourse(id: string): void {
   // It ends with the evaluation, and comes back by itself when it broke.
   source.addEventListener('error', () => {
     if (state.detail?.evaluation && !isOpen(state.detail.evaluation)) source.close();
+  });
+}
+
+/** An agent's episode, and its steps as they are taken. */
+async function followTranscript(id: string, signal: AbortSignal): Promise<void> {
+  events?.close();
+  await readTranscript(store, id, signal);
+  const { transcript } = state;
+  if (signal.aborted || !transcript?.episode || transcript.episode.state === 'closed') return;
+  const after = transcript.steps.at(-1)?.answer.step ?? 0;
+  const source = (events = new EventSource(`/v1/episodes/${encodeURIComponent(id)}/events?after=${after}`));
+  const readOn = (): void => run(() => readTranscript(store, id, signal));
+  source.addEventListener('step', readOn);
+  source.addEventListener('closed', () => {
+    source.close();
+    readOn();
   });
 }
 
@@ -259,6 +244,6 @@ async function reconnect(): Promise<void> {
 }
 
 addEventListener('popstate', () => show(parseRoute(new URL(location.href))));
-setInterval(() => document.visibilityState === 'visible' && update({ now: Date.now() }), CLOCK_MILLISECONDS);
+setInterval(() => document.visibilityState === 'visible' && update({ now: api.readServerTime() ?? Date.now() }), CLOCK_MILLISECONDS);
 update({});
 run(async () => begin(await api.getSession()));

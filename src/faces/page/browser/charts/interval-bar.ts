@@ -1,14 +1,16 @@
 import { nothing, svg, type SVGTemplateResult, type TemplateResult, html } from 'lit-html';
 
+export type Stretch = readonly [low: number, high: number];
+
 /** What one row of a list shows of an estimate, in units of the return. */
 export interface Bar {
   readonly mean: number;
-  readonly halfWidth: number | null;
-  /** Half-width at which the evaluation is over. */
-  readonly target: number | null;
+  readonly interval: Stretch | null;
+  /** Where an evaluation is over once the interval fits into it; of a comparison, the margin. */
+  readonly target: Stretch | null;
 }
 
-export type Domain = readonly [low: number, high: number];
+export type Domain = Stretch;
 
 /** Units across the picture, which is stretched to the width of its cell. */
 const WIDTH = 200;
@@ -16,21 +18,21 @@ const WIDTH = 200;
 /** The stretch that holds all intervals, with a little room; undefined without any. */
 export function computeDomain(bars: readonly Bar[]): Domain | undefined {
   if (bars.length === 0) return undefined;
-  const low = bars.reduce((least, { mean, halfWidth }) => Math.min(least, mean - (halfWidth ?? 0)), Infinity);
-  const high = bars.reduce((most, { mean, halfWidth }) => Math.max(most, mean + (halfWidth ?? 0)), -Infinity);
+  const low = bars.reduce((least, { mean, interval }) => Math.min(least, interval?.[0] ?? mean), Infinity);
+  const high = bars.reduce((most, { mean, interval }) => Math.max(most, interval?.[1] ?? mean), -Infinity);
   const room = (high > low ? high - low : Math.abs(low) || 1) * 0.06;
   return Number.isFinite(high - low + 2 * room) ? [low - room, high + room] : undefined;
 }
 
 /** An interval on the common scale of its suite: the target as a band, the interval as a line, the mean as a mark. */
-export function renderIntervalBar({ mean, halfWidth, target }: Bar, [low, high]: Domain, words: string): TemplateResult {
+export function renderIntervalBar({ mean, interval, target }: Bar, [low, high]: Domain, words: string): TemplateResult {
   const across = (value: number): number => Math.min(WIDTH, Math.max(0, ((value - low) / (high - low)) * WIDTH));
-  const band = (spread: number, kind: string, height: number): SVGTemplateResult => {
-    const [from, to] = [across(mean - spread), across(mean + spread)];
+  const band = ([least, most]: Stretch, kind: string, height: number): SVGTemplateResult => {
+    const [from, to] = [across(least), across(most)];
     return svg`<rect class=${kind} x=${from} y=${(18 - height) / 2} width=${Math.max(1, to - from)} height=${height} rx="2" />`;
   };
   return html`<svg class="bar" viewBox="0 0 ${WIDTH} 18" preserveAspectRatio="none" role="img" aria-label=${words}>
-    ${target === null ? nothing : band(target, 'target', 16)} ${halfWidth === null ? nothing : band(halfWidth, 'interval', 6)}
+    ${target === null ? nothing : band(target, 'target', 16)} ${interval === null ? nothing : band(interval, 'interval', 6)}
     ${svg`<rect class="mean" x=${across(mean) - 1} y="2" width="2" height="14" />`}
   </svg>`;
 }

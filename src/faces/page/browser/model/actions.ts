@@ -14,5 +14,7 @@ export interface Actions {
   /** One picture after the other; stops where it is when they run already. */
   readonly runPictures: () => void;
   readonly changePool: (name: string, change: PoolChange) => void;
+  /** Of the agent's episode that is looked at: what a step has changed. */
+  readonly readDiff: (step: number) => void;
   readonly dismissProblem: () => void;
 }

@@ -1,5 +1,8 @@
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
+import type { RewardAnswer } from '../../../../agents/arena/episode-answers.ts';
+import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { Ranking } from './route.ts';
+import type { AgentEpisode, EpisodeDiff, StoredStep } from './transcript.ts';
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
@@ -86,7 +89,41 @@ export const replayEpisode = (id: string, { index, arm }: { readonly index: numb
 export const changePool = (name: string, change: PoolChange): Promise<Pool> =>
   ask('PATCH', `/v1/pools/${encodeURIComponent(name)}`, change);
 export const listAudit = (): Promise<{ readonly items: readonly AuditEntry[] }> => ask('GET', '/v1/audit?limit=100');
+export const listQuotas = (): Promise<{ readonly items: readonly PrincipalQuotas[] }> => ask('GET', '/v1/quotas');
 export const listTokens = (): Promise<{ readonly items: readonly ListedToken[] }> => ask('GET', '/v1/tokens?limit=100');
+
+export interface AgentEpisodePage {
+  readonly items: readonly AgentEpisode[];
+  readonly next: string | null;
+}
+
+const STEPS_A_PAGE = 100;
+const agentEpisodePath = (id: string): string => `/v1/episodes/${encodeURIComponent(id)}`;
+
+/** Latest first. */
+export const listAgentEpisodes = (after: string | undefined): Promise<AgentEpisodePage> =>
+  ask('GET', `/v1/episodes?limit=100${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`);
+export const getAgentEpisode = (id: string): Promise<AgentEpisode> => ask('GET', agentEpisodePath(id));
+export const getReward = (id: string): Promise<RewardAnswer> => ask('GET', `${agentEpisodePath(id)}/reward`);
+/** @param after number of a step: those behind it, a hundred at most. */
+export const listSteps = (id: string, after: number): Promise<{ readonly items: readonly StoredStep[] }> =>
+  ask('GET', `${agentEpisodePath(id)}/steps?after=${after}&limit=${STEPS_A_PAGE}`);
+/** What one step has changed. */
+export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
+  ask('GET', `${agentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
+
+/** What the server's clock said last, and when that was on the clock of this page, which no one sets. */
+let heard: { readonly time: number; readonly at: number } | undefined;
+
+/** Milliseconds since 1970 by the server's clock; undefined before its first answer. */
+export function readServerTime(): number | undefined {
+  return heard && heard.time + performance.now() - heard.at;
+}
+
+function noteTime({ headers }: Response): void {
+  const time = Date.parse(headers.get('date') ?? '');
+  if (Number.isFinite(time)) heard = { time, at: performance.now() };
+}
 
 /** The server's own answers are believed: page and server have one version. */
 async function ask<Answer>(method: string, url: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
@@ -97,6 +134,7 @@ async function ask<Answer>(method: string, url: string, body?: object, headers: 
   } catch {
     throw new Refusal(0, 'page.unreachable', 'the server does not answer; it may be restarting');
   }
+  noteTime(answer);
   if (!answer.ok) throw await readRefusal(answer);
   const text = await answer.text();
   return JSON.parse(text === '' ? 'null' : text);

@@ -5,6 +5,9 @@ export type Route =
   | { readonly view: 'overview'; readonly filter: Filter }
   | { readonly view: 'evaluation'; readonly id: string; readonly from: number; readonly arm: number; readonly ranking: Ranking }
   | { readonly view: 'episode'; readonly id: string; readonly index: number; readonly arm: number }
+  | { readonly view: 'batches'; readonly name: string }
+  | { readonly view: 'agents' }
+  | { readonly view: 'agent'; readonly id: string }
   | { readonly view: 'pools' }
   | { readonly view: 'access' }
   | { readonly view: 'unknown'; readonly path: string };
@@ -44,6 +47,10 @@ export function parseRoute(address: URL): Route {
         arm,
         ranking: EPISODE_RANKINGS.find((ranking) => ranking === query.get('ranking')) ?? '',
       };
+    case 'batches':
+      return { view: 'batches', name: decodeURIComponent(name) };
+    case 'agents':
+      return name === '' ? { view: 'agents' } : { view: 'agent', id: decodeURIComponent(name) };
     case 'pools':
     case 'access':
       return name === '' ? { view: room } : { view: 'unknown', path: address.pathname };
@@ -61,6 +68,11 @@ export function formatRoute(route: Route): string {
       return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '', ranking: route.ranking })}`;
     case 'episode':
       return `/evaluations/${encodeURIComponent(route.id)}/episodes/${route.index}${queryOf({ arm: route.arm || '' })}`;
+    case 'batches':
+      return route.name === '' ? '/batches' : `/batches/${encodeURIComponent(route.name)}`;
+    case 'agent':
+      return `/agents/${encodeURIComponent(route.id)}`;
+    case 'agents':
     case 'pools':
     case 'access':
       return `/${route.view}`;

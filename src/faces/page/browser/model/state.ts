@@ -3,8 +3,12 @@ import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-b
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
+import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { AuditEntry, ListedToken, Session } from './api.ts';
+import type { DifferenceCourses, Pair } from './comparison.ts';
+import { getEnds } from './ends.ts';
 import type { Route } from './route.ts';
+import type { AgentEpisode, Transcript } from './transcript.ts';
 
 /** All that the page shows. It is replaced, never changed. */
 export interface PageState {
@@ -19,6 +23,9 @@ export interface PageState {
   readonly pools: readonly Pool[];
   readonly detail: Detail | undefined;
   readonly episode: EpisodeDetail | undefined;
+  /** Episodes of agents; null at the end of the list. */
+  readonly agents: { readonly items: readonly AgentEpisode[]; readonly next: string | null } | undefined;
+  readonly transcript: Transcript | undefined;
   readonly access: Access | undefined;
   /** What went wrong last, for the reader. */
   readonly problem: string | undefined;
@@ -33,6 +40,10 @@ export interface Detail {
   readonly evaluation: EvaluationResource | null | undefined;
   /** How the interval has narrowed so far. */
   readonly course: readonly CoursePoint[];
+  /** Of a comparison, so far. */
+  readonly differences: DifferenceCourses;
+  /** Of the candidate that is looked at: those that disagree most. */
+  readonly pairs: readonly Pair[];
   readonly episodes: readonly EpisodeLine[];
 }
 
@@ -57,6 +68,7 @@ export interface CoursePoint {
 }
 
 export interface Access {
+  readonly quotas: readonly PrincipalQuotas[];
   readonly audit: readonly AuditEntry[];
   readonly tokens: readonly ListedToken[];
 }
@@ -71,6 +83,8 @@ export function createInitialState(route: Route, now: number): PageState {
     pools: [],
     detail: undefined,
     episode: undefined,
+    agents: undefined,
+    transcript: undefined,
     access: undefined,
     problem: undefined,
     now,
@@ -101,9 +115,8 @@ export function filterEvaluations({ evaluations, route }: PageState): readonly E
 /** A point of the course for figures of an evaluation; a comparison has none. */
 export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint | undefined {
   if (figures?.kind !== 'evaluation') return undefined;
-  const { episodes, mean, halfWidth } = figures;
-  const known = mean !== null && halfWidth !== null;
-  return { episodes, mean, low: known ? mean - halfWidth : null, high: known ? mean + halfWidth : null };
+  const [low, high] = getEnds(figures.mean, figures) ?? [null, null];
+  return { episodes: figures.episodes, mean: figures.mean, low, high };
 }
 
 /** The course that a summary has kept, where there is one; else what was seen while it was played. */

@@ -3,7 +3,8 @@ import { formatAge, formatCount, formatDuration, formatFigure } from '../../../.
 import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Bar } from '../charts/interval-bar.ts';
-import { type PageState } from './state.ts';
+import { getEnds } from './ends.ts';
+import type { PageState } from './state.ts';
 
 /** Numbers and times of evaluations as the page writes them. */
 
@@ -27,7 +28,8 @@ function formatComparison(candidates: readonly { readonly verdict: string | null
 
 export function toBar({ running }: EvaluationItem): Bar | undefined {
   if (running?.kind !== 'evaluation' || running.mean === null) return undefined;
-  return { mean: running.mean, halfWidth: running.halfWidth, target: running.target };
+  const { mean, target } = running;
+  return { mean, interval: getEnds(mean, running) ?? null, target: target === null ? null : [mean - target, mean + target] };
 }
 
 /** What is left, or how long it took. */
@@ -61,7 +63,7 @@ export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem):
 }
 
 /** Of the browser's tab: what is looked at comes first, since tabs are narrow. */
-export function formatTitle({ route, detail }: PageState): string {
+export function formatTitle({ route, detail, transcript }: PageState): string {
   switch (route.view) {
     case 'overview':
       return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;
@@ -69,6 +71,12 @@ export function formatTitle({ route, detail }: PageState): string {
       return `${detail?.evaluation ? `${estimateText(detail.evaluation)} · ${detail.evaluation.suite}` : route.id} · Muster`;
     case 'episode':
       return `Episode ${formatCount(route.index)} · Muster`;
+    case 'batches':
+      return `${route.name === '' ? 'Batches' : route.name} · Muster`;
+    case 'agents':
+      return 'Agents · Muster';
+    case 'agent':
+      return `${transcript?.episode?.task ?? route.id} · Muster`;
     case 'pools':
       return 'Pools · Muster';
     case 'access':

@@ -6,7 +6,8 @@ import type { Actions } from '../model/actions.ts';
 import { renderCurve } from '../charts/curve.ts';
 import { getCourse, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
 import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
-import { renderEpisodeTable } from './episodes.ts';
+import { renderComparison } from './comparison.ts';
+import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
 export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
@@ -20,8 +21,11 @@ export function renderEvaluation(state: PageState, id: string, actions: Actions)
   return renderFound(detail, detail.evaluation, state, actions);
 }
 
+const FIRST_PAGE: EpisodePage = { from: 0, arm: 0, ranking: '' };
+
 function renderFound(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
   const course = getCourse(detail);
+  const place = state.route.view === 'evaluation' ? state.route : FIRST_PAGE;
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
@@ -41,8 +45,9 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
         ${renderFigure('time', formatEvaluationDuration(evaluation))} ${renderFigure('labels', formatLabels(evaluation))}
       </dl>
     </div>
+    ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
     ${course.length < 2 ? nothing : html`<div class="card">${renderCourseChart(course)}</div>`}
-    ${renderEpisodeTable(detail, evaluation, state.route.view === 'evaluation' ? state.route : { from: 0, arm: 0, ranking: '' }, actions)}
+    ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
 }
 

@@ -3,11 +3,14 @@ import type { Actions } from '../model/actions.ts';
 import { NO_FILTER, type Route } from '../model/route.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAccess } from './access.ts';
+import { renderAgents } from './agents.ts';
+import { renderBatches } from './batches.ts';
 import { renderEpisode } from './episode.ts';
 import { renderEvaluation } from './evaluation.ts';
 import { link } from './link.ts';
 import { renderOverview } from './overview.ts';
 import { renderPools } from './pools.ts';
+import { renderTranscript } from './transcript.ts';
 
 /** The whole page for a state. */
 export function renderPage(state: PageState, actions: Actions): TemplateResult {
@@ -19,6 +22,8 @@ export function renderPage(state: PageState, actions: Actions): TemplateResult {
       <nav aria-label="Views">
         <b class="brand">Muster</b>
         ${link(actions, { view: 'overview', filter: NO_FILTER }, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
+        ${link(actions, { view: 'batches', name: '' }, 'Batches', state.route.view === 'batches')}
+        ${link(actions, { view: 'agents' }, 'Agents', state.route.view === 'agents' || state.route.view === 'agent')}
         ${link(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
         ${state.session.role === 'operator' ? link(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
       </nav>
@@ -58,6 +63,12 @@ function renderContent(state: PageState, route: Route, actions: Actions): Templa
       return renderEvaluation(state, route.id, actions);
     case 'episode':
       return renderEpisode(state, route, actions);
+    case 'batches':
+      return renderBatches(state, route.name, actions);
+    case 'agents':
+      return renderAgents(state, actions);
+    case 'agent':
+      return renderTranscript(state, route.id, actions);
     case 'pools':
       return renderPools(state, actions);
     case 'access':

@@ -1,0 +1,161 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { MusterServer } from '../../test/end-to-end/muster-server.ts';
+import { ANYTHING, CARTPOLE, REPOSITORY, Stage } from '../../test/end-to-end/stage.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { writeRun } from './blended-checkpoints.ts';
+
+/** A real server with real evaluations, for pictures of each view. */
+
+const CHECKPOINTS = join(REPOSITORY, 'examples/game/checkpoints');
+const [EARLY, MIDDLE, LATE] = ['early', 'middle', 'late'].map((name) => join(CHECKPOINTS, `${name}.safetensors`));
+const TASK = 'fix-bug-in-sort-function';
+const VERSIONS = 9;
+const DEADLINE_MS = 900_000;
+
+const acceptedSchema = z.looseObject({ id: z.string() });
+const startedSchema = z.looseObject({ episode: z.string() });
+const stateSchema = z.looseObject({ state: z.string() });
+
+export interface ShownServer extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  /** Addresses of the page, by the name of their pictures. */
+  readonly views: Readonly<Record<string, string>>;
+}
+
+export async function openShownServer(): Promise<ShownServer> {
+  await using opening = new AsyncDisposableStack();
+  const stage = opening.use(await Stage.open());
+  const runs = stage.path('runs');
+  await mkdir(runs);
+  const falling = await stage.write('falling.json', {
+    name: 'falling',
+    files: join(REPOSITORY, 'test/end-to-end/suites/environments'),
+    environment: 'drawn:Falling',
+    failureScores: { timeout: 0, crash: 0 },
+    stop: { rule: 'fixed', episodes: 40 },
+  });
+  const config = await stage.write('shown.json', {
+    stateDir: stage.stateDir,
+    sources: { roots: [join(REPOSITORY, 'examples'), ANYTHING, runs] },
+    pool: { max: 2 },
+    quotas: {
+      default: limit(64, 500, '10GB', 1_000_000, 16),
+      nightly: limit(32, 20, '2GB', 100_000, 4),
+    },
+    arena: { tasks: [join(REPOSITORY, 'examples/code')] },
+    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling } },
+  });
+  const token = await stage.token('research', 'operator');
+  const nightly = await stage.token('nightly', 'submitter');
+  const server = await MusterServer.start(stage, config, { deadlineMs: DEADLINE_MS });
+  opening.defer(async () => {
+    server.command.signal('SIGTERM');
+    await server.command.ended;
+  });
+  const shown = new Shown(server, token);
+  const views = await fill(shown, new Shown(server, nightly), runs);
+  const opened = opening.move();
+  return { url: server.url, token, views, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function limit(
+  concurrentEpisodes: number,
+  waitingEvaluations: number,
+  checkpointBytes: string,
+  episodesPerDay: number,
+  open: number,
+): object {
+  return { concurrentEpisodes, waitingEvaluations, checkpointBytes, episodesPerDay, openEpisodes: open };
+}
+
+/** What is evaluated, ended or still under way when the pictures are taken. */
+async function fill(research: Shown, nightly: Shown, runs: string): Promise<Readonly<Record<string, string>>> {
+  const versions = await writeRun('ppo', [EARLY ?? '', MIDDLE ?? '', LATE ?? ''], VERSIONS, runs);
+  const ofRun = [];
+  for (const [at, uri] of versions.entries())
+    ofRun.push(
+      await research.evaluate('cartpole', { uri, run: 'ppo-1', version: 10_000 * (at + 1) }, { halfWidth: 18, batch: 'ppo-1 nightly' }),
+    );
+  const falling = await nightly.evaluate('falling', { uri: ANYTHING, run: 'falling', version: 1 }, { batch: 'ppo-1 nightly' });
+  const comparison = await research.send('/v1/comparisons', {
+    suite: 'cartpole',
+    baseline: { uri: MIDDLE },
+    candidates: [{ uri: LATE }, { uri: EARLY }, { uri: versions[5] }],
+    margin: 10,
+    budgetEpisodes: 1200,
+  });
+  const compared = acceptedSchema.parse(comparison).id;
+  const episode = await research.playTask();
+  for (const id of [...ofRun, falling, compared]) await research.untilOver(id);
+  await nightly.evaluate('cartpole', { uri: versions[7] ?? '', run: 'ppo-2', version: 80_000 }, { halfWidth: 1 });
+  await nightly.evaluate('cartpole', { uri: versions[3] ?? '', run: 'ppo-2', version: 40_000 }, { halfWidth: 1 });
+  return {
+    overview: '/',
+    run: '/?run=ppo-1',
+    evaluation: `/evaluations/${ofRun[4]}`,
+    comparison: `/evaluations/${compared}?arm=1`,
+    episode: `/evaluations/${falling}/episodes/0`,
+    batch: '/batches/ppo-1%20nightly',
+    agents: '/agents',
+    transcript: `/agents/${episode}`,
+    pools: '/pools',
+    access: '/access',
+  };
+}
+
+/** One caller. */
+class Shown {
+  readonly #server: MusterServer;
+  readonly #token: string;
+
+  constructor(server: MusterServer, token: string) {
+    this.#server = server;
+    this.#token = token;
+  }
+
+  async evaluate(
+    suite: string,
+    checkpoint: object,
+    { halfWidth, batch }: { readonly halfWidth?: number; readonly batch?: string },
+  ): Promise<string> {
+    const stop = halfWidth === undefined ? {} : { stop: { rule: 'certified', halfWidth } };
+    const labels = batch === undefined ? {} : { labels: { batch } };
+    return acceptedSchema.parse(await this.send('/v1/evaluations', { suite, checkpoint, ...stop, ...labels })).id;
+  }
+
+  /** An agent reads, tries, mends and submits. @returns the episode. */
+  async playTask(): Promise<string> {
+    const { episode } = startedSchema.parse(await this.send('/v1/episodes', { task: TASK, agent: 'claude-sonnet' }));
+    const solution = await readFile(join(REPOSITORY, 'examples/code', TASK, 'solution/sorting.py'), 'utf8');
+    const actions = [
+      { action: 'list_files' },
+      { action: 'read_file', file: 'sorting.py' },
+      { action: 'run', command: 'python3 -c "import sorting; print(sorting.sort_recrods([]))"' },
+      { action: 'edit_file', file: 'sorting.py', old: 'no such text', new: 'x' },
+      { action: 'write_file', file: 'sorting.py', content: solution },
+      { action: 'submit' },
+    ];
+    for (const action of actions) await this.send(`/v1/episodes/${episode}/steps`, action);
+    await this.#server.command.until('the episode is graded', async () => {
+      return stateSchema.parse(await this.send(`/v1/episodes/${episode}`)).state === 'closed';
+    });
+    return episode;
+  }
+
+  async untilOver(id: string): Promise<void> {
+    await this.#server.command.until(`${id} is over`, async () => {
+      return !['waiting', 'running'].includes(stateSchema.parse(await this.send(`/v1/evaluations/${id}`)).state);
+    });
+  }
+
+  async send(address: string, body?: object): Promise<unknown> {
+    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
+    const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    const answer = await fetch(`${this.#server.url}${address}`, { ...content, headers });
+    if (!answer.ok) throw new Error(`${address}: ${answer.status}: ${await answer.text()}`);
+    return await answer.json();
+  }
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod';
+import type { RewardAnswer, StepAnswer } from '../../../../agents/arena/episode-answers.ts';
+import type { agentEpisodeSchema } from '../../../http/schemas/agent-episode-schemas.ts';
+import type { diffSchema } from '../../../http/schemas/episode-branch-schemas.ts';
+
+/** Episodes of agents, as the page knows them. */
+
+export type AgentEpisode = z.infer<typeof agentEpisodeSchema>;
+export type EpisodeDiff = z.infer<typeof diffSchema>;
+
+export interface StoredStep {
+  /** As it was sent. */
+  readonly action: unknown;
+  readonly answer: StepAnswer;
+  readonly at: string;
+}
+
+/** The agent's episode that is looked at. */
+export interface Transcript {
+  readonly id: string;
+  /** Null when there is none with this id, undefined while it is read. */
+  readonly episode: AgentEpisode | null | undefined;
+  readonly steps: readonly StoredStep[];
+  readonly reward: RewardAnswer | undefined;
+  /** What a step has changed, by its number, where the reader has asked for it. */
+  readonly diffs: ReadonlyMap<number, EpisodeDiff | 'reading'>;
+}
+
+export function createTranscript(id: string): Transcript {
+  return { id, episode: undefined, steps: [], reward: undefined, diffs: new Map() };
+}
+
+/** The name of the tool, and what it was given, a line each. Any JSON may have been sent. */
+export function readToolCall(action: unknown): { readonly name: string; readonly fields: readonly (readonly [string, string])[] } {
+  if (typeof action !== 'object' || action === null) return { name: 'no action', fields: [['sent', formatValue(action)]] };
+  const entries = Object.entries(action);
+  const name = entries.find(([key]) => key === 'action')?.[1];
+  return {
+    name: typeof name === 'string' ? name : 'no action',
+    fields: entries.filter(([key]) => key !== 'action').map(([key, value]) => [key, formatValue(value)] as const),
+  };
+}
+
+function formatValue(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, undefined, 2) ?? '');
+}

@@ -1,0 +1,86 @@
+import type { EpisodeLine } from '../../http/schemas/evaluation-schemas.ts';
+import * as api from './model/api.ts';
+import type { Pair } from './model/comparison.ts';
+import type { Detail, PageState } from './model/state.ts';
+import { createTranscript, type Transcript } from './model/transcript.ts';
+
+/** Reads what some views show into the state of the page. */
+
+/** The state of the page, and what changes it. */
+export interface Store {
+  readonly state: PageState;
+  readonly update: (change: Partial<PageState>) => void;
+}
+
+/** Null in place of a refusal because it is not there. */
+export async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof api.Refusal && (error.status === 404 || error.status === 400)) return null;
+    throw error;
+  }
+}
+
+export function changeDetail({ state, update }: Store, id: string, change: Partial<Detail>): void {
+  if (state.detail?.id === id) update({ detail: { ...state.detail, ...change } });
+}
+
+const PAIRS_SHOWN = 8;
+
+/** The pairs of a candidate that disagree most, with the baseline's episodes. */
+export async function readPairs(
+  store: Store,
+  { id, arm }: { readonly id: string; readonly arm: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const query = { arm: Math.max(1, arm), from: 0, ranking: 'discordant', limit: PAIRS_SHOWN } as const;
+  const candidates = (await ignoreNotFound(api.listEpisodes(id, query, signal))) ?? [];
+  const pairs = await Promise.all(candidates.map((candidate) => readPair(id, candidate, signal)));
+  if (!signal.aborted) changeDetail(store, id, { pairs });
+}
+
+async function readPair(id: string, candidate: EpisodeLine, signal: AbortSignal): Promise<Pair> {
+  const lines = await ignoreNotFound(api.listEpisodes(id, { arm: 0, from: candidate.index, limit: 1 }, signal));
+  return { baseline: lines?.find(({ index }) => index === candidate.index), candidate };
+}
+
+/** @param after where the list goes on; undefined to begin anew. */
+export async function readAgents({ state, update }: Store, after: string | undefined): Promise<void> {
+  const { items, next } = await api.listAgentEpisodes(after);
+  const before = after === undefined ? [] : (state.agents?.items ?? []);
+  update({ agents: { items: [...before, ...items], next } });
+}
+
+/** The episode as it is now, and the steps behind those that are shown. */
+export async function readTranscript(store: Store, id: string, signal: AbortSignal): Promise<void> {
+  if (store.state.transcript?.id !== id) store.update({ transcript: createTranscript(id) });
+  const episode = await ignoreNotFound(api.getAgentEpisode(id));
+  if (signal.aborted) return;
+  changeTranscript(store, id, { episode });
+  if (!episode) return;
+  const shown = store.state.transcript?.steps.at(-1)?.answer.step ?? 0;
+  const [steps, reward] = await Promise.all([
+    api.listSteps(id, shown),
+    episode.state === 'closed' ? ignoreNotFound(api.getReward(id)) : Promise.resolve(null),
+  ]);
+  if (signal.aborted) return;
+  const known = store.state.transcript?.steps ?? [];
+  const last = known.at(-1)?.answer.step ?? 0;
+  const added = steps.items.filter(({ answer }) => answer.step > last);
+  changeTranscript(store, id, { steps: [...known, ...added], reward: reward ?? undefined });
+}
+
+/** What a step has changed, once it is asked for. */
+export async function readDiff(store: Store, step: number): Promise<void> {
+  const { transcript } = store.state;
+  if (!transcript || transcript.diffs.has(step)) return;
+  const put = (diff: Transcript['diffs'] extends ReadonlyMap<number, infer Diff> ? Diff : never): void =>
+    changeTranscript(store, transcript.id, { diffs: new Map(store.state.transcript?.diffs).set(step, diff) });
+  put('reading');
+  put(await api.getDiff(transcript.id, step));
+}
+
+function changeTranscript({ state, update }: Store, id: string, change: Partial<Transcript>): void {
+  if (state.transcript?.id === id) update({ transcript: { ...state.transcript, ...change } });
+}

@@ -1,0 +1,80 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { formatCount, formatFigure } from '../../../../kernel/text/figures.ts';
+import type { Actions } from '../model/actions.ts';
+import type { PageState } from '../model/state.ts';
+import type { AgentEpisode } from '../model/transcript.ts';
+import { renderAge } from '../model/wording.ts';
+import { link } from './link.ts';
+
+/** Episodes of agents, latest first. */
+export function renderAgents({ agents, now }: PageState, actions: Actions): TemplateResult {
+  if (!agents) return html`<p class="muted">Reading …</p>`;
+  return html`<section aria-labelledby="agents">
+    <div class="head">
+      <h1 id="agents">Agents</h1>
+      <p class="muted">Episodes that agents play over HTTP, latest first.</p>
+    </div>
+    ${agents.items.length === 0 ? renderEmpty() : renderTable(agents.items, now, actions)}
+    ${agents.next === null ? nothing : html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>`}
+  </section>`;
+}
+
+function renderTable(items: readonly AgentEpisode[], now: number, actions: Actions): TemplateResult {
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Episodes of agents">
+    <table>
+      <thead>
+        <tr>
+          <th>State</th>
+          <th>Task</th>
+          <th>Agent</th>
+          <th class="number">Reward</th>
+          <th class="number">Steps</th>
+          <th>Ended by</th>
+          <th>By</th>
+          <th class="number">Begun</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${items.map(
+          (episode) =>
+            html`<tr>
+              <td>${renderEpisodeState(episode)}</td>
+              <th scope="row" class="name">${link(actions, { view: 'agent', id: episode.episode }, html`<bdi>${episode.task}</bdi>`)}</th>
+              <td class="name"><bdi>${episode.agent}</bdi></td>
+              <td class="number">${formatReward(episode.reward)}</td>
+              <td class="number">${formatCount(episode.steps)} of ${formatCount(episode.limits.steps)}</td>
+              <td>${episode.endedBy ?? '–'}</td>
+              <td class="name"><bdi>${episode.principal}</bdi></td>
+              <td class="number">${renderAge(episode.createdAt, now)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+export function renderEpisodeState({ state, outcome }: AgentEpisode): TemplateResult {
+  const kind =
+    outcome === 'rewarded'
+      ? 'finished'
+      : outcome === 'failed'
+        ? 'failed'
+        : outcome === 'void'
+          ? 'lost'
+          : state === 'open'
+            ? 'open'
+            : 'waiting';
+  return html`<span class="state ${kind}">${outcome ?? state}</span>`;
+}
+
+export function formatReward(reward: number | null): string {
+  return reward === null ? '–' : formatFigure(reward, 0);
+}
+
+function renderEmpty(): TemplateResult {
+  return html`<div class="card empty">
+    <h2>No agent has played here yet</h2>
+    <p>Agents play the tasks in <code>arena.tasks</code> over HTTP. Begin an episode from a shell:</p>
+    <pre><code>muster episode start TASK --agent me --server ${location.origin}</code></pre>
+  </div>`;
+}

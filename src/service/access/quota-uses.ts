@@ -1,0 +1,58 @@
+import type { Tokens } from '../../evaluation-store/tokens.ts';
+import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { startOfDay, type Quota } from './quota.ts';
+
+/** How much of one quota is used; `most` is undefined where there is no bound. */
+export interface QuotaUse {
+  readonly used: number;
+  readonly most: number | undefined;
+}
+
+export interface PrincipalUse {
+  readonly principal: string;
+  readonly uses: Readonly<Record<keyof Quota, QuotaUse>>;
+}
+
+export interface QuotaUsesOptions {
+  readonly usage: Pick<UsageLedger, 'countWaiting' | 'countEpisodesSince' | 'sumCheckpointBytes'>;
+  readonly tokens: Pick<Tokens, 'list'>;
+  readonly quotaOf: (principal: string) => Quota;
+  /** Principals that a quota was written for. */
+  readonly named: () => readonly string[];
+  /** Episodes of a principal that are played at the moment, in this process. */
+  readonly countPlayed: (principal: string) => number;
+  /** Episodes of agents of a principal that take steps. */
+  readonly countOpen: (principal: string) => Promise<number>;
+  readonly clock: Clock;
+}
+
+/** Tokens that are looked at for the names of principals, the latest. */
+const TOKENS = 200;
+
+/** Who uses how much of which quota: the principals of the latest tokens, and those that a quota was written for. */
+export async function listQuotaUses(options: QuotaUsesOptions, caller: string): Promise<readonly PrincipalUse[]> {
+  const { items } = await options.tokens.list({ limit: TOKENS, after: undefined });
+  const names = new Set([caller, ...options.named().filter((name) => name !== 'default'), ...items.map(({ principal }) => principal)]);
+  return await Promise.all([...names].sort().map((principal) => readUse(options, principal)));
+}
+
+async function readUse({ usage, quotaOf, countPlayed, countOpen, clock }: QuotaUsesOptions, principal: string): Promise<PrincipalUse> {
+  const most = quotaOf(principal);
+  const [waiting, today, bytes, open] = await Promise.all([
+    usage.countWaiting(principal),
+    usage.countEpisodesSince(principal, startOfDay(clock.date())),
+    usage.sumCheckpointBytes(principal),
+    countOpen(principal),
+  ]);
+  return {
+    principal,
+    uses: {
+      concurrentEpisodes: { used: countPlayed(principal), most: most.concurrentEpisodes },
+      waitingEvaluations: { used: waiting, most: most.waitingEvaluations },
+      checkpointBytes: { used: bytes, most: most.checkpointBytes },
+      episodesPerDay: { used: today, most: most.episodesPerDay },
+      openEpisodes: { used: open, most: most.openEpisodes },
+    },
+  };
+}
