@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { SkippedTests } from './test/support/skipped-tests.ts';
 
 // What Node compiles for a file of tests, the libraries above all, is kept for the next: a tenth of the processor time of a small file.
@@ -23,6 +24,7 @@ export default defineConfig({
     ],
     reporters: [new SkippedTests(), 'default'],
     setupFiles: ['test/support/no-network.ts', 'test/support/property-seed.ts'],
+    sequence: { sequencer: LongestFirst },
     // Sandboxes die with the thread that made them, so tests need processes of their own.
     pool: 'forks',
     // They wait more than they compute: one more than a small machine has processors keeps it busy.
