@@ -16,6 +16,7 @@ import { forkedPool } from './forked-pool.ts';
 import { freshSandboxes } from './fresh-sandboxes.ts';
 import { idlePods } from './idle-pods.ts';
 import { nextPolicy } from './next-policy.ts';
+import { livePage } from './live-page.ts';
 import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
@@ -38,6 +39,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   idleSandboxes,
   durableEpisodes,
   serviceLoad,
+  livePage,
   warmPool,
   forkedPool,
   forkedCrowd,

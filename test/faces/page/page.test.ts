@@ -294,6 +294,25 @@ describe('the live page', () => {
     expect(shown).toEqual([]);
   });
 
+  it('gives back its streams while nobody looks at it, and catches up when it is looked at again', async () => {
+    await using opened = await visit('/');
+    const { page } = opened;
+    const connection = page.locator('.connection');
+    await connection.getByText('live', { exact: true }).waitFor();
+    const turn = (visibility: 'hidden' | 'visible'): Promise<unknown> =>
+      page.evaluate(
+        `Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await turn('hidden');
+    await connection.getByText('connecting').waitFor();
+    const id = await submit(55, { run: 'asleep', version: 1 });
+    await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
+    expect(await page.locator('.evaluations tbody tr', { hasText: 'asleep @ 1' }).count()).toBe(0);
+    await turn('visible');
+    await page.locator('.evaluations tbody tr', { hasText: 'asleep @ 1' }).getByText('finished').waitFor();
+    await connection.getByText('live', { exact: true }).waitFor();
+  });
+
   it('says that the server is away, and goes on by itself when it is back', async () => {
     await using opened = await visit('/pools');
     const { page } = opened;

@@ -22,6 +22,7 @@ const RETRY_MILLISECONDS = [1000, 3000] as const;
 const root = document.getElementById('page') ?? document.body;
 let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
+let drawnAt = 0;
 let stream: EventSource | undefined;
 let events: EventSource | undefined;
 /** Aborted when the page goes on to something else. */
@@ -59,11 +60,12 @@ const actions: Actions = {
 };
 
 function update(change: Partial<PageState>): void {
-  state = { ...state, ...change };
+  state = { ...state, now: api.readServerTime() ?? state.now, ...change };
   if (isDrawing) return;
   isDrawing = true;
   requestAnimationFrame(() => {
     isDrawing = false;
+    drawnAt = performance.now();
     render(renderPage(state, actions), root);
     document.title = state.session ? formatTitle(state) : 'Muster';
   });
@@ -243,7 +245,23 @@ async function reconnect(): Promise<void> {
   follow();
 }
 
+/** A browser has six connections to one server, for all of its tabs: one that is not looked at gives back its streams, and catches up when it is. */
+document.addEventListener('visibilitychange', () => {
+  if (!state.session) return;
+  if (document.visibilityState === 'visible') {
+    follow();
+    return show(state.route);
+  }
+  stream?.close();
+  stream = undefined;
+  events?.close();
+  update({ connection: 'connecting', detail: undefined });
+});
 addEventListener('popstate', () => show(parseRoute(new URL(location.href))));
-setInterval(() => document.visibilityState === 'visible' && update({ now: api.readServerTime() ?? Date.now() }), CLOCK_MILLISECONDS);
+// What is drawn for another reason has the time of then.
+setInterval(
+  () => document.visibilityState === 'visible' && performance.now() - drawnAt >= CLOCK_MILLISECONDS && update({}),
+  CLOCK_MILLISECONDS,
+);
 update({});
 run(async () => begin(await api.getSession()));
