@@ -20,7 +20,7 @@ _NOT_RAISED = (KeyboardInterrupt, GeneratorExit)
 
 
 class CandidateGone(Exception):
-    """The candidate's process has ended, or says what it never would by itself."""
+    """The candidate's process has ended, or has sent an invalid answer."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Reference:
 
 
 class Asker:
-    """What the tests know of the candidate."""
+    """The connection of the tests to the candidate."""
 
     def __init__(self, line: Line, classes: list[str]) -> None:
         self._line = line

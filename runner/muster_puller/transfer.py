@@ -21,7 +21,7 @@ _GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 @dataclass(frozen=True)
 class Fetched:
-    """How a file came."""
+    """How a file was fetched."""
 
     # Bytes of bodies that came over the network.
     received: int

@@ -1,4 +1,4 @@
-/** What a ranking needs to know of one contender. */
+/** The figures of one contender that a ranking needs. */
 export interface Contender {
   readonly mean: number | null;
   readonly interval: { readonly low: number; readonly high: number; readonly confidence: number } | null;
@@ -6,9 +6,9 @@ export interface Contender {
 
 /** A place in a ranking by mean. */
 export interface RankRange {
-  /** Of the contender in the list that was given. */
+  /** Position of the contender in the given list. */
   readonly contender: number;
-  /** Best and worst rank that the intervals leave open, from 1 on. */
+  /** Best and worst rank that the intervals allow, from 1 on. */
   readonly best: number;
   readonly worst: number;
 }

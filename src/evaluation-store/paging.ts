@@ -7,7 +7,7 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** What a page may be asked for. */
+/** The request for one page. */
 export interface PageRequest {
   /** Most items: from 1 on. */
   readonly limit: number;
@@ -27,7 +27,7 @@ export function formatCursor({ milliseconds, id }: Position): string {
   return Buffer.from(`${milliseconds}.${id}`).toString('base64url');
 }
 
-/** @throws InputError `cursor.invalid` when it is none that `formatCursor` made. */
+/** @throws InputError `cursor.invalid` when `formatCursor` has not made the cursor. */
 export function parseCursor(cursor: string): Position {
   const [, milliseconds, id] = POSITION.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (milliseconds === undefined || id === undefined)

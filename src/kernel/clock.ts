@@ -1,6 +1,6 @@
 import { createAbortError } from './abort.ts';
 
-/** What Node's timers hold: a longer delay would end after 1 ms. */
+/** Longest delay of Node's timers: a longer one would end after 1 ms. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -18,7 +18,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
   after(delayMs, callback) {
-    // What is due already: Node warns of a negative number.
+    // The delay may have passed already: Node warns of a negative number.
     let leftMs = Math.max(0, delayMs);
     const wait = (): NodeJS.Timeout => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);

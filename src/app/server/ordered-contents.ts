@@ -5,7 +5,7 @@ import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoi
 import type { OrderedContent } from '../../service/orders/evaluation-order.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** What orders name, as it is on this machine. Part of the composition root. */
+/** The checkpoints and suites that orders name, as files on this machine. Part of the composition root. */
 export class OrderedContents {
   readonly #runtime: Runtime;
   readonly #source: CheckpointSource;

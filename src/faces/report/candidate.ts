@@ -30,7 +30,7 @@ export interface NamedCandidate {
   readonly source: string;
 }
 
-/** What stands at the top of the page: the verdict on a candidate, and the difference that it is about. */
+/** The head of the page: the verdict on a candidate, and its difference from the baseline. */
 export function renderVerdictCard({ statistics, name, line, position, source }: NamedCandidate, margin: number): Markup {
   const { verdict, difference, interval, pairs, decidedAt } = statistics;
   const spread = computeSpread(interval, difference);
@@ -47,7 +47,7 @@ function renderSmallestEffect({ smallestEffect }: CandidateStatistics, source: s
   return markup`So many pairs find a difference of ${renderSpreadFigure(smallestEffect, `${source}.smallestEffect`)} with a power of 80 %, had their number been fixed.`;
 }
 
-/** All that is known of one candidate. */
+/** The section of one candidate. */
 export function renderCandidateSection({ statistics, name, position, source }: NamedCandidate, margin: number): Markup {
   const groups = [
     { title: 'Difference', rows: renderDifferenceRows(statistics, source) },

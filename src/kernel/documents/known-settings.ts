@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isMapping, type SettingPath } from './path.ts';
 
-/** What may stand where, looked up in a schema: for names in messages and in environment variables, not for validation. */
+/** Looks up in a schema which keys are allowed at a path. Used for names in messages and in environment variables, not for validation. */
 export class KnownSettings {
   readonly #schema: z.ZodType;
   #jsonSchema: unknown;

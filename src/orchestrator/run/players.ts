@@ -34,7 +34,7 @@ export interface Duty {
 
 /** An episode that was played once more, by itself. */
 export interface Replay {
-  /** `lost` never: then it is played again. */
+  /** Never `lost`: a lost episode is played again. */
   readonly outcome: Outcome;
   /** Wall-clock seconds. */
   readonly seconds: number;
@@ -44,13 +44,13 @@ export interface Replay {
   readonly recording: Recording;
 }
 
-/** What `Players` play for a replay: the episode, with those whose outcomes depend on being played together with it. */
+/** The episodes that `Players` play for a replay: the wanted one, and those of its block, on which its outcome may depend. */
 export interface ReplayOrder extends LoadedContent {
   readonly episode: PlannedEpisode;
   readonly block: readonly PlannedEpisode[];
 }
 
-/** What plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. All else of a run is the same for both. */
+/** Plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. All else of a run is the same for both. */
 export interface Players extends Disposable {
   /** Of the sandboxes that are played in. */
   state(): PoolState;

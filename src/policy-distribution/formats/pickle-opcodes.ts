@@ -1,19 +1,18 @@
 import { Called, isModule, Named, Stored, UnknownPickle } from './pickled-values.ts';
 
-/**
- * A pickle, read as a list of opcodes (CPython's pickletools.py): what it would call is only noted by name, and nothing of it is imported, called or
- * made. What is not understood ends the reading.
- */
-
 const MARK = Symbol('mark');
-/** A tensor takes some forty: those of a hundred thousand. */
+/** A tensor takes some forty steps: enough for a hundred thousand tensors. */
 const MOST_STEPS = 4_000_000;
 
-/** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
+/** Reads a pickle into plain values, lists, maps, and descriptions of the calls that it asks for. @throws UnknownPickle */
 export function readPickle(pickle: Uint8Array): unknown {
   return new Opcodes(pickle).getResult();
 }
 
+/**
+ * Reads the opcodes of a pickle (CPython's pickletools.py). It records calls by name only: nothing is imported, called or constructed. An opcode
+ * that it does not know ends the reading.
+ */
 class Opcodes {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -42,7 +41,7 @@ class Opcodes {
     }
   }
 
-  /** What a pickle has copied costs as much as what it has written down. */
+  /** Copied entries count as many steps as written ones. */
   #step(count: number): void {
     this.#steps += count;
     if (this.#steps > MOST_STEPS) throw new UnknownPickle(`it takes more than ${MOST_STEPS} steps`);
@@ -174,7 +173,7 @@ class Opcodes {
     return true;
   }
 
-  /** What would be set on any other object is no tensor's shape. */
+  /** State of other objects is ignored: it does not describe a tensor. */
   #build(state: unknown): true {
     const target = this.#stack.at(-1);
     if (!(target instanceof Called && isModule(target) && state instanceof Map)) return true;

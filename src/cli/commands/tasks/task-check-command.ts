@@ -18,7 +18,7 @@ export interface CheckRequest {
   readonly config?: string;
 }
 
-/** What `muster task check` needs of the composition root. It tells of each task as it is done. */
+/** What `muster task check` needs of the composition root. It reports each task as soon as it is checked. */
 export type CheckTasks = (
   request: CheckRequest,
   listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: CheckedTask) => Promise<void> },
@@ -76,7 +76,7 @@ async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: 
   try {
     const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
     interrupt.signal.throwIfAborted();
-    // What was found is told also when some tasks could not be checked.
+    // The findings are printed also when some tasks could not be checked.
     await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
     if (ended.status === 'rejected') throw ended.reason;
