@@ -21,21 +21,18 @@ export function gatherOutcomes(results: readonly TestResult[]): Outcomes {
 }
 
 /**
- * @param has says what a test that has to begin to pass may be without the fix: a mutation that cannot be built asks for nothing but that it can be.
+ * @param isMutation whether a test has to run and fail without the fix: a mutation that cannot be built asks for nothing but that it can be.
  * @throws Refused (`derive`) when no test fails without the fix and passes with it.
  */
-export function derivePinned(without: Outcomes, withFix: Outcomes, has: 'run' | 'failed-or-missing' = 'failed-or-missing'): PinnedTests {
+export function derivePinned(without: Outcomes, withFix: Outcomes, isMutation = false): PinnedTests {
   const passed = [...withFix].flatMap(([id, status]) => (status === 'passed' && PLAIN_ID.test(id) ? [id] : [])).sort();
-  const failToPass = passed.filter((id) => isFailed(without.get(id), has));
+  const failToPass = passed.filter((id) => ['failed', 'error', undefined].includes(without.get(id)));
   const passToPass = passed.filter((id) => without.get(id) === 'passed');
+  if (isMutation && failToPass.length > 0 && !failToPass.some((id) => without.has(id)))
+    throw new Refused('derive', 'with the mistake the tests cannot be built or begun');
   if (failToPass.length > 0) return { failToPass, passToPass };
-  if (passed.some((id) => !without.has(id))) throw new Refused('derive', 'with the mistake the tests cannot be built or begun');
   const why = passed.length === 0 ? 'no test passes with the fix' : 'every test that passes with the fix passes without it';
   throw new Refused('derive', `there is no test that fails without the fix and passes with it: ${why}`);
-}
-
-function isFailed(status: TestResult['status'] | 'doubled' | undefined, has: 'run' | 'failed-or-missing'): boolean {
-  return status === 'failed' || status === 'error' || (status === undefined && has === 'failed-or-missing');
 }
 
 /**
@@ -50,5 +47,5 @@ export function keepWholeParts(pinned: PinnedTests, seen: Iterable<string>, part
   const [failToPass, passToPass] = [pinned.failToPass.filter(isWhole), pinned.passToPass.filter(isWhole)];
   if (failToPass.length > 0) return { failToPass, passToPass };
   const [first = ''] = pinned.failToPass;
-  throw new Refused('derive', `${partOf(first)} is run as a whole, and some of its tests are skipped, fail or waver`);
+  throw new Refused('derive', `${partOf(first)} is run as a whole, and some of its tests are skipped, fail, waver, or have one name`);
 }

@@ -128,8 +128,7 @@ export class CandidatePreparation {
   }
 
   #derive(without: TestRun, gold: TestRun): PinnedTests {
-    const isMutation = this.#candidate.kind === 'mutation';
-    return derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results), isMutation ? 'run' : 'failed-or-missing');
+    return derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results), this.#candidate.kind === 'mutation');
   }
 
   async #steady(place: SuitePlace, all: SuiteCommand, derived: PinnedTests, first: Outcomes): Promise<PinnedTests> {

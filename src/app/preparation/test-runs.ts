@@ -135,7 +135,9 @@ async function runOnce(session: WorkspaceSession, request: RunRequest, signal: A
   const run = buildSuiteRun(stage, seed, { isHostRoot: true, environment: { ...environment, ...describePlugin(plugin?.name) } });
   const order = twist === 'none' ? { MUSTER_ORDER: '', PYTHONHASHSEED: '0' } : {};
   const clock = twist === 'clock' ? await shiftClock(session, signal) : {};
-  const variables = cleanEnvironment(environment, run.environment, order, clock, plugin?.environment ?? {});
+  // pytest cuts its summary off at the width of a terminal, and with it why a test failed.
+  const width = { COLUMNS: '400' };
+  const variables = cleanEnvironment(environment, run.environment, order, clock, width, plugin?.environment ?? {});
   await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), signal);
   const result = await session.run(
     { argv: run.argv, directory: WORKDIR, environment: variables, seconds, output: boundOutput(stage) },

@@ -142,6 +142,9 @@ describe('tests are pinned', () => {
       run({ a: 'passed', b: 'passed', c: 'passed', d: 'passed', e: 'failed' }),
     );
     expect(pinned).toEqual({ failToPass: ['a', 'c'], passToPass: ['b'] });
+    const ended = derivePinned(run({ a: 'failed' }), run({ a: 'passed', b: 'passed' }), true);
+    expect(ended).toEqual({ failToPass: ['a', 'b'], passToPass: [] });
+    expect(() => derivePinned(run({}), run({ a: 'passed' }), true)).toThrow('cannot be built or begun');
     expect(() => derivePinned(run({ a: 'passed' }), run({ a: 'passed' }))).toThrow('every test that passes with the fix passes without it');
     expect(() => derivePinned(run({ a: 'failed' }), run({ a: 'failed' }))).toThrow('no test passes with the fix');
   });

@@ -16,11 +16,13 @@ afterAll(async () => {
 });
 
 it(
-  'a fix with its tests becomes a task whose soundness has been shown; tags and reflog that lead to it are reported',
+  'a fix with its tests becomes a task whose soundness has been shown; tags, packed references and the reflog that lead to it are reported',
   async () => {
     await fixture.commit('Begin with sums', SUMS.before);
     await fixture.commit(SUMS.message, SUMS.fix);
     await fixture.git('tag', 'v1');
+    await fixture.git('pack-refs', '--all');
+    await fixture.git('tag', 'v1.1');
     await fixture.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    assert 1 + 1 == 2\n' });
     const { candidates, refusedBy } = await prepareFixture(fixture);
     expect(refusedBy).toEqual({ discover: 2 });
@@ -32,7 +34,11 @@ it(
         failToPass: ['tests/test_sums.py::test_mean_of_none'],
         passToPass: 2,
         tripwires: 3,
-        leaks: expect.arrayContaining([expect.stringContaining('tag refs/tags/v1'), expect.stringContaining('reflog')]),
+        leaks: expect.arrayContaining([
+          expect.stringContaining('packed reference refs/tags/v1'),
+          expect.stringContaining('tag refs/tags/v1.1'),
+          expect.stringContaining('reflog'),
+        ]),
         soundness: { isSound: true },
       },
     });
@@ -51,21 +57,24 @@ it(
   PATIENCE_MS,
 );
 
-/** Each wavers in its own way; the fix comes with one that is steady. */
-const WAVERING = `import random
+/** Each wavers in its own way, the same in every run of this test; the fix comes with one that is steady. */
+const WAVERING = `import os
 import time
+import urllib.request
 
 import sums
 
+CALLS = []
 SEEN = []
 
 
 def test_seldom():
-    assert random.random() >= 0.05
+    CALLS.append(1)
+    assert len(CALLS) % 20
 
 
 def test_this_year():
-    assert time.time() < ${Math.floor(Date.now() / 1000) + 30 * 86_400}
+    assert time.time() < os.stat(__file__).st_mtime + 30 * 86400
 
 
 def test_first():
@@ -75,20 +84,31 @@ def test_first():
 
 def test_second():
     assert SEEN
+
+
+def test_drawn():
+    assert os.environ["PYTHONHASHSEED"] == "0" or hash("sums") == 1
+
+
+def test_online():
+    urllib.request.urlopen("http://example.com/")
 `;
 
 describe.runIf(isFullForm)('what is wrong with a repository', () => {
   it(
-    'tests that waver by chance and by the time are found, with how often',
+    'tests that waver by chance, by the time, by the order and by what is drawn are found, with how often, and one that wants a network',
     async () => {
       await using made = await RepositoryFixture.make();
       await made.commit('Begin with sums', { ...SUMS.before, 'tests/test_wavering.py': WAVERING });
       await made.commit(SUMS.message, SUMS.fix);
       const { candidates } = await prepareFixture(made, { commits: 1 });
-      const wavering = candidates[0]?.evidence.wavering ?? [];
+      const { wavering = [], needNetwork = [], failToPass } = candidates[0]?.evidence ?? {};
       const causes = Object.fromEntries(wavering.map(({ id, cause }) => [id.split('::').at(-1), cause]));
-      expect(causes).toMatchObject({ test_seldom: 'chance', test_this_year: 'clock' });
-      expect(wavering.find(({ id }) => id.endsWith('test_seldom'))?.figure).toMatch(/it failed in \d+ of \d+ runs/);
+      expect(causes).toEqual({ test_seldom: 'chance', test_this_year: 'clock', test_second: 'order', test_drawn: 'order' });
+      const seldom = wavering.find(({ id }) => id.endsWith('test_seldom'));
+      expect(seldom?.failures).toBe(Math.floor((seldom?.runs ?? 0) / 20));
+      expect(needNetwork).toEqual(['tests/test_wavering.py::test_online']);
+      expect(failToPass).toEqual(['tests/test_sums.py::test_mean_of_none']);
       expect(candidates[0]).toMatchObject({ refusal: null, evidence: { soundness: { isSound: true } } });
     },
     PATIENCE_MS,

@@ -1,4 +1,4 @@
-/** A reporter for node:test, whose own ones leave the files of tests out: the JSON that jest writes. */
+/** A reporter for node:test, whose own ones leave the files of tests out: the JSON that jest writes. Tests of one name are numbered. */
 export const NODE_REPORTER = `import path from 'node:path';
 
 export default async function* report(source) {
@@ -13,7 +13,9 @@ export default async function* report(source) {
     const isSkipped = data.skip !== undefined || data.todo !== undefined;
     const status = isSkipped ? 'pending' : type === 'test:pass' ? 'passed' : 'failed';
     const results = files.get(file) ?? [];
-    results.push({ ancestorTitles: titles, title: data.name, status });
+    const same = results.filter((each) => each.name === data.name && each.ancestorTitles.join() === titles.join()).length;
+    const title = same === 0 ? data.name : \`\${data.name} (\${same + 1})\`;
+    results.push({ ancestorTitles: titles, name: data.name, title, status });
     files.set(file, results);
   }
   const testResults = [...files].map(([name, assertionResults]) => ({ name, status: 'passed', assertionResults }));
