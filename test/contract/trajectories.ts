@@ -204,6 +204,7 @@ const cases: Readonly<Record<string, Case>> = {
       ['ep-c', 'ep-b'],
     ]);
     await trajectories.close(hold, 'submit', ENDING);
+    expect([await list({ leastReward: 0.3 }), await list({ leastReward: 0.31, task: 'org/task' })]).toEqual([['ep-a'], []]);
     expect([await list({ state: 'closed' }), (await trajectories.unclosed(10)).map(({ id }) => id)]).toEqual([['ep-a'], ['ep-b', 'ep-c']]);
   },
 };

@@ -238,7 +238,8 @@ describe('the arena', () => {
     expect(await run('reward', id)).toBe('reward 1; 12 of 12 tests pass\n');
     expect(await arena.reward(id)).toMatchObject({ reward: 1 });
     expect(await run('show', id)).toContain('> {"action":"submit"}');
-    expect(await run('list', '--agent', 'hands')).toContain('rewarded 1');
+    expect(await run('list', '--agent', 'hands', '--least-reward', '1')).toContain('rewarded 1');
+    expect(await run('list', '--agent', 'hands', '--least-reward', '1.1')).toBe('');
     expect(await run('cancel', id)).toContain('rewarded 1');
   });
 });

@@ -42,7 +42,7 @@ def test_an_episode_is_played_forked_compared_and_graded(server: RealServer) -> 
         assert muster.arena.cancel(fork.id).outcome == "void"
         reward = muster.arena.reward(episode.id)
         assert (reward.reward, reward.tests_passed, reward.total_tests) == (1.0, 12, 12)
-        assert [found.id for found in muster.arena.list(agent="sync", state="closed")] == [episode.id]
+        assert [found.id for found in muster.arena.list(agent="sync", state="closed", least_reward=1)] == [episode.id]
 
 
 def test_the_same_with_asyncio_after_the_server_was_killed_in_between(server: RealServer) -> None:

@@ -102,6 +102,8 @@ export interface EpisodeFilter {
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly state?: 'open' | 'grading' | 'closed' | undefined;
+  /** Closed episodes with this reward or a higher one. */
+  readonly leastReward?: number | undefined;
 }
 
 /**

@@ -18,6 +18,7 @@ export interface AgentEpisodeFilter {
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly state?: AgentEpisode['state'] | undefined;
+  readonly leastReward?: number | undefined;
 }
 
 export type EpisodeDiff = z.infer<typeof diffSchema>;
@@ -71,7 +72,9 @@ export class ArenaClient {
   async *list(filter: AgentEpisodeFilter = {}, signal?: AbortSignal): AsyncGenerator<AgentEpisode> {
     let after: string | null = null;
     do {
-      const given = Object.entries({ ...filter, after }).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+      const given = Object.entries({ ...filter, after }).flatMap(([key, value]): [string, string][] =>
+        value === undefined || value === null ? [] : [[key, String(value)]],
+      );
       const query = new URLSearchParams([['limit', String(PAGE)], ...given]);
       const path = `/v1/episodes?${query.toString()}`;
       const page: z.infer<typeof episodePageSchema> = await this.#calls.ask(episodePageSchema, { method: 'GET', path, signal });

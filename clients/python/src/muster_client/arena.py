@@ -86,9 +86,9 @@ def _listed(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisod
             return
 
 
-def _filters(task: str | None, agent: str | None, state: str | None) -> dict[str, str]:
-    given = {"task": task, "agent": agent, "state": state}
-    return {name: value for name, value in given.items() if value is not None}
+def _filters(task: str | None, agent: str | None, state: str | None, least_reward: float | None) -> dict[str, str]:
+    given = {"task": task, "agent": agent, "state": state, "leastReward": least_reward}
+    return {name: str(value) for name, value in given.items() if value is not None}
 
 
 class Arena:
@@ -114,9 +114,11 @@ class Arena:
         """One episode."""
         return self._driver.run(_found(self._settings, "GET", episode_id))
 
-    def list(self, *, task: str | None = None, agent: str | None = None, state: str | None = None) -> Iterator[AgentEpisode]:
-        """Episodes, latest first. Further pages are asked for as they are needed."""
-        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
+    def list(
+        self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
+    ) -> Iterator[AgentEpisode]:
+        """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
+        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state, least_reward)))
 
     def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
         """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
@@ -154,9 +156,11 @@ class AsyncArena:
         """One episode."""
         return await self._driver.run(_found(self._settings, "GET", episode_id))
 
-    def list(self, *, task: str | None = None, agent: str | None = None, state: str | None = None) -> AsyncIterator[AgentEpisode]:
-        """Episodes, latest first. Further pages are asked for as they are needed."""
-        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state)))
+    def list(
+        self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
+    ) -> AsyncIterator[AgentEpisode]:
+        """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
+        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state, least_reward)))
 
     async def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
         """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""

@@ -149,11 +149,12 @@ function isOver(moment: number): Sql {
     SELECT 1 FROM agent_episodes o WHERE o.tree = e.tree AND (o.closed_at IS NULL OR o.closed_at > ${moment}))`;
 }
 
-function buildConditions({ principal, task, agent, state }: EpisodeFilter): readonly Sql[] {
+function buildConditions({ principal, task, agent, state, leastReward }: EpisodeFilter): readonly Sql[] {
   const conditions: Sql[] = [];
   if (principal !== undefined) conditions.push(sql`principal = ${principal}`);
   if (task !== undefined) conditions.push(sql`task = ${task}`);
   if (agent !== undefined) conditions.push(sql`agent = ${agent}`);
+  if (leastReward !== undefined) conditions.push(sql`reward >= ${leastReward}`);
   switch (state) {
     case 'open':
       conditions.push(toPlainSql('closed_at IS NULL AND ended_by IS NULL'));

@@ -116,23 +116,35 @@ function createRewardCommand(connect: Connect): Command {
   });
 }
 
+interface ListFlags extends ServerFlags {
+  readonly task?: string;
+  readonly agent?: string;
+  readonly leastReward?: number;
+  readonly limit: number;
+}
+
+function parseReward(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0) return value;
+  throw new InvalidArgumentError('expected a number from 0 on.');
+}
+
 function list(connect: Connect): Command {
   const command = new Command('list')
     .description('Lists episodes, latest first.')
     .option('--task <id>')
     .option('--agent <name>')
+    .option('--least-reward <number>', 'those with this reward or a higher one', parseReward)
     .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
-  return addServerFlags(command).action(
-    async ({ task, agent, limit, ...flags }: ServerFlags & { readonly task?: string; readonly agent?: string; readonly limit: number }) => {
-      using interrupt = watchInterruption(process);
-      let listed = 0;
-      for await (const each of connect(flags).arena.list({ task, agent }, interrupt.signal)) {
-        await print(process.stdout, `${flags.json ? JSON.stringify(each) : formatEpisode(each)}\n`);
-        listed += 1;
-        if (listed >= limit) return;
-      }
-    },
-  );
+  return addServerFlags(command).action(async ({ task, agent, leastReward, limit, ...flags }: ListFlags) => {
+    using interrupt = watchInterruption(process);
+    let listed = 0;
+    for await (const each of connect(flags).arena.list({ task, agent, leastReward }, interrupt.signal)) {
+      await print(process.stdout, `${flags.json ? JSON.stringify(each) : formatEpisode(each)}\n`);
+      listed += 1;
+      if (listed >= limit) return;
+    }
+  });
 }
 
 function cancel(connect: Connect): Command {

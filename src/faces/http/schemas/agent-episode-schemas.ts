@@ -88,6 +88,7 @@ export const episodeListQuerySchema = z.strictObject({
   task: z.string().max(260).optional(),
   agent: agentName.optional(),
   state: z.enum(['open', 'grading', 'closed']).optional(),
+  leastReward: z.coerce.number().min(0).optional().describe('those with this reward or a higher one'),
   limit: z.coerce.number().int().min(1).max(200).default(50),
   after: z.string().min(1).max(1024).optional().describe('`next` of the page before'),
 });
