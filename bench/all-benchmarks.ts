@@ -22,6 +22,7 @@ import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
 import { policyApart } from './policy-apart.ts';
+import { rolloutExports } from './rollout-exports.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { swap } from './swap.ts';
@@ -55,6 +56,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodeCost,
   aggregationThroughput,
   arenaSteps,
+  rolloutExports,
   episodesSaved,
   systemCalls,
   idlePods,
