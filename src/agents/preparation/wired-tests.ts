@@ -17,7 +17,9 @@ export function draftTripwires(
   const drafts = testFiles.flatMap((path) =>
     language.tripwires(path, readText(files, path) ?? '', passing, framework).slice(0, MOST_TRIPWIRES),
   );
-  return drafts.slice(0, 2 * MOST_TRIPWIRES);
+  // Tests of one name in a file would have tripwires of one name.
+  const once = drafts.filter(({ wire }) => drafts.every((other) => other.wire === wire || other.wire.id !== wire.id));
+  return once.slice(0, 2 * MOST_TRIPWIRES);
 }
 
 /** Test files with the drafts in them. @param withRestored whether each stands there also with its literal restored, to be tried. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
 import type { SourceFiles } from '../../../src/agents/preparation/source/source-files.ts';
-import { wireTests } from '../../../src/agents/preparation/wired-tests.ts';
+import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import type { FileContents } from '../../support/grading-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 
@@ -37,6 +37,16 @@ it.each(SAMPLES)('a run in $language is one command, whose order is drawn, and a
   expect(
     language.cheats({ sources: [{ path: 'sums.go', text: 'package sums\n' }], testFiles: framework.testFiles }).length,
   ).toBeGreaterThan(3);
+});
+
+it('tests of one name have no tripwires', () => {
+  const before: FileContents = SAMPLES.find(({ language }) => language === 'javascript')?.before ?? {};
+  const text = filesOf(before).get('test/sums.test.js')?.content.toString() ?? '';
+  const twice = filesOf({ ...before, 'test/sums.test.js': text.replace("'gives a mean'", "'adds'") });
+  const ids = ['test/sums.test.js > sums > adds', 'test/sums.test.js > sums > gives a mean'];
+  const detected = detectLanguage(twice);
+  expect(draftTripwires(detected, twice, detected.framework.testFiles, ids)).toEqual([]);
+  expect(draftTripwires(detected, filesOf(before), detected.framework.testFiles, ids)).toHaveLength(2);
 });
 
 it('a part that is run as a whole is pinned as a whole or not at all', () => {
