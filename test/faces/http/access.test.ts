@@ -10,7 +10,7 @@ import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { addLiveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
 import { addPoolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { addSuiteRoutes } from '../../../src/faces/http/routes/suite-routes.ts';
-import { addAuditRoute, addTokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
+import { addAuditRoute, addQuotaRoute, addTokenRoutes } from '../../../src/faces/http/routes/token-routes.ts';
 import { addPageRoutes } from '../../../src/faces/page/page-routes.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
@@ -156,6 +156,7 @@ describe('a server that takes tokens', () => {
         (app) => addFigureRoutes(app, new Registry()),
         (app) => addTokenRoutes(app, (principal) => new TokenService(store, clock, principal)),
         (app) => addAuditRoute(app, store.audit),
+        (app) => addQuotaRoute(app, async () => []),
         (app, room) =>
           addLiveRoutes(app, {
             service: { followAll: () => never() },
