@@ -128,7 +128,7 @@ class Shown {
 
   /** An agent reads, tries, mends and submits. @returns the episode. */
   async playTask(): Promise<string> {
-    const { episode } = startedSchema.parse(await this.send('/v1/episodes', { task: TASK, agent: 'claude-sonnet' }));
+    const { episode } = startedSchema.parse(await this.send('/v1/episodes', { task: TASK, agent: 'scripted' }));
     const solution = await readFile(join(REPOSITORY, 'examples/code', TASK, 'solution/sorting.py'), 'utf8');
     const actions = [
       { action: 'list_files' },

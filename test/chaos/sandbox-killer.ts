@@ -25,14 +25,14 @@ export class SandboxKiller {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#look();
+      this.#look();
       // Uneven, so that it falls into step with nothing.
       await sleep(systemClock, 2 * LOOK_MILLISECONDS * this.#random());
     }
   }
 
-  async #look(): Promise<void> {
-    const living = (await Promise.all(this.#stateDirs.map((stateDir) => runnersInside(stateDir)))).flat();
+  #look(): void {
+    const living = this.#stateDirs.flatMap((stateDir) => runnersInside(stateDir));
     for (const { pid } of living) this.#seen.add(pid);
     const victims = living.filter(({ pid }) => !this.#killed.has(pid));
     while (victims.length > 0 && this.#killed.size + 1 <= this.#share * this.#seen.size) {

@@ -51,8 +51,13 @@ export class RedisServer implements AsyncDisposable {
     if (program === undefined) throw new Error(explainMissingRedis(kind));
     const directory = await mkdtemp(path.join(tmpdir(), `muster-${kind}-`));
     const server = new RedisServer(program, directory, await freePort(), password);
-    await server.#untilReady();
-    return server;
+    try {
+      await server.#untilReady();
+      return server;
+    } catch (error) {
+      await server[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Forgets everything. @returns how many keys there were. */
