@@ -113,7 +113,7 @@ describe('an environment that takes too much', () => {
 describe('a return', () => {
   it('that is not a number fails its episode', async () => {
     await using stage = await Stage.open();
-    expect(await play(stage, { how: 'is not a number' })).toMatchObject(failures('invalid-return', /nan.*expected a finite number/));
+    expect(await play(stage, { how: 'is not a number' })).toMatchObject(failures('invalid-return', /NaN.*expected a finite number/));
   });
 
   it('outside of the declared bounds fails its episode, by the bounds’ name, and is not clipped', async () => {
