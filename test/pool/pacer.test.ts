@@ -24,11 +24,11 @@ test('of several alarms the earliest counts', async () => {
 
 test('many events together are one run, and the next has to wait for the interval', async () => {
   const { clock, ranAt, pacer: it } = pacer(10);
-  it.runSoon();
-  it.runSoon();
+  it.runPaced();
+  it.runPaced();
   await clock.advance(3);
-  it.runSoon();
-  it.runSoon();
+  it.runPaced();
+  it.runPaced();
   it.runAt(4);
   await clock.advance(100);
   expect(ranAt).toEqual([0, 10]);
