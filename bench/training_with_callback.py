@@ -19,6 +19,8 @@ from typing import Any
 
 REPOSITORY = Path(__file__).parents[1]
 SUITE = REPOSITORY / "examples" / "game" / "cartpole.yaml"
+# The callback of this clone, whatever is installed.
+sys.path.insert(0, str(REPOSITORY / "clients" / "python" / "src"))
 
 
 def train(with_callback: bool, steps: int, every: int) -> dict[str, float]:
