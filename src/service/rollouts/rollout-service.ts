@@ -71,7 +71,7 @@ export class RolloutService {
     this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAfter(closing));
   }
 
-  /** Goes on with the streams that nobody plays. */
+  /** Resumes the streams that no server plays. */
   open(): void {
     this.#sweep.open();
   }
