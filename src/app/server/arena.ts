@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { FileContentsDirectory } from '../../adapters/arena/file-contents-directory.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
-import { parseAgentEpisodeId, type AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import { parseAgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -15,6 +15,7 @@ import type { Runtime } from '../runtime.ts';
 import { isShared } from '../stores.ts';
 import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
+import { createTimedId } from './timed-id.ts';
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
@@ -44,7 +45,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     log,
     limits: () => getLimits(runtime.config),
     openEpisodes: (principal) => quotaOf(principal).openEpisodes,
-    newId: createId,
+    newId: () => parseAgentEpisodeId(createTimedId('ep')),
   });
   service.open();
   return {
@@ -60,10 +61,4 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
 
 function getLimits({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {
   return { steps, seconds, bytesWritten, output: outputCharacters, idleSeconds };
-}
-
-/** Sorts by the time of its making. */
-function createId(): AgentEpisodeId {
-  const time = systemClock.date().getTime().toString(36).padStart(9, '0');
-  return parseAgentEpisodeId(`ep-${time}-${randomBytes(8).toString('hex')}`);
 }

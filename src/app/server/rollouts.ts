@@ -3,7 +3,7 @@ import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts'
 import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
 import { VersionedEndpoint } from '../../agents/acting/model/versioned-endpoint.ts';
 import { deriveMemberSeed } from '../../agents/rollouts/streams/member-result.ts';
-import { parseStreamId, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
+import { parseStreamId } from '../../agents/rollouts/streams/stream-ids.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
@@ -28,6 +28,7 @@ import type { AgentEpisodes } from '../grading/agent-episodes.ts';
 import type { ModelServers } from '../grading/model-servers.ts';
 import type { Runtime } from '../runtime.ts';
 import { OrderedContents } from './ordered-contents.ts';
+import { createTimedId } from './timed-id.ts';
 
 /** Streams of groups on this server. Part of the composition root. */
 export function createRolloutService(
@@ -51,15 +52,9 @@ export function createRolloutService(
     openEpisodes: (principal) => quotaOf(principal).openEpisodes,
     countOpen: (principal) => store.trajectories.countOpen(principal),
     assertEndpoint: (name) => runtime.models.assertNamed(name),
-    newId: createId,
+    newId: () => parseStreamId(createTimedId('ro')),
     retentionDays: () => runtime.config.server.retentionDays,
   });
-}
-
-/** Sorts by the time of its making. */
-function createId(): StreamId {
-  const time = systemClock.date().getTime().toString(36).padStart(9, '0');
-  return parseStreamId(`ro-${time}-${randomBytes(8).toString('hex')}`);
 }
 
 class StreamPlayer implements RolloutPlayer {

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { assertAccessFits } from '../../service/access/loopback.ts';
-import { listQuotaUses, type PrincipalUse } from '../../service/access/quota-uses.ts';
-import { TokenService } from '../../service/access/token-service.ts';
 import { openUploads } from '../checkpoints/caller-checkpoints.ts';
 import type { Config } from '../../config/config.ts';
 import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
@@ -12,7 +10,7 @@ import { Runtime } from '../runtime.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
-import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../kernel/ids.ts';
+import { parseEvaluationId, parseOwnerId } from '../../kernel/ids.ts';
 import { EventLoopTurns } from '../../kernel/turns.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
@@ -28,22 +26,13 @@ import { openArena } from './arena.ts';
 import { createRolloutService } from './rollouts.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
-import { createEndedCounter, addFigureRoutes, measure } from '../../faces/http/figures.ts';
-import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
+import { createEndedCounter, measure } from '../../faces/http/figures.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
-import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/requests/identify.ts';
-import { addLiveRoutes } from '../../faces/http/routes/live-routes.ts';
-import { addPoolRoutes } from '../../faces/http/routes/pool-routes.ts';
-import { addSuiteRoutes } from '../../faces/http/routes/suite-routes.ts';
-import { addAuditRoute, addQuotaRoute, addTokenRoutes } from '../../faces/http/routes/token-routes.ts';
-import { addPageRoutes } from '../../faces/page/page-routes.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
 import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
 import { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
-import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { EvaluationService } from '../../service/evaluation-service.ts';
-import { GrantService } from '../../service/checkpoints/grant-service.ts';
 import type { Library } from '../../service/orders/library.ts';
 import type { RolloutService } from '../../service/rollouts/rollout-service.ts';
 import { PoolService } from '../../service/upkeep/pool-service.ts';
@@ -51,10 +40,12 @@ import { QuotaGate } from '../../service/acceptance/quota-gate.ts';
 import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 import { openEvaluationStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
-import { checkReadiness } from './readiness.ts';
 import type { Starter } from './starter.ts';
 import { findSuiteProblems } from '../suites/suite-problems.ts';
 import type { Webhooks } from './webhook-sender.ts';
+import { toBound } from '../../service/access/quota.ts';
+import { createApp } from './app.ts';
+import { createTimedId } from './timed-id.ts';
 
 /** The composition root of `muster serve`. */
 
@@ -148,10 +139,6 @@ function openServices(parts: {
   };
 }
 
-function identifyOthers({ tokens }: EvaluationStore, { access, failedTokensPerMinute }: Config['server']): Identify {
-  return access === 'off' ? identifyLocal : identifyByToken(tokens, systemClock, toBound(failedTokensPerMinute));
-}
-
 function createLibrary(runtime: Runtime, source: CheckpointSource, pools: CheckpointService, starter: Starter | undefined): OrderLibrary {
   return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
@@ -162,71 +149,10 @@ function createRegistry(): Registry {
   return registry;
 }
 
-interface Parts {
+interface ServiceParts {
   readonly store: SqlStore;
   readonly runtime: Runtime;
   readonly pools: PoolService;
-}
-
-function createApp(
-  parts: Parts & {
-    readonly service: EvaluationService;
-    readonly registry: Registry;
-    readonly checkpointService: CheckpointService;
-    readonly use: CheckpointUse;
-    readonly library: Library;
-    readonly starter: Starter | undefined;
-    readonly arena: EpisodeService;
-    readonly rollouts: RolloutService;
-  },
-): ReturnType<typeof createHttpServer> {
-  const { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
-  const { server } = runtime.config;
-  return createHttpServer({
-    service,
-    use,
-    clock: systemClock,
-    log: runtime.log,
-    version: PACKAGE_VERSION,
-    maxBodyBytes: server.maxBodyBytes,
-    get maxWaitSeconds() {
-      return runtime.config.server.maxWaitSeconds;
-    },
-    identify: starter ? starter.identify : identifyOthers(store, server),
-    requestsPerMinute: toBound(server.requestsPerMinute),
-    streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
-    readiness: () => checkReadiness({ service, store, stateDir: runtime.config.stateDir }),
-    checkpoints: checkpointService,
-    arena,
-    rollouts,
-    more: [
-      (routes) => addSuiteRoutes(routes, library),
-      (routes) => addPoolRoutes(routes, pools),
-      (routes, room) => addLiveRoutes(routes, { service, pools, use, clock: systemClock, room }),
-      addPageRoutes,
-      (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
-      (routes) => addFigureRoutes(routes, registry),
-      (routes) => addTokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
-      (routes) => addAuditRoute(routes, store.audit),
-      (routes) => addQuotaRoute(routes, createQuotaUses(parts)),
-    ],
-  });
-}
-
-function createQuotaUses({ store, runtime, pools }: Parts): (caller: string) => Promise<readonly PrincipalUse[]> {
-  const options = {
-    usage: store.usage,
-    tokens: store.tokens,
-    quotaOf: createLiveQuotas(runtime),
-    named: () => Object.keys(runtime.config.quotas),
-    countPlayed: (principal: string) => pools.countPlayed(principal),
-    countOpen: (principal: string) => store.trajectories.countOpen(principal),
-    clock: systemClock,
-  };
-  return (caller) => listQuotaUses(options, caller);
-}
-
-interface ServiceParts extends Parts {
   readonly gate: QuotaGate;
   readonly use: CheckpointUse;
   readonly source: CheckpointSource;
@@ -249,7 +175,7 @@ function createService(
     clock: systemClock,
     turns: new EventLoopTurns(),
     log: runtime.log,
-    newId: createId,
+    newId: () => parseEvaluationId(createTimedId('ev')),
     slotsOf: (template) => pools.getSlots(template),
     onConcluded,
     config: createLiveServiceConfig(runtime),
@@ -279,17 +205,6 @@ function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads
     log,
     maxBytes: () => toBound(runtime.config.checkpoints.keptBytes),
   });
-}
-
-/** Undefined for no bound. */
-function toBound(written: number | 'unlimited'): number | undefined {
-  return written === 'unlimited' ? undefined : written;
-}
-
-/** Sorts by the time of its making. */
-function createId(): EvaluationId {
-  const time = systemClock.date().getTime().toString(36).padStart(9, '0');
-  return parseEvaluationId(`ev-${time}-${randomBytes(8).toString('hex')}`);
 }
 
 async function listen({ server }: Config, on: (host: string, port: number) => Promise<string>): Promise<string> {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
@@ -6,8 +5,6 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { replaySchema, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
-import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import {
   evaluationPageSchema,
   evaluationSchema,
@@ -26,47 +23,23 @@ import { getAnswer, isComparisonSummary } from './answer-of.ts';
 import { ArenaClient } from './arena-client.ts';
 import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
 import { WaitTimeoutError } from './client-errors.ts';
-import {
-  assertComparing,
-  assertSubmitting,
-  type CompareOptions,
-  type Submitting,
-  type SubmitOptions,
-  type Waiting,
-} from './call-options.ts';
+import type { CompareOptions, Submitting, SubmitOptions, Waiting } from './call-options.ts';
 import { McpRelay } from './mcp-relay.ts';
 import { listPath, type Filter } from './list-filter.ts';
-import { nameCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
-import {
-  createCheckpointReference,
-  createComparisonBody,
-  createEvaluationBody,
-  type EvaluationFields,
-  type CheckpointReference,
-  type NewEvaluation,
-} from './request-bodies.ts';
+import type { CheckpointLike } from './named-checkpoint.ts';
+import { Submissions, type SubmissionOptions, type SuiteLike } from './submissions.ts';
 import { streamEpisodes, buildEvaluationPath, streamEvents, streamLive, type FollowedEvent } from './streams.ts';
 import { RolloutsClient, type RolloutTerms } from './rollouts-client.ts';
 import type { RolloutsResource } from '../http/schemas/rollout-schemas.ts';
-import { Uploader } from './uploads.ts';
 
-export interface ClientOptions extends CallsOptions {
-  /** Reads the checkpoints of this machine. */
-  readonly source: CheckpointSource;
-  /** Reads the suite of a file. @throws InputError when it is none that may be sent. */
-  readonly readSuite: (path: string) => Promise<NewEvaluation['suite']>;
-}
+export type ClientOptions = CallsOptions & SubmissionOptions;
 
-export type { CompareOptions, SubmitOptions, Waiting };
-
-/** A name that the server knows; a path that ends in .yaml, .yml or .json; or a suite as such a file has it. */
-export type SuiteLike = NewEvaluation['suite'];
+export type { CompareOptions, SubmitOptions, SuiteLike, Waiting };
 
 interface Watched {
   readonly signal?: AbortSignal | undefined;
 }
 
-const FILE = /\.(ya?ml|json)$/;
 const NEVER = new AbortController().signal;
 
 /**
@@ -81,15 +54,13 @@ export class MusterClient {
   /** Groups of trajectories for trainings. */
   readonly rollouts: RolloutsClient;
   readonly #calls: Calls;
-  readonly #uploader: Uploader;
-  readonly #readSuite: ClientOptions['readSuite'];
+  readonly #submissions: Submissions;
 
   constructor(options: ClientOptions) {
     this.#calls = new Calls(options);
     this.arena = new ArenaClient(this.#calls);
     this.rollouts = new RolloutsClient(this.#calls);
-    this.#uploader = new Uploader(this.#calls, options.source);
-    this.#readSuite = options.readSuite;
+    this.#submissions = new Submissions(this.#calls, options);
   }
 
   /** For one program that speaks the Model Context Protocol over pipes. */
@@ -138,27 +109,18 @@ export class MusterClient {
   }
 
   /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
-  async submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
-    assertSubmitting(options);
-    const written = await this.#resolveSuite(suite);
-    const subject = await this.#buildReference(checkpoint, options, options);
-    const baseline = options.baseline === undefined ? undefined : await this.#buildReference(options.baseline, {}, options);
-    return this.#submit('/v1/evaluations', createEvaluationBody(subject, { suite: written, baseline }, options), options);
+  submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
+    return this.#submissions.evaluate(checkpoint, suite, options);
   }
 
   /** As `compare`, without waiting. */
-  async submitComparison(
+  submitComparison(
     baseline: CheckpointLike,
     candidates: CheckpointLike | readonly CheckpointLike[],
     suite: SuiteLike,
     options: CompareOptions = {},
   ): Promise<EvaluationResource> {
-    assertComparing(options);
-    const written = await this.#resolveSuite(suite);
-    const reference = await this.#buildReference(baseline, {}, options);
-    const references = [];
-    for (const candidate of [candidates].flat()) references.push(await this.#buildReference(candidate, options, options));
-    return this.#submit('/v1/comparisons', createComparisonBody(reference, references, written, options), options);
+    return this.#submissions.compare(baseline, candidates, suite, options);
   }
 
   /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
@@ -172,10 +134,8 @@ export class MusterClient {
   }
 
   /** Begins a stream of groups of trajectories, which goes on whatever becomes of this process. @param agent the file that says what the model is. */
-  async startRollouts(agent: CheckpointLike, suite: SuiteLike, terms: RolloutTerms, how: Submitting = {}): Promise<RolloutsResource> {
-    const written = await this.#resolveSuite(suite);
-    const reference = await this.#buildReference(agent, {}, how);
-    return this.rollouts.begin({ ...terms, suite: written, agent: reference }, how.signal);
+  startRollouts(agent: CheckpointLike, suite: SuiteLike, terms: RolloutTerms, how: Submitting = {}): Promise<RolloutsResource> {
+    return this.#submissions.startRollouts(agent, suite, terms, how);
   }
 
   /** One evaluation, with its running figures or its summary. */
@@ -231,8 +191,8 @@ export class MusterClient {
   }
 
   /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
-  upload(path: string, { signal = NEVER, onUpload, base }: Pick<Submitting, 'signal' | 'onUpload' | 'base'> = {}): Promise<Digest> {
-    return this.#uploader.bring(path, { signal, onProgress: onUpload, base });
+  upload(path: string, how: Pick<Submitting, 'signal' | 'onUpload' | 'base'> = {}): Promise<Digest> {
+    return this.#submissions.upload(path, how);
   }
 
   /** Lets another principal use a checkpoint that the caller's principal has brought. @param sha256 64 hexadecimal digits. */
@@ -282,31 +242,6 @@ export class MusterClient {
   /** What was asked before may be over as it is accepted. */
   async #answer(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
     return isOver(evaluation) ? getAnswer(evaluation) : this.wait(evaluation.id, options);
-  }
-
-  async #resolveSuite(given: SuiteLike): Promise<SuiteLike> {
-    return typeof given === 'string' && (FILE.test(given) || isWeightsFile(given)) ? this.#readSuite(given) : given;
-  }
-
-  async #buildReference(
-    given: CheckpointLike,
-    labels: Pick<EvaluationFields, 'run' | 'version'>,
-    how: Submitting,
-  ): Promise<CheckpointReference> {
-    const named = nameCheckpoint(given, { run: labels.run, version: labels.version });
-    return createCheckpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
-  }
-
-  #submit(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {
-    const headers = { 'idempotency-key': idempotencyKey };
-    return this.#calls.ask(evaluationSchema, {
-      method: 'POST',
-      path,
-      body,
-      headers,
-      signal,
-      answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
-    });
   }
 }
 

@@ -7,9 +7,8 @@ import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-sche
 import { type LiveMessage, liveMessageSchema } from '../http/schemas/live-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
-import { readLines } from './lines.ts';
 import { Patience } from './patience.ts';
-import { readChunks } from './wire.ts';
+import { readChunks, readLines } from './wire.ts';
 
 const eventSchema = z.object({
   sequence: z.int().describe('1, 2, … of its evaluation, without a gap'),

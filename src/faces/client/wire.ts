@@ -4,7 +4,7 @@ import { createAbortError } from '../../kernel/abort.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import { UnavailableError } from './client-errors.ts';
 
-/** Requests as they go out. On Node's own `http`, which waits for an answer as long as its options say: a server reads large checkpoints first. */
+/** Requests as they go out, and answers as they come in. On Node's own `http`, which waits for an answer as long as its options say: a server reads large checkpoints first. */
 
 export interface WireRequest {
   readonly method: string;
@@ -61,4 +61,23 @@ function createUnreachableError(url: string, error: unknown, signal: AbortSignal
 function getReason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(getMessage).join(', ');
   return getMessage(error);
+}
+
+/** Far more than an event, an episode or a call has: what is longer comes from something else, and must not fill the memory. */
+const MOST_LINE_CHARACTERS = 16 * 2 ** 20;
+
+/**
+ * Text as it comes, in lines without their ends. What follows the last end is left out: a broken connection has cut it off.
+ *
+ * @throws what `createTooLongError` makes, for a line of more characters than it is given.
+ */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>, createTooLongError: (most: number) => Error): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > MOST_LINE_CHARACTERS) throw createTooLongError(MOST_LINE_CHARACTERS);
+    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
+  }
 }

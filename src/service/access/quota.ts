@@ -127,6 +127,7 @@ export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, princi
   };
 }
 
-function toBound(written: number | 'unlimited' | undefined): number | undefined {
+/** Undefined for no bound. */
+export function toBound(written: number | 'unlimited' | undefined): number | undefined {
   return written === 'unlimited' ? undefined : written;
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { InputError } from '../../../kernel/errors.ts';
-import { readLines } from '../../../faces/client/lines.ts';
+import { readLines } from '../../../faces/client/wire.ts';
 import type { McpRelay } from '../../../faces/client/mcp-relay.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';

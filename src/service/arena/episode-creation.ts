@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { ACTION_NAMES } from '../../agents/actions/action.ts';
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
+import type { StoredAgentEpisode, Trajectories } from '../../agents/arena/trajectories.ts';
+import type { Task } from '../../agents/tasks/task.ts';
+import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
+import { QuotaError } from '../access/quota-error.ts';
+import { findForkOrigin } from './fork-origin.ts';
+
+export interface CreationParts {
+  readonly trajectories: Trajectories;
+  readonly audit: AuditTrail;
+  /** Where a task does not say. */
+  readonly limits: () => EpisodeLimits;
+  /** Episodes that a principal may have open at a time; undefined for any number. */
+  readonly openEpisodes: (principal: string) => number | undefined;
+  readonly newId: () => AgentEpisodeId;
+}
+
+export interface NewEpisode {
+  readonly agent: string;
+  readonly seed: number;
+  readonly principal: string;
+}
+
+export interface ForkRequest {
+  /** Behind which step; undefined for the last one. */
+  readonly at: number | undefined;
+  readonly n: number;
+  /** Undefined for that of the episode. */
+  readonly agent: string | undefined;
+}
+
+/** Stores new episodes, within the quota of their principal. */
+export class EpisodeCreation {
+  readonly #parts: CreationParts;
+
+  constructor(parts: CreationParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws QuotaError `quota.open-episodes` when `more` episodes would be too many. */
+  async assertRoom(principal: string, more: number): Promise<void> {
+    const most = this.#parts.openEpisodes(principal);
+    if (most === undefined) return;
+    const open = await this.#parts.trajectories.countOpen(principal);
+    if (open + more <= most) return;
+    const reason = `${open} episodes are open, ${more} more were asked for, and quotas.openEpisodes is ${most}; submit or cancel some`;
+    throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
+  }
+
+  /** An episode from the beginning of a task of one step. */
+  async start({ id: taskId, digest, steps, arena }: Task, { principal, agent, seed }: NewEpisode): Promise<StoredAgentEpisode> {
+    const { trajectories, audit, limits: defaults, newId } = this.#parts;
+    const limits = defaults();
+    const episode = await trajectories.create({
+      id: newId(),
+      principal,
+      task: taskId,
+      taskDigest: digest,
+      agent,
+      seed,
+      gradingSeed: createGradingSeed(),
+      limits: { ...limits, seconds: steps[0].agent.timeoutSeconds ?? limits.seconds },
+      actions: ACTION_NAMES.filter((each) => each === 'submit' || (arena.actions?.includes(each) ?? true)),
+      terms: arena.reward,
+      gradesAbandoned: arena.abandoned === 'graded',
+      origin: undefined,
+    });
+    await audit.record({ principal, action: 'episode.start', target: episode.id, details: { task: taskId, agent } });
+    return episode;
+  }
+
+  /** Episodes of a principal that go on behind a step of another. @throws as `assertRoom` and `findForkOrigin` do. */
+  async fork(parent: StoredAgentEpisode, { at, n, agent }: ForkRequest, principal: string): Promise<readonly StoredAgentEpisode[]> {
+    const { trajectories, audit, newId } = this.#parts;
+    await this.assertRoom(principal, n);
+    const origin = await findForkOrigin(trajectories, parent, at);
+    const { task, taskDigest, seed, limits, actions, terms, gradesAbandoned } = parent;
+    const rest = { principal, task, taskDigest, agent: agent ?? parent.agent, seed, limits, actions, terms, gradesAbandoned, origin };
+    const forks = await Promise.all(
+      Array.from({ length: n }, () => trajectories.create({ ...rest, id: newId(), gradingSeed: createGradingSeed() })),
+    );
+    const details = { step: origin.lineage.at(-1)?.through ?? 0, episodes: forks.map(({ id }) => id) };
+    await audit.record({ principal, action: 'episode.fork', target: parent.id, details });
+    return forks;
+  }
+}
+
+/** For each episode its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
+function createGradingSeed(): string {
+  return randomBytes(16).toString('hex');
+}

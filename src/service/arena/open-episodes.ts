@@ -1,0 +1,85 @@
+import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
+import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
+import { getMessage } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import { createUnknownEpisodeError } from './episode-errors.ts';
+import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
+
+export interface OpenEpisodesParts extends OpenEpisodeParts {
+  readonly log: Log;
+}
+
+/** The episodes that this process has open, and the verdicts that it takes in the background. */
+export class OpenEpisodes {
+  readonly #parts: OpenEpisodesParts;
+  readonly #open = new Map<AgentEpisodeId, OpenEpisode>();
+  readonly #finishing = new Map<AgentEpisodeId, Promise<void>>();
+
+  constructor(parts: OpenEpisodesParts) {
+    this.#parts = parts;
+  }
+
+  /** Leaves every episode as it is stored. Called when `closing` has been aborted. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#finishing.values());
+    await Promise.allSettled([...this.#open.values()].map((each) => each[Symbol.asyncDispose]()));
+    this.#open.clear();
+  }
+
+  /** The episode, opened when this process does not have it. */
+  open(id: AgentEpisodeId): OpenEpisode {
+    const episode = this.#open.get(id) ?? this.create(id);
+    this.#open.set(id, episode);
+    return episode;
+  }
+
+  /** One that is not remembered, to answer for an episode that is closed. */
+  create(id: AgentEpisodeId): OpenEpisode {
+    return new OpenEpisode(id, this.#parts);
+  }
+
+  /** Undefined for one that this process does not have. */
+  find(id: AgentEpisodeId): OpenEpisode | undefined {
+    return this.#open.get(id);
+  }
+
+  /** Takes the verdict in the background. The sweep tries again what cannot be graded now. */
+  finish(id: AgentEpisodeId): void {
+    if (this.#finishing.has(id)) return;
+    const { closing, log, onChange } = this.#parts;
+    const finishing = this.open(id)
+      .finish()
+      .then(
+        () => void this.#open.delete(id),
+        (error: unknown) => {
+          if (!closing.aborted) log.warn({ episode: id, error: getMessage(error) }, 'an episode could not be graded');
+        },
+      )
+      .finally(() => {
+        this.#finishing.delete(id);
+        onChange(id);
+      });
+    this.#finishing.set(id, finishing);
+  }
+
+  /** Gives the episode up, or has it graded where its task says so. */
+  async cancel(id: AgentEpisodeId): Promise<StoredAgentEpisode> {
+    await this.open(id).cancel();
+    return await this.#settle(id);
+  }
+
+  /** Ends an episode that has been idle for too long. */
+  async endIdle(id: AgentEpisodeId): Promise<void> {
+    await this.open(id).lookAtTime();
+    await this.#settle(id);
+  }
+
+  /** Has an episode graded that has ended without a reward, and forgets one that is closed. */
+  async #settle(id: AgentEpisodeId): Promise<StoredAgentEpisode> {
+    const episode = await this.#parts.trajectories.find(id);
+    if (episode === undefined) throw createUnknownEpisodeError(id);
+    if (episode.closed !== undefined) this.#open.delete(id);
+    else if (episode.endedBy !== undefined) this.finish(id);
+    return episode;
+  }
+}
