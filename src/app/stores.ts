@@ -2,6 +2,7 @@ import { openPostgresStore } from '../adapters/store/postgres/open-postgres-stor
 import { openSqliteStore } from '../adapters/store/sqlite/open-sqlite-store.ts';
 import type { Config } from '../config/config.ts';
 import type { SqlStore } from '../adapters/store/sql/sql-evaluation-store.ts';
+import type { Trajectories } from '../agents/arena/trajectories.ts';
 import type { Clock } from '../kernel/clock.ts';
 
 /** The store that the configuration names. @throws as `openSqliteStore` and `openPostgresStore` do. */
@@ -12,4 +13,23 @@ export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, c
 /** Whether other servers may have the store as well. */
 export function isShared({ url }: Config['store']): boolean {
   return /^[a-z]+:/.test(url);
+}
+
+/** The store of a server, with trajectories where `arena.trajectories` says. @throws as `openEvaluationStore` and `openFirestore` do. */
+export async function openServerStore(config: Config, clock: Clock): Promise<SqlStore> {
+  const { trajectories: place } = config.arena;
+  const trajectories = place === 'store' ? undefined : await openFirestore(place, clock);
+  const store = await openEvaluationStore(config, clock);
+  return trajectories === undefined ? store : { ...store, trajectories };
+}
+
+/**
+ * @param setting `arena.trajectories`, other than "store". An emulator is asked where FIRESTORE_EMULATOR_HOST names one, as Google's clients do.
+ * @throws as `FirestoreTrajectories.open`.
+ */
+export async function openFirestore(setting: string, clock: Clock): Promise<Trajectories> {
+  const [project = '', database = '(default)'] = setting.replace('firestore://', '').split('/');
+  // Its library for credentials is read by those alone who keep something there.
+  const { FirestoreTrajectories } = await import('../adapters/arena/firestore/firestore-trajectories.ts');
+  return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock);
 }

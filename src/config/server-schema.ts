@@ -101,6 +101,8 @@ export const sourcesSchema = z
   })
   .describe('which checkpoints the callers of a server may name by their URI');
 
+const FIRESTORE = /^(store|firestore:\/\/[a-z][a-z0-9.:-]{4,98}[a-z0-9](\/([a-z][a-z0-9-]{2,61}[a-z0-9]|\(default\)))?)$/;
+
 export const arenaSchema = z
   .strictObject({
     tasks: z.array(directory).max(1000).describe('tasks that callers may play: directories of tasks, or of directories of tasks'),
@@ -110,6 +112,10 @@ export const arenaSchema = z
       .regex(/^(memory$|rediss?:\/\/|valkeys?:\/\/)/, 'expected "memory" or redis://user:password@host:port/database')
       .max(4096)
       .describe('where the state of open episodes is kept: "memory", or redis://user:password@host:port/database'),
+    trajectories: z
+      .string()
+      .regex(FIRESTORE, 'expected "store", or firestore://PROJECT or firestore://PROJECT/DATABASE')
+      .describe('where episodes, steps and rewards are kept: "store", or firestore://PROJECT/DATABASE'),
     steps: z.int().min(1).max(100_000).describe('of an episode, at most'),
     seconds: z.number().positive().max(31_536_000).describe('of an episode, while it is stepping, where its task does not say'),
     bytesWritten: byteSizeSchema.describe('of an episode, by its actions on files'),

@@ -21,7 +21,7 @@ const TTL = 60_000;
 const SPENT = { seconds: 1.25, bytesWritten: 3, output: 7 };
 const ENDING = { outcome: 'rewarded', reward: 0.1 + 0.2, document: '{"reward": 0.30000000000000004}' } as const;
 
-function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgentEpisode {
+export function newEpisode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgentEpisode {
   return {
     id: parseAgentEpisodeId(`ep-${name}`),
     principal: 'pipeline',
@@ -39,7 +39,7 @@ function episode(name: string, changes: Partial<NewAgentEpisode> = {}): NewAgent
   };
 }
 
-function step(number: number, changes: Partial<NewStep> = {}): NewStep {
+export function newStep(number: number, changes: Partial<NewStep> = {}): NewStep {
   const delta = { changed: [{ kind: 'directory' as const, path: '/app/x' }], removed: ['/app/y'] };
   const answer = `{"step": ${number},  "text":"\\u0000 ü"}`;
   return {
@@ -54,7 +54,7 @@ function step(number: number, changes: Partial<NewStep> = {}): NewStep {
   };
 }
 
-async function held(trajectories: Trajectories, id: AgentEpisodeId): Promise<Hold> {
+export async function holdNew(trajectories: Trajectories, id: AgentEpisodeId): Promise<Hold> {
   const hold = await trajectories.hold(id, ALICE, TTL);
   if (!hold) throw new Error(`${id} could not be held`);
   return hold;
@@ -67,22 +67,22 @@ const cases: Readonly<Record<string, Case>> = {
     const id = parseAgentEpisodeId('ep-a');
     await (async () => {
       await using store = await open();
-      const made = await store.trajectories.create(episode('a'));
-      expect(made).toMatchObject({ ...episode('a'), steps: 0, spent: NOTHING_SPENT, endedBy: undefined, closed: undefined });
-      const hold = await held(store.trajectories, id);
+      const made = await store.trajectories.create(newEpisode('a'));
+      expect(made).toMatchObject({ ...newEpisode('a'), steps: 0, spent: NOTHING_SPENT, endedBy: undefined, closed: undefined });
+      const hold = await holdNew(store.trajectories, id);
       await clock.advance(1000);
-      await store.trajectories.append(hold, step(1));
-      await store.trajectories.append(hold, step(2, { delta: undefined, endedBy: 'submit' }));
+      await store.trajectories.append(hold, newStep(1));
+      await store.trajectories.append(hold, newStep(2, { delta: undefined, endedBy: 'submit' }));
     })();
     await using store = await open();
     expect(await store.trajectories.find(id)).toMatchObject({
-      ...episode('a'),
+      ...newEpisode('a'),
       steps: 2,
       spent: SPENT,
       endedBy: 'submit',
       touchedAt: clock.date(),
     });
-    const { spent: _, endedBy: __, ...first } = step(1);
+    const { spent: _, endedBy: __, ...first } = newStep(1);
     const steps = await store.trajectories.steps(id, 0, 10);
     expect(steps[0]).toEqual({ ...first, at: clock.date() });
     expect(steps.map(({ number, delta }) => [number, delta === undefined])).toEqual([
@@ -95,38 +95,38 @@ const cases: Readonly<Record<string, Case>> = {
 
   async 'a fork begins with the steps that it shares, and its own come behind them'({ open }) {
     await using store = await open();
-    const parent = await store.trajectories.create(episode('a'));
-    const hold = await held(store.trajectories, parent.id);
-    for (const number of [1, 2, 3]) await store.trajectories.append(hold, step(number));
+    const parent = await store.trajectories.create(newEpisode('a'));
+    const hold = await holdNew(store.trajectories, parent.id);
+    for (const number of [1, 2, 3]) await store.trajectories.append(hold, newStep(number));
     const origin = { lineage: [{ episode: parent.id, through: 2 }], spent: SPENT };
-    const fork = await store.trajectories.create(episode('fork', { origin }));
+    const fork = await store.trajectories.create(newEpisode('fork', { origin }));
     expect(fork).toMatchObject({ steps: 2, spent: SPENT, origin });
     expect(await store.trajectories.find(fork.id)).toEqual(fork);
-    const forkHold = await held(store.trajectories, fork.id);
-    await expect(store.trajectories.append(forkHold, step(1))).rejects.toBeInstanceOf(HoldLostError);
-    await store.trajectories.append(forkHold, step(3, { answer: 'of the fork' }));
+    const forkHold = await holdNew(store.trajectories, fork.id);
+    await expect(store.trajectories.append(forkHold, newStep(1))).rejects.toBeInstanceOf(HoldLostError);
+    await store.trajectories.append(forkHold, newStep(3, { answer: 'of the fork' }));
     const answers = async (after: number, limit: number): Promise<readonly (number | string)[]> =>
       (await readSteps(store.trajectories, fork, after, limit)).flatMap(({ number, answer }) => [number, answer]);
-    expect(await answers(0, 10)).toEqual([1, step(1).answer, 2, step(2).answer, 3, 'of the fork']);
-    expect(await answers(1, 1)).toEqual([2, step(2).answer]);
+    expect(await answers(0, 10)).toEqual([1, newStep(1).answer, 2, newStep(2).answer, 3, 'of the fork']);
+    expect(await answers(1, 1)).toEqual([2, newStep(2).answer]);
     expect(await answers(2, 9)).toEqual([3, 'of the fork']);
-    expect((await store.trajectories.steps(parent.id, 2, 9)).map(({ answer }) => answer)).toEqual([step(3).answer]);
+    expect((await store.trajectories.steps(parent.id, 2, 9)).map(({ answer }) => answer)).toEqual([newStep(3).answer]);
   },
 
   async 'a tree of forks is forgotten once all of it was closed long enough ago'({ open, clock }) {
     await using store = await open();
     const { trajectories } = store;
-    const parent = await trajectories.create(episode('a'));
-    const hold = await held(trajectories, parent.id);
-    await trajectories.append(hold, step(1));
-    const fork = await trajectories.create(episode('fork', { origin: { lineage: [{ episode: parent.id, through: 1 }], spent: SPENT } }));
-    await trajectories.create(episode('open'));
+    const parent = await trajectories.create(newEpisode('a'));
+    const hold = await holdNew(trajectories, parent.id);
+    await trajectories.append(hold, newStep(1));
+    const fork = await trajectories.create(newEpisode('fork', { origin: { lineage: [{ episode: parent.id, through: 1 }], spent: SPENT } }));
+    await trajectories.create(newEpisode('open'));
     await trajectories.close(hold, 'submit', ENDING);
     await clock.advance(1000);
     expect(await trajectories.closedTrees(1, 10)).toEqual([]);
     await trajectories.forgetTree(parent.id, 1);
     expect(await trajectories.find(parent.id)).toBeDefined();
-    await trajectories.close(await held(trajectories, fork.id), 'submit', ENDING);
+    await trajectories.close(await holdNew(trajectories, fork.id), 'submit', ENDING);
     expect(await trajectories.closedTrees(1, 10)).toEqual([]);
     await clock.advance(1);
     expect(await trajectories.closedTrees(1, 10)).toEqual([parent.id]);
@@ -138,26 +138,26 @@ const cases: Readonly<Record<string, Case>> = {
 
   async 'a step that is not the next, or comes behind the end, is not stored'({ open }) {
     await using store = await open();
-    const { id } = await store.trajectories.create(episode('a'));
-    const hold = await held(store.trajectories, id);
-    await expect(store.trajectories.append(hold, step(2))).rejects.toBeInstanceOf(HoldLostError);
-    await store.trajectories.append(hold, step(1));
-    await expect(store.trajectories.append(hold, step(1, { answer: 'other' }))).rejects.toBeInstanceOf(HoldLostError);
+    const { id } = await store.trajectories.create(newEpisode('a'));
+    const hold = await holdNew(store.trajectories, id);
+    await expect(store.trajectories.append(hold, newStep(2))).rejects.toBeInstanceOf(HoldLostError);
+    await store.trajectories.append(hold, newStep(1));
+    await expect(store.trajectories.append(hold, newStep(1, { answer: 'other' }))).rejects.toBeInstanceOf(HoldLostError);
     await store.trajectories.end(hold, 'submit');
-    await expect(store.trajectories.append(hold, step(2))).rejects.toBeInstanceOf(HoldLostError);
-    expect((await store.trajectories.steps(id, 0, 10)).map(({ answer }) => answer)).toEqual([step(1).answer]);
+    await expect(store.trajectories.append(hold, newStep(2))).rejects.toBeInstanceOf(HoldLostError);
+    expect((await store.trajectories.steps(id, 0, 10)).map(({ answer }) => answer)).toEqual([newStep(1).answer]);
   },
 
   async 'of two holders at once one has the episode, and one that was replaced writes nothing more'({ open, clock }) {
     await using store = await open();
-    const { id } = await store.trajectories.create(episode('a'));
-    const first = await held(store.trajectories, id);
+    const { id } = await store.trajectories.create(newEpisode('a'));
+    const first = await holdNew(store.trajectories, id);
     expect(await store.trajectories.hold(id, BOB, TTL)).toBeUndefined();
-    expect(await held(store.trajectories, id)).toEqual(first);
+    expect(await holdNew(store.trajectories, id)).toEqual(first);
     await clock.advance(TTL);
     const second = await store.trajectories.hold(id, BOB, TTL);
     expect(second?.fence).toBeGreaterThan(first.fence);
-    await expect(store.trajectories.append(first, step(1))).rejects.toBeInstanceOf(HoldLostError);
+    await expect(store.trajectories.append(first, newStep(1))).rejects.toBeInstanceOf(HoldLostError);
     await expect(store.trajectories.end(first, 'submit')).rejects.toBeInstanceOf(HoldLostError);
     await expect(store.trajectories.close(first, 'submit', ENDING)).rejects.toBeInstanceOf(HoldLostError);
     expect(await store.trajectories.find(id)).toMatchObject({ steps: 0, endedBy: undefined, closed: undefined });
@@ -165,8 +165,8 @@ const cases: Readonly<Record<string, Case>> = {
 
   async 'an end is kept as the first one said it'({ open, clock }) {
     await using store = await open();
-    const { id } = await store.trajectories.create(episode('a'));
-    const hold = await held(store.trajectories, id);
+    const { id } = await store.trajectories.create(newEpisode('a'));
+    const hold = await holdNew(store.trajectories, id);
     await store.trajectories.end(hold, 'steps');
     await store.trajectories.close(hold, 'submit', ENDING);
     await clock.advance(1);
@@ -180,7 +180,7 @@ const cases: Readonly<Record<string, Case>> = {
     const { trajectories } = store;
     for (const name of ['a', 'b', 'c']) {
       await trajectories.create(
-        episode(name, {
+        newEpisode(name, {
           principal: name === 'c' ? 'other' : 'pipeline',
           agent: name,
           ...(name === 'b' ? { task: parseTaskId('second') } : {}),
@@ -196,7 +196,7 @@ const cases: Readonly<Record<string, Case>> = {
     const page = await trajectories.list({}, { limit: 2 });
     expect((await trajectories.list({}, { limit: 2, after: page.next })).items.map(({ id }) => id)).toEqual(['ep-a']);
     expect(await trajectories.countOpen('pipeline')).toBe(2);
-    const hold = await held(trajectories, parseAgentEpisodeId('ep-a'));
+    const hold = await holdNew(trajectories, parseAgentEpisodeId('ep-a'));
     await trajectories.end(hold, 'submit');
     expect([await trajectories.countOpen('pipeline'), await list({ state: 'grading' }), await list({ state: 'open' })]).toEqual([
       1,

@@ -7,7 +7,8 @@ export type Fault =
   | { readonly kind: 'cut'; readonly after: number }
   | { readonly kind: 'stall'; readonly after: number }
   | { readonly kind: 'flip'; readonly bit: number }
-  | { readonly kind: 'status'; readonly status: number };
+  /** @param body JSON; none when left out. */
+  | { readonly kind: 'status'; readonly status: number; readonly body?: string };
 
 /** Stands between a client and an HTTP server, and spoils the answers that a test names. */
 export class FaultyProxy implements AsyncDisposable {
@@ -64,7 +65,7 @@ export class FaultyProxy implements AsyncDisposable {
     const fault = this.#next(request);
     this.#underWay.add(response);
     response.on('close', () => this.#underWay.delete(response));
-    if (fault.kind === 'status') return void response.writeHead(fault.status).end();
+    if (fault.kind === 'status') return void response.writeHead(fault.status, { 'content-type': 'application/json' }).end(fault.body);
     const { hostname, port } = this.#target;
     const asked = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers, agent: this.#agent });
     asked.on('error', () => response.destroy());

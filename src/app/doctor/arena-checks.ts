@@ -1,6 +1,22 @@
 import { systemClock } from '../../kernel/clock.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
+import { openFirestore } from '../stores.ts';
+
+/** @param setting `arena.trajectories`, other than "store". */
+export function createTrajectoriesCheck(setting: string): HealthCheck {
+  return {
+    name: 'trajectories',
+    async run() {
+      try {
+        await openFirestore(setting, systemClock);
+        return toOkFinding(setting);
+      } catch (error) {
+        return { status: 'problem', found: getMessage(error), remedy: 'see docs/arena.md, "Firestore", or set arena.trajectories: store' };
+      }
+    },
+  };
+}
 
 /** @param setting `arena.live`, other than "memory". */
 export function createLiveEpisodesCheck(setting: string): HealthCheck {

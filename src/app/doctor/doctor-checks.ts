@@ -3,7 +3,7 @@ import { LOCAL_CALLER } from '../../service/access/caller.ts';
 import { findUsablePython } from '../../adapters/sandbox/local/template/python-template.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
-import { createLiveEpisodesCheck } from './arena-checks.ts';
+import { createLiveEpisodesCheck, createTrajectoriesCheck } from './arena-checks.ts';
 import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from './machine-checks.ts';
 import { createPythonCheck, createRunnerCheck } from './sandbox-checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -29,6 +29,7 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
     createDiskCheck(config.stateDir),
     openFilesCheck(config.pool.max),
     ...(config.arena.live === 'memory' ? [] : [createLiveEpisodesCheck(config.arena.live)]),
+    ...(config.arena.trajectories === 'store' ? [] : [createTrajectoriesCheck(config.arena.trajectories)]),
     createUserCheck(process.getuid?.()),
   ];
 }

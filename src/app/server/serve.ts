@@ -38,7 +38,7 @@ import type { RolloutService } from '../../service/rollouts/rollout-service.ts';
 import { PoolService } from '../../service/upkeep/pool-service.ts';
 import { QuotaGate } from '../../service/acceptance/quota-gate.ts';
 import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
-import { openEvaluationStore } from '../stores.ts';
+import { openServerStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
 import type { Starter } from './starter.ts';
 import { findSuiteProblems } from '../suites/suite-problems.ts';
@@ -75,7 +75,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   const { server } = config;
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
-  const store = opening.use(await openEvaluationStore(config, systemClock));
+  const store = opening.use(await openServerStore(config, systemClock));
   const runtime = opening.use(await Runtime.open(config, 'server'));
   runtime.pools.sweep();
   const uploads = await openUploads(config, runtime.checkpoints, systemClock);

@@ -1,0 +1,88 @@
+import type { AuthClient } from 'google-auth-library';
+import { z } from 'zod';
+import { getMessage } from '../../kernel/errors.ts';
+
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+
+/** What an API of Google's says of a request that it does not fulfil: https://google.aip.dev/193. */
+export class GoogleApiError extends Error {
+  /** `PERMISSION_DENIED`, `RESOURCE_EXHAUSTED`, …; `NO_ANSWER` when the request got none, `NO_CREDENTIALS` when nothing says who asks. */
+  readonly status: string;
+
+  constructor(status: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'GoogleApiError';
+    this.status = status;
+  }
+}
+
+export interface GoogleRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: string;
+  /** Sent as JSON. */
+  readonly body?: object | undefined;
+}
+
+const refusalSchema = z.object({ error: z.object({ message: z.string(), status: z.string().optional() }) });
+
+/**
+ * Requests to APIs of Google's in JSON. Google's library finds out who asks: by GOOGLE_APPLICATION_CREDENTIALS, what `gcloud` knows, the
+ * machine's own identity. Nothing is tried again here.
+ */
+export class GoogleApi {
+  readonly #isSigned: boolean;
+  #client: Promise<AuthClient> | undefined;
+
+  /** @param isSigned false for a server that is not Google's, an emulator for example: it gets no credentials. */
+  constructor(isSigned: boolean) {
+    this.#isSigned = isSigned;
+  }
+
+  /** The answer's document. @throws GoogleApiError */
+  async send({ method, url, body }: GoogleRequest, signal: AbortSignal): Promise<unknown> {
+    try {
+      const client = await this.#createClient();
+      const { data } = await client.request<unknown>({
+        method,
+        url,
+        ...(body === undefined ? {} : { data: body }),
+        signal,
+        responseType: 'json',
+        retry: false,
+        fetchImplementation: fetch,
+      });
+      return data;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toGoogleApiError(error);
+    }
+  }
+
+  #createClient(): Promise<AuthClient> {
+    this.#client ??= createClient(this.#isSigned).catch((error: unknown) => {
+      this.#client = undefined;
+      throw new GoogleApiError('NO_CREDENTIALS', getMessage(error), { cause: error });
+    });
+    return this.#client;
+  }
+}
+
+/** The library is loaded with the first request. */
+async function createClient(isSigned: boolean): Promise<AuthClient> {
+  const { GoogleAuth, PassThroughClient } = await import('google-auth-library');
+  return isSigned ? await new GoogleAuth({ scopes: [SCOPE] }).getClient() : new PassThroughClient();
+}
+
+function toGoogleApiError(error: unknown): GoogleApiError {
+  if (error instanceof GoogleApiError) return error;
+  // A stream of answers refuses with a list of one.
+  const answered = readAnswer(error);
+  const said = refusalSchema.safeParse(Array.isArray(answered) ? answered[0] : answered);
+  if (said.success) return new GoogleApiError(said.data.error.status ?? 'UNKNOWN', said.data.error.message, { cause: error });
+  return new GoogleApiError('NO_ANSWER', getMessage(error), { cause: error });
+}
+
+function readAnswer(error: unknown): unknown {
+  const failed = z.object({ response: z.object({ data: z.unknown() }) }).safeParse(error);
+  return failed.success ? failed.data.response.data : undefined;
+}
