@@ -24,13 +24,14 @@ _PR_SET_DUMPABLE = 4
 
 def _seal() -> Callable[[], object]:
     """Keep other processes of this user out. Returns what undoes it in a child. Raises ImportError and OSError."""
-    known = set(sys.modules)
-    import ctypes
+    # What is beneath the module ctypes, which itself takes longer to import than all the rest here.
+    import _ctypes
 
-    prctl = ctypes.CDLL(None).prctl
     # A program is to find what it would find in an interpreter that has just started.
-    for name in set(sys.modules) - known:
-        del sys.modules[name]
+    del sys.modules["_ctypes"]
+    number = type("c_int", (_ctypes._SimpleCData,), {"_type_": "i"})
+    function = type("function", (_ctypes.CFuncPtr,), {"_flags_": _ctypes.FUNCFLAG_CDECL, "_restype_": number})
+    prctl = function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"))  # type: ignore[arg-type]
     if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("it can be read by others")
     return lambda: prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
@@ -66,8 +67,12 @@ def _serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
                 # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
                 sys.modules.pop("resource", None)
             _become(streams, unseal)
-            directory, program, *arguments = (os.fsdecode(each) for each in data.split(b"\0"))
+            directory, variables, *words = (os.fsdecode(each) for each in data.split(b"\0"))
+            for variable in words[: int(variables)]:
+                name, _, value = variable.partition("=")
+                os.environ[name] = value
             os.chdir(directory)
+            program, *arguments = words[int(variables) :]
             return program, arguments
         orders.send(b"%d" % run)
         for descriptor in streams:
@@ -109,7 +114,7 @@ def _loaded(program: str) -> Dict[str, Any]:
     return main.__dict__
 
 
-def _wait() -> Tuple[str, List[str]]:
+def _wait() -> Tuple[str, List[str], Set[str]]:
     import _socket
 
     orders = _socket.socket(fileno=_ORDERS)
@@ -125,8 +130,9 @@ def _wait() -> Tuple[str, List[str]]:
     # The collector of a run would write on pages that it shares with all others, and have each copied.
     gc.collect()
     gc.freeze()
+    known = set(sys.modules)
     orders.send(b"ready")
-    return _serve(orders, unseal)
+    return (*_serve(orders, unseal), known)
 
 
 def _run(names: Dict[str, Any], known: Set[str]) -> None:
@@ -151,8 +157,13 @@ def _run(names: Dict[str, Any], known: Set[str]) -> None:
     sys.modules["atexit"]._run_exitfuncs()
     if not _flush():
         status = status or 120
-    # Files that are still open are written to the end when nothing has them any more.
-    for name in [name for name in sys.modules if name not in known]:
+    # Files that are still open are written to the end when nothing has them any more. New modules come last: the others are not looked at.
+    new = []
+    for name in reversed(sys.modules):
+        if name in known:
+            break
+        new.append(name)
+    for name in new:
         module = sys.modules.pop(name)
         if module is not None:
             getattr(module, "__dict__", {}).clear()
@@ -189,8 +200,7 @@ def _flush() -> bool:
 
 
 def _main() -> None:
-    program, arguments = _wait()
-    known = set(sys.modules)
+    program, arguments, known = _wait()
     sys.argv[:] = [program] + arguments
     _run(_loaded(program), known)
 

@@ -12,7 +12,6 @@ if __name__ == "__main__":
     from muster_runner.json_fields import FieldError
     from muster_zygote.orders import Orders
     from muster_zygote.settings import parse_settings
-    from muster_zygote.warden import Warden
 
     # Ctrl-C in a terminal reaches every process of the group: when a sandbox ends is Muster's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -22,4 +21,12 @@ if __name__ == "__main__":
     except (EOFError, FieldError) as error:
         print(f"zygote: {error}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
-    Warden(settings, orders).run()
+    # Each imports what all its sandboxes have in memory, and no more.
+    if settings.writable is None:
+        from muster_zygote.warden import Warden
+
+        Warden(settings, orders).run()
+    else:
+        from muster_zygote.workspaces import WorkspaceWarden
+
+        WorkspaceWarden(settings, orders).run()

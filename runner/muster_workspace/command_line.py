@@ -34,9 +34,14 @@ def run(arguments: list[str]) -> int:
     """Speak with Muster until it has ended its side. Returns the exit code."""
     settings = _parse(arguments)
     _begin(settings)
+    return converse(settings.writable)
+
+
+def converse(writable: tuple[str, ...]) -> int:
+    """The same, in a process that is ready for it: the first of its sandbox, which its own programs cannot look into."""
     channel = Channel.take()
     try:
-        serve(channel, settings.writable)
+        serve(channel, writable)
     except ProtocolError as error:
         print(f"muster-workspace: {error}", file=sys.stderr, flush=True)
         return EXIT_PROTOCOL

@@ -22,6 +22,8 @@ _FORK_SECONDS = 30.0
 # Without modules of the user, variables for Python and the program's own directory: none of what the interpreter loads is the program's.
 _FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
 _ORDER_BYTES = 1 << 16
+# How the names of variables begin that Python does not look at when it is isolated.
+_OF_PROGRAMS = ("MUSTER_", "PYTHON")
 
 
 class ForkedProgram(NamedTuple):
@@ -33,6 +35,9 @@ class ForkedProgram(NamedTuple):
     """The program and its arguments."""
     directory: str
     environment: tuple[tuple[str, str], ...]
+    """Of the interpreter."""
+    variables: tuple[str, ...]
+    """Further ones of the program, as name=value. They decide nothing of an interpreter that is isolated."""
     modules: tuple[str, ...]
 
     @classmethod
@@ -46,9 +51,17 @@ class ForkedProgram(NamedTuple):
         named = re.fullmatch(r"python3?(\.\d+)?", os.path.basename(argv[0]))
         if not named or not isolated or not words or words[0].startswith("-") or not words[0].endswith(".py"):
             return None
-        if sum(len(word) + 1 for word in words) + len(directory) > _ORDER_BYTES // 4:
+        sizes = [len(word) + 1 for word in (directory, *words, *environment, *environment.values())]
+        if sum(sizes) > _ORDER_BYTES // 4:
             return None
-        return cls(tuple(interpreter), tuple(words), directory, tuple(sorted(environment.items())), tuple(modules))
+        own = {name: value for name, value in environment.items() if name.startswith(_OF_PROGRAMS)}
+        rest = tuple(sorted((name, value) for name, value in environment.items() if name not in own))
+        variables = tuple(f"{name}={value}" for name, value in own.items())
+        return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules))
+
+    def order(self) -> tuple[str, ...]:
+        """What the interpreter is told."""
+        return (self.directory, str(len(self.variables)), *self.variables, *self.words)
 
     def has_same_interpreter(self, other: "ForkedProgram") -> bool:
         return (self.interpreter, self.environment, self.modules) == (other.interpreter, other.environment, other.modules)
@@ -169,7 +182,7 @@ class _Interpreter:
             return False
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
-        order = b"\0".join(os.fsencode(word) for word in (program.directory, *program.words))
+        order = b"\0".join(os.fsencode(word) for word in program.order())
         try:
             self.orders.sendmsg([order], [(SOL_SOCKET, SCM_RIGHTS, array("i", streams))])
         except OSError:

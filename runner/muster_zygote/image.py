@@ -3,7 +3,6 @@
 import contextlib
 import os
 import selectors
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import NoReturn
 
 from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
+from muster_zygote.children import bury, end_message, wake_on_child
 from muster_zygote.entrance import list_namespaces
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
@@ -138,22 +138,10 @@ class Image:
         run(tuple(command))
 
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        for pid, status, usage in bury():
             sandbox = self._programs.pop(pid, None)
-            if sandbox is None:
-                continue
-            seconds = usage.ru_utime + usage.ru_stime
-            ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
-            if os.WIFSIGNALED(status):
-                send(self.channel, {**ended, "signal": os.WTERMSIG(status)})
-            else:
-                send(self.channel, {**ended, "code": os.WEXITSTATUS(status)})
+            if sandbox is not None:
+                send(self.channel, end_message(sandbox, status, usage))
 
 
 def give_up_privileges(settings: Settings) -> None:
@@ -202,13 +190,3 @@ def keep_only(descriptor: int) -> None:
     """Closes what belongs to the process that this one was forked from."""
     os.closerange(3, descriptor)
     close_from(descriptor + 1)
-
-
-def wake_on_child() -> socket.socket:
-    """A socket that can be read whenever a child has ended."""
-    woken, waker = socket.socketpair()
-    woken.setblocking(False)
-    waker.setblocking(False)
-    signal.set_wakeup_fd(waker.detach(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    return woken

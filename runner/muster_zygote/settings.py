@@ -47,6 +47,8 @@ class Settings:
     filter: bytes
     """Where every sandbox has a control group of its name, in each hierarchy."""
     cgroups: tuple[Hierarchy, ...]
+    """Of workspaces, None of others: directories that can be written to besides those two, each as large as /tmp."""
+    writable: tuple[str, ...] | None = None
 
 
 def parse_settings(value: Object) -> Settings:
@@ -65,6 +67,7 @@ def parse_settings(value: Object) -> Settings:
         open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),
         filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
         cgroups=tuple(_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
+        writable=_texts(value, "writable") if value.get("writable") is not None else None,
     )
 
 

@@ -22,6 +22,7 @@ from muster_zygote.linux import (
     change_directory,
     close_file,
     close_others,
+    drop_capabilities,
     forbid_new_privileges,
     hide_memory,
     ignore_signal,
@@ -49,7 +50,7 @@ INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
 # In the process table.
 NAME = "muster-walls"
-# Shows of the processes those that the reader may trace: all of its sandbox but the first.
+# Shows of the processes those that the reader may trace: all of its sandbox but the first. The first process of a workspace has to see all.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
@@ -78,7 +79,8 @@ def plan_walls(settings: Settings) -> Iterator[Call]:
     Up to the new user namespace it is done within the warden's, which owns what is mounted here: from one of its own nothing could be
     mounted over it.
     """
-    yield close_others(FREE)
+    if settings.writable is None:
+        yield close_others(FREE)
     yield name_process(NAME)
     yield unshare(PRIVATE_NAMESPACES if settings.host_network else PRIVATE_NAMESPACES | Namespace.NETWORK)
     yield from bind_read_only(Argument(1), INBOX)
@@ -95,7 +97,8 @@ def _file_systems(settings: Settings) -> Iterator[Call]:
     within = MountsWithin(settings.mounts_within)
     yield from within.opened()
     writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
-    for target, size in ((TMP, settings.tmp_bytes), (SHM, settings.shm_bytes)):
+    own = ((target, settings.tmp_bytes) for target in settings.writable or ())
+    for target, size in ((TMP, settings.tmp_bytes), (SHM, settings.shm_bytes), *own):
         yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={count_inodes(size)},mode=1777")
     yield from within.mounted_again()
     yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
@@ -110,7 +113,7 @@ def _own_user_namespace(settings: Settings) -> Iterator[Call]:
     flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
     inside = settings.uid
     user, group = (inside, inside) if settings.own_user else (os.getuid(), os.getgid())
-    yield mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
+    yield mount("proc", "/proc", "proc", flags, PROC_OPTIONS if settings.writable is None else "")
     yield change_directory("/proc")
     yield mount("/proc", "/proc", None, MountFlag.BIND)
     yield mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
@@ -130,9 +133,12 @@ def _confinement(settings: Settings) -> Iterator[Call]:
     # Where it is a fork of the warden, what that knows of other sandboxes is in its memory.
     yield hide_memory()
     yield new_session()
-    # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
-    yield ignore_signal(signal.SIGCHLD)
-    yield from keep_one_capability()
+    if settings.writable is None:
+        # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
+        yield ignore_signal(signal.SIGCHLD)
+        yield from keep_one_capability()
+    else:
+        yield from drop_capabilities()
     yield forbid_new_privileges()
     yield install_filter(settings.filter)
 

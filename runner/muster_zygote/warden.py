@@ -15,10 +15,11 @@ from collections.abc import Iterable
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_object, as_text
 from muster_runner.shared_memory import share_memory
+from muster_zygote.children import bury, wake_on_child
 from muster_zygote.entrance import open_entrance
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.first_process import SERIALS
-from muster_zygote.image import Image, give_up_privileges, import_and_rehearse, wake_on_child
+from muster_zygote.image import Image, give_up_privileges, import_and_rehearse
 from muster_zygote.linux import Namespace, enter, make, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
@@ -251,13 +252,7 @@ class Warden:
             signal.pidfd_send_signal(sandbox.pidfd, signal.SIGKILL)
 
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, _status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        for pid, _status, _usage in bury():
             name = self._by_pid.pop(pid, None)
             if name is not None:
                 sandbox = self._sandboxes[name]

@@ -43,8 +43,9 @@ export class AttackFixture implements AsyncDisposable {
     this.#grading = grading;
   }
 
-  static async open(): Promise<AttackFixture> {
-    return new AttackFixture(await WorkspaceFixture.open(), await GradingFixture.open());
+  /** @param start of the sandboxes that grade. */
+  static async open(start: 'forked' | 'plain'): Promise<AttackFixture> {
+    return new AttackFixture(await WorkspaceFixture.open(), await GradingFixture.open({ MUSTER_TEMPLATES__LOCAL__START: start }));
   }
 
   /** The task that the attack is made against. */

@@ -16,6 +16,7 @@ export interface WorkspaceOptions {
   readonly root?: string;
   readonly writable?: readonly string[];
   readonly limits?: Partial<SandboxLimits>;
+  readonly start?: 'forked' | 'plain';
 }
 
 /** Workspaces on this machine, each in a real sandbox; gone, and looked for, with the fixture. */
@@ -33,11 +34,11 @@ export class WorkspaceFixture implements AsyncDisposable {
     return new WorkspaceFixture(await BubblewrapContext.open([]));
   }
 
-  async workspace({ root, writable = ['/app'], limits = {} }: WorkspaceOptions = {}): Promise<{
+  async workspace({ root, writable = ['/app'], limits = {}, start = 'forked' }: WorkspaceOptions = {}): Promise<{
     sandbox: Sandbox;
     session: WorkspaceSession;
   }> {
-    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts: [] };
+    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts: [], start };
     const signal = AbortSignal.timeout(60_000);
     const template = await createWorkspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
     const sandbox = await this.#provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);

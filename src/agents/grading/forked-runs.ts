@@ -12,19 +12,25 @@ const MOST_MODULES = 64;
  * The modules that a Python program of the task's own imports, for an interpreter that its runs are forked from. Undefined where every run is
  * started by itself: where something of the runs is measured.
  *
- * @param command whose program is looked at when it is one of the tests or of the driver. Nothing is known of a program of the candidate's.
+ * @param commands whose programs are looked at when they are some of the tests or of the driver: those that take turns, so that one
+ * interpreter serves all. Nothing is known of a program of the candidate's.
  */
 export async function listForkedModules(
   { grading: { step, content }, verifier }: CandidateTerms,
   { driver }: CasesStage,
-  command: readonly string[],
+  commands: readonly (readonly string[])[],
 ): Promise<readonly string[] | undefined> {
   if (isMeasured(verifier)) return undefined;
-  const program = command.find((word) => word.endsWith('.py')) ?? '';
+  const programs = commands.flatMap((command) => command.find((word) => word.endsWith('.py')) ?? []);
   const places = [{ inside: `${TESTS}/`, in: '' }, ...(driver === undefined ? [] : [{ inside: `${DRIVER}/`, in: `${driver}/` }])];
-  const own = new Set(places.flatMap((place) => (program.startsWith(place.inside) ? [place.in + program.slice(place.inside.length)] : [])));
-  const file = step.tests.find(({ path }) => own.has(path))?.file;
-  return file === undefined ? [] : findImports((await content.read(file)).toString('utf8'));
+  const own = new Set(
+    places.flatMap((place) =>
+      programs.flatMap((program) => (program.startsWith(place.inside) ? [place.in + program.slice(place.inside.length)] : [])),
+    ),
+  );
+  const files = step.tests.filter(({ path }) => own.has(path));
+  const sources = await Promise.all(files.map(async ({ file }) => (await content.read(file)).toString('utf8')));
+  return [...new Set(sources.flatMap(findImports))].sort().slice(0, MOST_MODULES);
 }
 
 function isMeasured({ constraints, score }: StagedVerifier): boolean {
@@ -39,5 +45,5 @@ function findImports(source: string): readonly string[] {
       : [groups['from']],
   );
   const modules = named.filter((name) => /^[A-Za-z_][\w.]*$/.test(name));
-  return [...new Set(modules)].sort().slice(0, MOST_MODULES);
+  return modules;
 }

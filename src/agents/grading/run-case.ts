@@ -19,12 +19,19 @@ export function listCaseFiles({ files }: TestCase, workdir: string): readonly Wo
   return Object.entries(files).map(([path, text]) => ({ path: `${workdir}/${path}`, content: Buffer.from(text), executable: false }));
 }
 
+interface CaseProgram {
+  readonly command: readonly string[];
+  readonly seconds: number;
+  /** Commands that are run in turns with it. */
+  readonly beside?: readonly (readonly string[])[];
+}
+
 /** What is run on a case, by the golden model and the candidate alike. */
 export async function buildCaseCommand(
   terms: CandidateTerms,
   execute: CasesStage,
   test: TestCase,
-  { command, seconds }: { readonly command: readonly string[]; readonly seconds: number },
+  { command, seconds, beside = [] }: CaseProgram,
 ): Promise<Command> {
   const { grading, verifier, within } = terms;
   const { outputBytes, output } = execute;
@@ -36,7 +43,7 @@ export async function buildCaseCommand(
     seconds: within(seconds),
     input: test.stdin,
     output: { head: output === 'stdout' ? outputBytes : 4096, tail: 4096, most: outputBytes + ERROR_BYTES },
-    forkedWith: await listForkedModules(terms, execute, command),
+    forkedWith: await listForkedModules(terms, execute, [command, ...beside]),
   };
 }
 

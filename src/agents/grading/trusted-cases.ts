@@ -7,6 +7,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
+import { listForkedModules } from './forked-runs.ts';
 import { describeGradingPlace, TESTS, testFiles, wipePlace } from './grading-place.ts';
 import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
 
@@ -44,7 +45,7 @@ export async function computeTrustedCases(
   const either = AbortSignal.any([signal, sandbox.signal]);
   await wipePlace(session, place, either);
   await session.put(await testFiles(task, step, content), either);
-  const drawn = execute.generator ? await drawCases(session, terms, execute.generator, either) : [];
+  const drawn = await drawCases(session, terms, execute, either);
   const cases: ExpectedCase[] = [];
   for (const [i, test] of [...stored, ...drawn].entries()) {
     const expected = test.expected ?? (await computeGoldenOutput(session, terms, execute, test, either));
@@ -61,14 +62,19 @@ async function readStoredCases({ grading: { step, content } }: CandidateTerms, {
 
 async function drawCases(
   session: WorkspaceSession,
-  { grading, verifier, within }: CandidateTerms,
-  { command, cases, seconds }: NonNullable<CasesStage['generator']>,
+  terms: CandidateTerms,
+  execute: CasesStage,
   signal: AbortSignal,
 ): Promise<readonly TestCase[]> {
+  const { grading, verifier, within } = terms;
+  const { generator } = execute;
+  if (!generator) return [];
+  const { command, cases, seconds } = generator;
   const own = { MUSTER_SEED: grading.seed, MUSTER_CASES: `${cases}`, PYTHONHASHSEED: '0' };
   const environment = cleanEnvironment(grading.task.workspace.environment, verifier.environment, own);
   const output = { head: CASES_BYTES, tail: 0, most: CASES_BYTES };
-  const run: Command = { argv: command, directory: TESTS, environment, seconds: within(seconds), output };
+  const forkedWith = await listForkedModules(terms, execute, [command, ...(verifier.golden ? [verifier.golden.command] : [])]);
+  const run: Command = { argv: command, directory: TESTS, environment, seconds: within(seconds), output, forkedWith };
   const result = await session.run(run, signal);
   assertSucceeded('the generator', result);
   try {
@@ -115,7 +121,11 @@ export async function runGolden(
   const { workdir } = terms.grading.task.workspace;
   // Asked for at once, they cost one wait.
   await Promise.all([session.wipe(workdir, signal), session.put(listCaseFiles(test, workdir), signal)]);
-  const command = await buildCaseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds });
+  const command = await buildCaseCommand(terms, execute, test, {
+    command: golden.command,
+    seconds: golden.seconds,
+    beside: execute.generator ? [execute.generator.command] : [],
+  });
   const result = await session.run(change(command), signal);
   assertSucceeded(`the golden model on case ${test.name}`, result);
   return result;

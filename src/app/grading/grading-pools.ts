@@ -190,7 +190,8 @@ export class GradingPools implements AsyncDisposable {
       ...(limits.cpus === undefined ? {} : { cpus: limits.cpus }),
     };
     const mounts = [...settings.mounts, ...(await Promise.all(tools.map(findToolMount)))];
-    const place = { root: directory, writable, limits: own, demands: settings.demands, mounts };
+    const { demands, start } = settings;
+    const place = { root: directory, writable, limits: own, demands, mounts, start };
     const template = await plugin.workspace('grading', place, settings, context);
     this.#provider ??= this.#openProvider(plugin, settings);
     const pool = createPool({

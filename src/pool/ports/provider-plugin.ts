@@ -75,6 +75,8 @@ export interface WorkspaceSettings extends WorkspacePlace {
   readonly demands: readonly LimitName[];
   /** Beside what the root file system has. */
   readonly mounts: readonly Mount[];
+  /** Whether they are forked from a process that is there already, or started each by itself. */
+  readonly start: TemplateSettings['start'];
 }
 
 export interface TemplateContext {

@@ -29,6 +29,8 @@ export interface SandboxTemplate {
 export interface Zygote {
   /** The interpreter and the zygote's program, as paths inside. */
   readonly python: string;
+  /** What starts the interpreter, with its flags, where its path alone does not. */
+  readonly start?: readonly string[];
   readonly program: string;
   /** Modules to import before the first fork. */
   readonly imports: readonly string[];

@@ -46,10 +46,13 @@ describe('the catalogue of attacks', () => {
   });
 });
 
-describe('an attack', () => {
+/** How the sandboxes are made that grade. */
+const STARTS = ['forked', 'plain'] as const;
+
+describe.each(sampled(STARTS, (start) => start === 'forked'))('an attack on a sandbox that is %s', (start) => {
   let fixture: AttackFixture;
   beforeAll(async () => {
-    fixture = await AttackFixture.open();
+    fixture = await AttackFixture.open(start);
   });
   afterAll(() => fixture[Symbol.asyncDispose]());
 

@@ -4,10 +4,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { killProcess } from '../../../src/adapters/sandbox/local/host/process-table.ts';
+import { sampled } from '../../support/full-form.ts';
+import { listProcesses } from '../../support/process-table.ts';
 import { commandOf, shell, WorkspaceFixture } from '../../support/workspace-fixture.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 const BOUNDS = { files: 100, bytes: 2 ** 20 };
+/** Of a process that no other of its user may look into. */
+const HIDDEN =
+  "python3 -c \"import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); open('/app/hidden', 'w').close(); time.sleep(30)\"";
 
 /** A root file system with one program in it, which is linked with nothing. */
 async function staticRoot(): Promise<AsyncDisposable & { readonly directory: string }> {
@@ -26,9 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-describe('a workspace', () => {
+/** By itself: what differs from one that is forked, in the short form. */
+const STARTS = ['forked', 'plain'] as const;
+const isSampled = (start: (typeof STARTS)[number]): boolean => start === 'forked';
+
+describe.each(sampled(STARTS, isSampled))('a workspace that is %s', (start) => {
   it('runs commands with their input, and says how each ended and what it used', async () => {
-    const { session } = await fixture.workspace();
+    const { session } = await fixture.workspace({ start });
     const echoed = await shell(session, 'cat; echo problem >&2; exit 3', {
       input: Buffer.alloc(3_000_000, 'x'),
       output: { head: 10, tail: 5, most: 2 ** 24 },
@@ -53,39 +63,8 @@ describe('a workspace', () => {
     expect(large.peakBytes).toBeGreaterThan(80_000_000);
   });
 
-  it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
-    const { session } = await fixture.workspace();
-    const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
-    expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
-      'done\n',
-    );
-    const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
-    const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
-    expect(before).toBe(later);
-    // The first process, the shell, and the two of the pipe.
-    expect(Number(processes)).toBeLessThanOrEqual(4);
-    // From within, the first process gets no signal that it has no handler for.
-    await shell(session, 'kill -9 1; kill -TERM 1; kill -INT 1; kill -STOP 1');
-    const reaches = [
-      'cat /proc/1/environ',
-      'ls /proc/1/fd',
-      'head -c 1 /proc/1/mem',
-      'echo x >/proc/1/fd/1',
-      'echo x >/usr/bin/env',
-      'touch /x',
-    ];
-    const reached: string[] = [];
-    for (const each of reaches) if ((await shell(session, `(${each}) >/dev/null && echo REACHED`)).stdout.total > 0) reached.push(each);
-    expect(reached).toEqual([]);
-    const who = await shell(session, 'id -u; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"');
-    expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
-      '1000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ',
-    );
-    await session.ping(soon());
-  });
-
   it('takes files in and gives them out, whatever lies in their way', async () => {
-    const { session } = await fixture.workspace({ writable: ['/app', '/tests'] });
+    const { session } = await fixture.workspace({ start, writable: ['/app', '/tests'] });
     const large = Buffer.alloc(1_500_000, 'muster');
     await session.put(
       [
@@ -121,7 +100,7 @@ describe('a workspace', () => {
 
   it('needs nothing of its root file system: neither Python, nor a C library, nor a shell', async () => {
     await using root = await staticRoot();
-    const { session } = await fixture.workspace({ root: root.directory, writable: ['/app'] });
+    const { session } = await fixture.workspace({ start, root: root.directory, writable: ['/app'] });
     const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
     expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
       end: { kind: 'exited', code: 0 },
@@ -142,11 +121,72 @@ describe('a workspace', () => {
     ['nothing', ':', 'missing'],
     ['a name that is no text', 'mkdir /app/out; touch "/app/out/$(printf \'\\377\')"', 'name'],
   ])('refuses %s where a file is to be', async (_, script, kind) => {
-    const { sandbox, session } = await fixture.workspace();
+    const { sandbox, session } = await fixture.workspace({ start });
     await shell(session, script);
     const paths = kind === 'link' && script.includes('/app/d') ? ['/app/d/passwd'] : ['/app/out'];
     expect(await session.collect(paths, BOUNDS, soon())).toMatchObject({ kind: 'refused', refusal: { kind } });
     await session.ping(soon());
     await sandbox.destroy();
+  });
+});
+
+describe.each(STARTS)('a workspace that is %s', (start) => {
+  it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
+    const { session } = await fixture.workspace({ start });
+    const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
+    expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
+      'done\n',
+    );
+    const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
+    const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
+    expect(before).toBe(later);
+    // The first process, the shell, and the two of the pipe.
+    expect(Number(processes)).toBeLessThanOrEqual(4);
+    // One that nobody may look into is found all the same.
+    const hidden = `(setsid ${HIDDEN} </dev/null >/dev/null 2>&1 &); until [ -e /app/hidden ]; do sleep .01; done`;
+    expect((await shell(session, hidden)).end).toEqual({ kind: 'exited', code: 0 });
+    expect(Number((await shell(session, 'ls /proc | grep -c "^[0-9]*$"')).stdout.head.toString())).toBeLessThanOrEqual(4);
+    // From within, the first process gets no signal that it has no handler for.
+    await shell(session, 'kill -9 1; kill -TERM 1; kill -INT 1; kill -STOP 1');
+    const reaches = [
+      'cat /proc/1/environ',
+      'ls /proc/1/fd',
+      'head -c 1 /proc/1/mem',
+      'echo x >/proc/1/fd/1',
+      'echo x >/usr/bin/env',
+      'touch /x',
+    ];
+    const reached: string[] = [];
+    for (const each of reaches) if ((await shell(session, `(${each}) >/dev/null && echo REACHED`)).stdout.total > 0) reached.push(each);
+    expect(reached).toEqual([]);
+    const who = await shell(session, 'id -u; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"');
+    expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
+      '1000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ',
+    );
+    await session.ping(soon());
+  });
+
+  it('ends with its memory limit, and names no directory of the host', async () => {
+    const { session, sandbox } = await fixture.workspace({ start, limits: { memoryBytes: 64 * 2 ** 20 } });
+    const seen = await shell(session, 'tr "\\0" " " </proc/1/cmdline; ls -A /tmp /muster/inbox /home; hostname');
+    for (const place of fixture.context.hiddenPaths.slice(0, 3)) expect(seen.stdout.head.toString()).not.toContain(place);
+    expect(seen.stdout.head.toString()).toMatch(/\/tmp:\nsandbox\n$/);
+    const large = await shell(session, 'python3 -c "b = bytearray(10 ** 9)"');
+    // Ended by the limit of the tree, or refused the memory where each process has a limit.
+    expect([{ kind: 'out-of-memory' }, { kind: 'signalled', signal: 9 }, { kind: 'exited', code: 1 }]).toContainEqual(large.end);
+    await sandbox.destroy();
+  });
+});
+
+describe('workspaces that are forked', () => {
+  it('are lost with the process that they were forked from, and the next one has another', async () => {
+    const places = { writable: ['/only-here'], start: 'forked' } as const;
+    const { sandbox, session } = await fixture.workspace(places);
+    const other = await fixture.workspace({ start: 'forked' });
+    for (const { pid, argv } of listProcesses()) if (argv.includes('/only-here')) killProcess(pid);
+    expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
+    await expect(shell(session, ':')).rejects.toThrow('a workspace is of no use any more');
+    await other.session.ping(soon());
+    await (await fixture.workspace(places)).session.ping(soon());
   });
 });

@@ -32,6 +32,8 @@ export interface WardenSettings {
   readonly own_user: boolean;
   readonly host_network: boolean;
   readonly filter: string;
+  /** Of workspaces, null of others: directories that can be written to besides /tmp and /dev/shm, each with `tmp_bytes`. */
+  readonly writable: readonly string[] | null;
   /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
   readonly cgroups: readonly {
     /** Number of an open descriptor. */

@@ -100,6 +100,11 @@ export class Warden implements AsyncDisposable {
     });
   }
 
+  /** Whether it holds no sandbox. */
+  get isIdle(): boolean {
+    return this.#sandboxes.size === 0;
+  }
+
   /** Whether it makes no more sandboxes. */
   get hasEnded(): boolean {
     return this.#hasEnded;

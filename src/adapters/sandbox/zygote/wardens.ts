@@ -4,8 +4,8 @@ import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
-import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { buildWardenArguments, buildEnvironmentArguments } from '../bubblewrap/command/command-line.ts';
+import type { SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { buildEnvironmentArguments, buildSystemArguments, buildWardenArguments } from '../bubblewrap/command/command-line.ts';
 import { launchHolder } from '../bubblewrap/command/launcher.ts';
 import type { OwnUser } from '../bubblewrap/command/own-user.ts';
 import { Inbox } from '../local/inbox.ts';
@@ -15,6 +15,7 @@ import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '..
 import { OPEN_FILES } from '../local/host/open-files.ts';
 import type { HierarchyLimits, OwnerCgroups } from '../local/cgroups/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/program/system-call-filter.ts';
+import { readRootView } from '../local/template/system-view.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { PrincipalImages } from './principal-images.ts';
 import type { PlacedContent } from './shared-images.ts';
@@ -51,10 +52,13 @@ type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 const FIRST_GROUP_DESCRIPTOR = 5;
 /** As the runner starts itself over: with hashes that are the same in every sandbox, and nothing of the user's or the environment's. */
 const INTERPRETER_FLAGS = ['-s', '-P'];
+/** Wardens of workspaces that are kept while they hold none. Each takes about 12 MB. */
+const IDLE_MAX = 8;
 
 interface Entry {
   readonly starting: Promise<Warden>;
   warden: Warden | undefined;
+  readonly isOfWorkspaces: boolean;
 }
 
 /** Directory of the images, beside those of the sandboxes, whose names have no underscore. */
@@ -65,8 +69,10 @@ export class Wardens implements AsyncDisposable {
   readonly #context: WardenContext;
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
+  /** What was asked for last comes last. */
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, PrincipalImages>();
+  readonly #ending = new Set<Promise<void>>();
   #imagesMade = 0;
 
   /** @param log gets problems that fail nothing. */
@@ -80,6 +86,7 @@ export class Wardens implements AsyncDisposable {
   /** Resolves when the program is about to begin. @throws InfrastructureError */
   async fork({ id, audience }: ForkSite, template: ForkableTemplate, signal: AbortSignal): Promise<StartedProgram> {
     const warden = await raceWithAbort(this.#warden(template), signal);
+    if (template.workspace) return { program: await warden.fork({ sandbox: id, command: template.command, image: BASE_IMAGE }, signal) };
     const { image, shares, past } = this.#imagesOf(template).choose(warden, audience);
     return { program: await warden.fork({ sandbox: id, command: template.command, image }, signal), shares, past };
   }
@@ -146,8 +153,13 @@ export class Wardens implements AsyncDisposable {
   #warden(template: ForkableTemplate): Promise<Warden> {
     const key = selectKey(template);
     const known = this.#wardens.get(key);
-    if (known && known.warden?.hasEnded !== true) return known.starting;
-    const entry: Entry = { starting: this.#start(template), warden: undefined };
+    this.#wardens.delete(key);
+    if (known && known.warden?.hasEnded !== true) {
+      this.#wardens.set(key, known);
+      return known.starting;
+    }
+    if (template.workspace) this.#endIdle();
+    const entry: Entry = { starting: this.#start(template), warden: undefined, isOfWorkspaces: template.workspace !== undefined };
     this.#wardens.set(key, entry);
     entry.starting.then(
       (warden) => (entry.warden = warden),
@@ -156,10 +168,21 @@ export class Wardens implements AsyncDisposable {
     return entry.starting;
   }
 
+  /** Tasks have many places, and each a warden: those that have done nothing for longest make room for the next one. */
+  #endIdle(): void {
+    const idle = [...this.#wardens].filter(([, { warden, isOfWorkspaces }]) => isOfWorkspaces && warden?.isIdle === true);
+    for (const [key, { warden }] of idle.slice(0, Math.max(0, idle.length - IDLE_MAX + 1))) {
+      this.#wardens.delete(key);
+      const ending = warden?.[Symbol.asyncDispose]();
+      if (ending) this.#ending.add(ending);
+      void ending?.then(() => this.#ending.delete(ending));
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const started = await Promise.allSettled([...this.#wardens.values()].map(({ starting }) => starting));
     const wardens = started.flatMap((warden) => (warden.status === 'fulfilled' ? [warden.value] : []));
-    await Promise.all(wardens.map(async (warden) => warden[Symbol.asyncDispose]()));
+    await Promise.all([...this.#ending, ...wardens.map(async (warden) => warden[Symbol.asyncDispose]())]);
     const opened = await this.#opened.catch(() => undefined);
     await opened?.inbox.close();
     await opened?.gate[Symbol.asyncDispose]();
@@ -168,17 +191,19 @@ export class Wardens implements AsyncDisposable {
   async #start(template: ForkableTemplate): Promise<Warden> {
     const { bwrap, system, etc, directory, covered, ownUser } = this.#context;
     const { gate, inbox } = await this.#opened;
-    const hierarchies = this.#context.cgroups?.limitFiles(template.limits) ?? [];
+    const hierarchies = this.#context.cgroups?.limitFiles(limitsOfGroup(template)) ?? [];
     const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
-      const { python, program } = template.zygote;
+      const { python, start = [python, ...INTERPRETER_FLAGS], program } = template.zygote;
+      const root = template.workspace?.root;
+      const view = root === undefined ? system : buildSystemArguments(await readRootView(root));
       const descriptors = [...groups, ...(ownUser ? [ownUser.wardens] : [])].map(({ fd }) => fd);
       const namespace = ownUser && FIRST_GROUP_DESCRIPTOR + groups.length;
       const process = await launchHolder(
         {
-          bubblewrap: [bwrap, ...buildWardenArguments(template, { system, etc, inbox: inbox.directory }, directory, namespace)],
+          bubblewrap: [bwrap, ...buildWardenArguments(template, { system: view, etc, inbox: inbox.directory }, directory, namespace)],
           unlisted: buildEnvironmentArguments(pickInterpreterEnvironment(template.environment)),
-          program: [python, ...INTERPRETER_FLAGS, program],
+          program: [...start, program],
           limits: template.limits,
           covered,
         },
@@ -191,8 +216,8 @@ export class Wardens implements AsyncDisposable {
     }
   }
 
-  #settings({ zygote, limits, network, mounts }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
-    const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
+  #settings({ zygote, limits, network, mounts, workspace }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
+    const { tmpBytes, sharedBytes } = divideWritableSpace(limits, 1 + (workspace?.writable.length ?? 0));
     const { rlimits } = this.#context;
     return {
       imports: zygote.imports,
@@ -208,6 +233,7 @@ export class Wardens implements AsyncDisposable {
       uid: INSIDE_UID,
       own_user: this.#context.ownUser !== undefined,
       host_network: network === 'host',
+      writable: workspace?.writable ?? null,
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
       cgroups: hierarchies.map(({ files }, i) => ({
         directory: FIRST_GROUP_DESCRIPTOR + i,
@@ -215,6 +241,11 @@ export class Wardens implements AsyncDisposable {
       })),
     };
   }
+}
+
+/** The first process of a workspace is in the group. Of others only the program is. */
+function limitsOfGroup({ limits, workspace }: ForkableTemplate): SandboxLimits {
+  return workspace ? { ...limits, processes: limits.processes + 1 } : limits;
 }
 
 /** Templates that differ in nothing else share a warden: each sandbox's order names its program. */

@@ -112,6 +112,7 @@ export function buildWardenArguments(template: SandboxTemplate, view: SandboxVie
     ...bindWithDirectories(view.inbox, INBOX),
     ...bindWithDirectories(sites, SITES),
     ...buildMountArguments(template),
+    ...buildWorkspaceArguments(template),
     ...SEALS,
     '--chdir',
     '/',

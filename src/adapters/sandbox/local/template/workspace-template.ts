@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TemplateContext, WorkspaceSettings } from '../../../../pool/ports/provider-plugin.ts';
-import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
 import { type CarriedInterpreter, findCarriedInterpreter } from './carried-interpreter.ts';
 import { findOwnPython } from './own-python.ts';
 
@@ -17,7 +17,7 @@ const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
  */
 export async function createWorkspaceTemplate(
   name: string,
-  { root, writable, limits, demands, mounts }: WorkspaceSettings,
+  { root, writable, limits, demands, mounts, start }: WorkspaceSettings,
   { projectDirectory, signal }: TemplateContext,
 ): Promise<SandboxTemplate> {
   const runner = join(projectDirectory, 'runner');
@@ -32,7 +32,13 @@ export async function createWorkspaceTemplate(
     limits,
     demands,
     workspace: { root, writable },
+    ...(start === 'plain' ? {} : { zygote: describeZygote(interpreter, start === 'forked') }),
   };
+}
+
+function describeZygote(interpreter: CarriedInterpreter, isRequired: boolean): Zygote {
+  const python = `${PYTHON_INSIDE}/bin/${nameOf(interpreter.executable)}`;
+  return { python, start: startOf(interpreter), program: `${RUNNER_INSIDE}/zygote.py`, imports: [], isRequired };
 }
 
 function startOf({ loader, executable }: CarriedInterpreter): readonly string[] {

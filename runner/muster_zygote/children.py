@@ -1,0 +1,40 @@
+"""How a process learns that its children have ended."""
+
+import os
+import resource
+import signal
+import socket
+from collections.abc import Iterator
+
+from muster_zygote.envelope import Message
+
+
+def wake_on_child() -> socket.socket:
+    """A socket that can be read whenever a child has ended."""
+    woken, waker = socket.socketpair()
+    woken.setblocking(False)
+    waker.setblocking(False)
+    signal.set_wakeup_fd(waker.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return woken
+
+
+def bury() -> Iterator[tuple[int, int, resource.struct_rusage]]:
+    """The children that have ended: process id, status, and what each has used."""
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status, usage
+
+
+def end_message(sandbox: str, status: int, usage: resource.struct_rusage) -> Message:
+    """What Muster is told of the end of a sandbox's program."""
+    seconds = usage.ru_utime + usage.ru_stime
+    ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
+    if os.WIFSIGNALED(status):
+        return {**ended, "signal": os.WTERMSIG(status)}
+    return {**ended, "code": os.WEXITSTATUS(status)}

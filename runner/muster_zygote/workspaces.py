@@ -1,0 +1,202 @@
+"""Keeps the workspaces of one template: forks the first process of each, and tells Muster how it ends.
+
+That process puts up its own walls and then is the program in the workspace (muster_workspace), which has imported everything already. It is
+the only process of its sandbox until it is asked to run something. With it the kernel ends all others of its pid namespace.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import selectors
+import signal
+from dataclasses import dataclass
+from typing import NoReturn
+
+import muster_workspace.agent_requests
+import muster_workspace.line
+import muster_workspace.watched_calls  # noqa: F401 -- in the memory of all workspaces: none has to import it
+from muster_runner.json_fields import Object, as_choice, as_text
+from muster_runner.shared_memory import share_memory
+from muster_workspace.command_line import converse
+from muster_zygote.children import bury, end_message, wake_on_child
+from muster_zygote.envelope import Message
+from muster_zygote.first_process import with_word
+from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
+from muster_zygote.orders import Orders
+from muster_zygote.settings import Settings
+from muster_zygote.site import STREAMS, open_site
+from muster_zygote.walls import locate_inbox, plan_walls
+
+BASE_IMAGE = ""
+# A report is written at once, so it has to fit into what a pipe takes at once.
+PROBLEM_CHARACTERS = 500
+# Where a first process has its streams while it makes the calls of its walls, which count on the low descriptors to be free.
+ASIDE = 512
+REPORT = 0
+
+
+@dataclass
+class Workspace:
+    """Whether its program has begun."""
+
+    has_begun: bool = False
+    """Why it could not."""
+    problem: str | None = None
+
+
+class WorkspaceWarden:
+    """One for a template."""
+
+    def __init__(self, settings: Settings, orders: Orders) -> None:
+        self._settings = settings
+        self._orders = orders
+        self._workspaces: dict[int, tuple[str, Workspace]] = {}
+        self._pids: dict[str, int] = {}
+        self._reports, self._report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._new_processes = unshare(Namespace.PID)
+        self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
+        make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
+        self._calls = (unshare(Namespace.CGROUP), *plan_walls(settings), change_directory("/tmp"))
+
+    def run(self) -> None:
+        """Returns when Muster has closed the input."""
+        woken = wake_on_child()
+        selector = selectors.DefaultSelector()
+        for descriptor in (self._orders.descriptor, self._reports, woken.fileno()):
+            selector.register(descriptor, selectors.EVENT_READ)
+        self._orders.tell({"type": "image-ready", "image": BASE_IMAGE, "policies": []})
+        share_memory()
+        while not self._orders.ended:
+            for key, _events in selector.select():
+                if key.fd == self._orders.descriptor:
+                    for order in self._orders.arrived():
+                        self._obey(order)
+                elif key.fd == self._reports:
+                    self._hear()
+                else:
+                    woken.recv(4096)
+            self._reap()
+
+    def _obey(self, order: Object) -> None:
+        sandbox = as_text(order["sandbox"], "sandbox")
+        match as_choice(order["type"], "type", ("fork", "kill")):
+            case "fork":
+                self._begin(sandbox, as_text(order["token"], "token"))
+            case "kill":
+                # One that has ended keeps its number until it is buried.
+                with contextlib.suppress(KeyError):
+                    os.kill(self._pids[sandbox], signal.SIGKILL)
+
+    def _begin(self, sandbox: str, token: str) -> None:
+        descriptors: list[int] = []
+        try:
+            descriptors = open_site(sandbox, token, self._settings.cgroups)
+            pid = self._fork(sandbox, descriptors)
+        except OSError as error:
+            self._orders.tell({"type": "failed", "sandbox": sandbox, "message": str(error)})
+            return
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        self._workspaces[pid] = sandbox, Workspace()
+        self._pids[sandbox] = pid
+
+    def _fork(self, sandbox: str, descriptors: list[int]) -> int:
+        """The child is the first of a new pid namespace, and never comes back from here."""
+        make(self._new_processes)
+        try:
+            pid = os.fork()
+        except OSError:
+            make(self._own_processes)
+            raise
+        if pid == 0:
+            self._become(sandbox, descriptors)
+        make(self._own_processes)
+        return pid
+
+    def _become(self, sandbox: str, descriptors: list[int]) -> NoReturn:
+        try:
+            count = self._wall_off(sandbox, descriptors)
+            write_report(REPORT, sandbox, "")
+            for stream in range(count):
+                os.dup2(ASIDE + stream, stream)
+            close_from(count)
+        except BaseException as error:
+            # Where descriptors are moved already, there is no way left to say it: it ends without having begun.
+            with contextlib.suppress(OSError):
+                write_report(REPORT, sandbox, f"{type(error).__name__}: {error}")
+            os._exit(1)
+        code = 1
+        try:
+            code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())))
+        finally:
+            os._exit(code)
+
+    def _wall_off(self, sandbox: str, descriptors: list[int]) -> int:
+        """Returns how many streams lie aside."""
+        streams, groups = descriptors[: len(STREAMS)], descriptors[len(STREAMS) :]
+        for group in groups:
+            os.write(group, b"0")
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        for place, stream in enumerate(streams, ASIDE):
+            if fcntl.fcntl(stream, fcntl.F_DUPFD, place) != place:
+                raise OSError("a descriptor is taken")
+        os.dup2(self._report, REPORT)
+        os.closerange(REPORT + 1, ASIDE)
+        close_from(ASIDE + len(streams))
+        word = os.fsencode(locate_inbox(sandbox))
+        make(*(with_word(call, word) for call in self._calls))
+        self._limit()
+        os.umask(0o022)
+        return len(streams)
+
+    def _limit(self) -> None:
+        limits = self._settings
+        wished = (
+            (resource.RLIMIT_AS, limits.memory_bytes),
+            (resource.RLIMIT_NPROC, limits.processes),
+            (resource.RLIMIT_NOFILE, limits.open_files),
+        )
+        for kind, wanted in wished:
+            if wanted is not None:
+                hard = resource.getrlimit(kind)[1]
+                limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+                resource.setrlimit(kind, (limit, limit))
+
+    def _hear(self) -> None:
+        """All reports that have come."""
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self._reports, 1 << 16):
+                for line in chunk.splitlines():
+                    self._note(json.loads(line))
+
+    def _note(self, report: Message) -> None:
+        sandbox = report["sandbox"]
+        _, workspace = self._workspaces[self._pids[sandbox]]
+        if report["problem"]:
+            workspace.problem = report["problem"]
+        else:
+            workspace.has_begun = True
+            self._orders.tell({"type": "started", "sandbox": sandbox})
+
+    def _reap(self) -> None:
+        for pid, status, usage in bury():
+            # It may have said something before it ended.
+            self._hear()
+            sandbox, workspace = self._workspaces.pop(pid)
+            del self._pids[sandbox]
+            if workspace.has_begun:
+                self._orders.tell(end_message(sandbox, status, usage))
+            else:
+                problem = workspace.problem or f"its first process ended with status {status} before it had begun"
+                self._orders.tell({"type": "failed", "sandbox": sandbox, "message": problem})
+
+
+def write_report(descriptor: int, sandbox: str, problem: str) -> None:
+    """At once, as a line that no other comes between."""
+    report = json.dumps({"sandbox": sandbox, "problem": problem[:PROBLEM_CHARACTERS]})
+    os.write(descriptor, report.encode() + b"\n")
