@@ -171,7 +171,7 @@ describe.each(STARTS)('a workspace that is %s', (start) => {
     const seen = await shell(session, 'tr "\\0" " " </proc/1/cmdline; ls -A /tmp /muster/inbox /home; hostname');
     for (const place of fixture.context.hiddenPaths.slice(0, 3)) expect(seen.stdout.head.toString()).not.toContain(place);
     expect(seen.stdout.head.toString()).toMatch(/\/tmp:\nsandbox\n$/);
-    const large = await shell(session, 'python3 -c "b = bytearray(10 ** 9)"');
+    const large = await session.run(commandOf(['python3', '-c', 'b = bytearray(10 ** 9)']), soon());
     // Ended by the limit of the tree, or refused the memory where each process has a limit.
     expect([{ kind: 'out-of-memory' }, { kind: 'signalled', signal: 9 }, { kind: 'exited', code: 1 }]).toContainEqual(large.end);
     await sandbox.destroy();
