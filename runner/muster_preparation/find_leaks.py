@@ -10,10 +10,40 @@ import os
 import sys
 import tarfile
 import zipfile
+from dataclasses import dataclass
 
 MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
 LEAST_DISTINCT = 24
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a fix is told by: these lines anywhere, or these windows of lines."""
+
+    lines: frozenset[str]
+    windows: list[str]
+    # A file that holds the fix holds each of its words: most files are told by the longest one.
+    word: bytes
+
+    @staticmethod
+    def of(added: list[str], windows: list[list[str]]) -> "Trace":
+        """Lines, where they are enough to tell the fix by, and otherwise windows."""
+        telling = any(len(line) >= LEAST_DISTINCT for line in added) or len(added) > 2
+        wanted = added if telling else [line for window in windows for line in window]
+        word = max((word for line in wanted for word in line.split() if word.isascii()), key=len, default="")
+        usable = [] if telling or any(len(window) < 3 for window in windows) else ["\n" + "\n".join(window) + "\n" for window in windows]
+        return Trace(frozenset(added if telling else []), usable, word.encode())
+
+    def stands_in(self, content: bytes) -> bool:
+        """Whether a file's text holds the fix."""
+        if self.word not in content:
+            return False
+        lines = [line for line in (" ".join(line.split()) for line in content.decode("utf-8", "replace").split("\n")) if line]
+        if self.lines:
+            return self.lines.issubset(lines)
+        joined = "\n" + "\n".join(lines) + "\n"
+        return bool(self.windows) and all(window in joined for window in self.windows)
 
 
 def main() -> None:
@@ -21,6 +51,7 @@ def main() -> None:
     asked = json.load(sys.stdin)
     allowed = set(asked["except"])
     suffixes = tuple(asked["suffixes"])
+    trace = Trace.of(asked["added"], asked["windows"])
     found = []
     for place in asked["places"]:
         for directory, directories, names in os.walk(place):
@@ -28,13 +59,13 @@ def main() -> None:
             for name in sorted(names):
                 path = os.path.join(directory, name)
                 if path not in allowed and not os.path.islink(path):
-                    found.extend(_leaks(path, suffixes, asked["added"], asked["windows"]))
+                    found.extend(_leaks(path, suffixes, trace))
     json.dump(found[:50], sys.stdout)
 
 
-def _leaks(path: str, suffixes: tuple[str, ...], added: list[str], windows: list[list[str]]) -> list[str]:
+def _leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
     if path.endswith((".whl", ".zip", ".egg", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")):
-        return [f"{path}!{name}" for name, text in _archived(path) if name.endswith(suffixes) and _holds(text, added, windows)]
+        return [f"{path}!{name}" for name, text in _archived(path) if name.endswith(suffixes) and trace.stands_in(text)]
     if not path.endswith(suffixes):
         return []
     try:
@@ -42,7 +73,7 @@ def _leaks(path: str, suffixes: tuple[str, ...], added: list[str], windows: list
             text = file.read(MOST_BYTES)
     except OSError:
         return []
-    return [path] if _holds(text, added, windows) else []
+    return [path] if trace.stands_in(text) else []
 
 
 def _archived(path: str) -> list[tuple[str, bytes]]:
@@ -65,15 +96,6 @@ def _archived(path: str) -> list[tuple[str, bytes]]:
     except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError):
         pass
     return files
-
-
-def _holds(content: bytes, added: list[str], windows: list[list[str]]) -> bool:
-    lines = [line for line in (" ".join(line.split()) for line in content.decode("utf-8", "replace").split("\n")) if line]
-    if any(len(line) >= LEAST_DISTINCT for line in added) or len(added) > 2:
-        there = set(lines)
-        return all(line in there for line in added)
-    joined = "\n" + "\n".join(lines) + "\n"
-    return bool(windows) and all(len(window) > 2 and "\n" + "\n".join(window) + "\n" in joined for window in windows)
 
 
 if __name__ == "__main__":

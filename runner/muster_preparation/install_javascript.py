@@ -6,6 +6,7 @@ Prints JSON: `pinned` and `problem`.
 
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -13,6 +14,12 @@ from muster_preparation.gate import open_gate
 from muster_preparation.installing import answer, run_manager
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+# Tools that look at code, build releases or commit, and have no part in running tests. With what they need they are most of what
+# is installed.
+TOOLS = re.compile(
+    r"(@[\w-]+/)?(eslint|prettier|stylelint|typedoc|husky|lint-staged|commitlint|changelog|standard-version|release-it|semantic-release|np$|tsup|"
+    r"unbuild|rollup|webpack|microbundle|size-limit|bundlesize|benchmark|mitata|tinybench|cross-env|rimraf|automd|oxlint|oxfmt|biome|xo$|nyc$|c8$)"
+)
 FLAGS = ["--ignore-scripts", "--no-bin-links", "--no-audit", "--no-fund", "--loglevel=error", "--cache=/tmp/npm"]
 
 
@@ -29,13 +36,15 @@ def main() -> None:
     place = "/tmp/place"
     os.makedirs(place)
     kept = ("name", "version", "dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides")
+    developed = manifest.get("devDependencies") or {}
+    manifest["devDependencies"] = {name: version for name, version in developed.items() if not TOOLS.match(name)}
     with open(f"{place}/package.json", "w", encoding="utf-8") as file:
         json.dump({key: manifest[key] for key in kept if key in manifest}, file)
     locks = [name for name in LOCKS if os.path.isfile(name)]
     for name in locks:
         shutil.copy(name, place)
     environment = {**open_gate(), **asked["environment"]}
-    problem = run_manager(["npm", "ci" if locks else "install", *FLAGS], environment, place)
+    problem = run_manager(["npm", "install", *FLAGS], environment, place)
     if problem is not None:
         answer([], problem)
         return
@@ -46,6 +55,10 @@ def main() -> None:
             packages = json.load(file)["packages"]
         pinned = [f"{path.split('node_modules/')[-1]}@{entry.get('version', '')}" for path, entry in packages.items()]
         os.unlink(f"{modules}/.package-lock.json")
+    for directory, _, names in os.walk(modules):
+        for name in names:
+            if name.endswith((".map", ".md")):
+                os.unlink(os.path.join(directory, name))
     if os.path.isdir(modules):
         shutil.move(modules, f"{target}/node_modules")
     answer(pinned)

@@ -68,6 +68,9 @@ def _requirements() -> list[str]:
     for group in TESTING:
         found += declared.get("optional-dependencies", {}).get(group, [])
         found += [each for each in project.get("dependency-groups", {}).get(group, []) if isinstance(each, str)]
+    poetry = project.get("tool", {}).get("poetry", {})
+    for table in (poetry, poetry.get("group", {}).get("test", {}), poetry.get("group", {}).get("dev", {})):
+        found += _poetic(table.get("dependencies", {})) + _poetic(table.get("dev-dependencies", {}))
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
     found += _lines(config.get("options", "install_requires", fallback=""))
@@ -84,6 +87,15 @@ def _requirements() -> list[str]:
             with open(path, encoding="utf-8") as file:
                 found += _lines(file.read())
     return sorted({each for each in found if isinstance(each, str) and _name(each) != _own()})
+
+
+def _poetic(table: dict[str, object]) -> list[str]:
+    """Poetry's own form: a name and a version, of which `^1.2` and `~1.2` become `>=1.2`."""
+    found = []
+    for name, wanted in table.items():
+        version = wanted if isinstance(wanted, str) else ""
+        found.append(name + re.sub(r"^[\^~]", ">=", version) if re.match(r"[\^~<>=!]", version) else name)
+    return [each for each in found if _name(each) != "python"]
 
 
 def _own() -> str:
@@ -126,10 +138,27 @@ def _describe_own(target: str) -> None:
     if not _own():
         return
     version = _toml("pyproject.toml").get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
+    _write_version_files(os.path.dirname(target), version)
     place = os.path.join(target, f"{_own().replace('-', '_')}-{version}.dist-info")
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(place, "METADATA"), "w", encoding="utf-8") as file:
         file.write(f"Metadata-Version: 2.1\nName: {_own()}\nVersion: {version}\n")
+
+
+def _write_version_files(top: str, version: str) -> None:
+    """Write the modules that a build would write from git's tags, beside the code that imports them."""
+    tools = _toml("pyproject.toml").get("tool", {})
+    settings = [tools.get("setuptools_scm", {}), tools.get("pdm", {}).get("version", {})]
+    settings.append(tools.get("hatch", {}).get("build", {}).get("hooks", {}).get("vcs", {}))
+    named = {each.get(key) for each in settings for key in ("version_file", "write_to", "version-file")}
+    for path in (os.path.normpath(each) for each in named if isinstance(each, str) and each.endswith(".py")):
+        if path.startswith(("/", "..")):
+            continue
+        os.makedirs(os.path.dirname(os.path.join(top, path)), exist_ok=True)
+        with open(os.path.join(top, path), "w", encoding="utf-8") as file:
+            parts = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+            file.write(f"__version__ = version = {version!r}\n__version_tuple__ = version_tuple = {parts!r}\n")
+            file.write("__commit_id__ = commit_id = None\n")
 
 
 def _remove_own(target: str) -> None:

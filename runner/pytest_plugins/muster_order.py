@@ -1,6 +1,7 @@
 """A plug-in for pytest, of whatever version the task has: tests run in an order that MUSTER_ORDER decides.
 
 Modules come in another order, then classes in each, then tests in each class, so that fixtures of modules and classes are made once.
+A test that a class inherits is reported with the file of that class, which its id begins with, and not with the one that it is written in.
 """
 
 import hashlib
@@ -8,7 +9,11 @@ import os
 
 
 def pytest_collection_modifyitems(items: list) -> None:  # type: ignore[type-arg] # Python 3.8 knows no `list[…]`.
-    """Sort by a hash of the seed and the names."""
+    """Sort by a hash of the seed and the names, and place each test where its id says."""
+    for item in items:
+        place = item.nodeid.split("::")[0]
+        if item.location[0] != place:
+            item.__dict__["location"] = (place, *item.location[1:])
     seed = os.environ.get("MUSTER_ORDER", "")
     if seed:
         items.sort(key=lambda item: [_rank(seed, item.nodeid, depth) for depth in range(1, item.nodeid.split("[")[0].count("::") + 2)])

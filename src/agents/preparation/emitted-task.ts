@@ -11,6 +11,8 @@ import { compareFiles, type SourceFile, type SourceFiles } from './source/source
 import { limitSuite } from './time-scale.ts';
 
 export const WORKDIR = '/app';
+/** Of the repository, what was installed, and what a build makes of both. */
+export const STORAGE_MEBIBYTES = 2048;
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
 /** What was installed, and what tools leave behind. */
 const NOT_HANDED_IN = ['.dependencies', '.git', '__pycache__', '.pytest_cache', 'node_modules', 'target'].flatMap((name) => [
@@ -101,6 +103,7 @@ timeout_sec = ${(4 * limitSuite(measuredSeconds)).toFixed(1)}
 [environment]
 network_mode = "no-network"
 workdir = "${WORKDIR}"
+storage_mb = ${STORAGE_MEBIBYTES}
 
 [environment.env]
 ${variables.join('')}`;

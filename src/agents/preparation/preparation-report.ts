@@ -49,10 +49,21 @@ export const preparationSchema = z.strictObject({
   notices: z.array(z.string()),
   refusedBy: z.record(z.string(), z.int().min(1)).describe('how many candidates each step refused'),
   seconds,
+  proof: z
+    .array(
+      z.strictObject({
+        agent: z.enum(['oracle', 'nop']),
+        episodes: z.int().min(0),
+        mean: z.number().nullable(),
+        isAsExpected: z.boolean().describe('1 for oracle, 0 for nop, in every episode'),
+      }),
+    )
+    .describe('what agents scored in the suite of the tasks; empty where there are none'),
   candidates: z.array(candidateSchema),
 });
 
 export type Preparation = z.infer<typeof preparationSchema>;
+export type ProofOfTasks = Preparation['proof'];
 export type PreparedCandidate = z.infer<typeof candidateSchema>;
 export type CandidateEvidence = z.infer<typeof evidenceSchema>;
 

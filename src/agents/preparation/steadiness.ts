@@ -37,24 +37,25 @@ export interface Steadiness {
  * go on passing is dropped. A test that did not run because another one ended the process says nothing: where it ran without the fix it passed, so it
  * is one that has to go on passing.
  *
- * @param first outcomes without the fix of the first run.
+ * @param first outcomes without the fix of the first run. @param baseline before the change: a test that passed there fails without the fix only
+ * because the new tests cannot be built without it, and is dropped as one that has to go on passing is.
  */
 export function judgeSteadiness(
   derived: PinnedTests,
   runs: readonly RepeatedRun[],
   repeats: ReadonlyMap<string, Repeats>,
   first: Outcomes = new Map(),
+  baseline: Outcomes = new Map(),
 ): Steadiness {
   const pinned = moveUnrun(derived, runs, first);
   const failWavers = pinned.failToPass.flatMap((id) => findWavering(id, 'fail', runs, repeats.get(id)) ?? []);
   const passWavers = pinned.passToPass.flatMap((id) => findWavering(id, 'pass', runs, repeats.get(id)) ?? []);
-  const dropped = new Set(passWavers.map(({ id }) => id));
-  const [gravest] = failWavers;
-  return {
-    pinned: { ...pinned, passToPass: pinned.passToPass.filter((id) => !dropped.has(id)) },
-    dropped: [...failWavers, ...passWavers],
-    refusal: explainRefusal(pinned, gravest),
-  };
+  const all = [...failWavers, ...passWavers];
+  const dropped = new Set(all.map(({ id }) => id));
+  const isLeft = (id: string): boolean => !dropped.has(id);
+  const left = { failToPass: pinned.failToPass.filter(isLeft), passToPass: pinned.passToPass.filter(isLeft) };
+  const gravest = failWavers.find(({ id }) => baseline.get(id) !== 'passed') ?? (left.failToPass.length === 0 ? failWavers[0] : undefined);
+  return { pinned: left, dropped: all, refusal: explainRefusal(pinned, gravest) };
 }
 
 function explainRefusal({ failToPass }: PinnedTests, gravest: Wavering | undefined): string | null {
@@ -86,9 +87,11 @@ function findWavering(
   repeated: Repeats | undefined,
 ): Wavering | undefined {
   const isOdd = ({ without, withFix }: RepeatedRun): boolean => {
-    const before = without.get(id);
+    const [before, after] = [without.get(id), withFix.get(id)];
     const isBefore = role === 'pass' ? before === 'passed' || before === undefined : before !== 'passed' && before !== 'doubled';
-    return !isBefore || withFix.get(id) !== 'passed';
+    // A test that failed may have ended the process before this one ran. Without it the gate runs this one.
+    const isAfter = after === 'passed' || (after === undefined && [...withFix.values()].includes('failed'));
+    return !isBefore || !isAfter;
   };
   if (repeated !== undefined && repeated.failures > 0) {
     const share = repeated.runs === repeated.failures ? 1 : repeated.failures / repeated.runs;

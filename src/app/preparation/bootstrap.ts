@@ -20,6 +20,8 @@ const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
 const SECONDS = 1000;
 const CERTIFICATES = '/etc/ssl/certs';
+/** Package managers keep archives and what they unpack of them. */
+const LIMITS = { cpus: undefined, memoryBytes: 6 * 2 ** 30, storageBytes: 8 * 2 ** 30 };
 const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });
 const installedSchema = z.strictObject({ layer: z.string(), pinned: z.array(z.string()) });
 
@@ -76,7 +78,7 @@ export class Bootstrap implements AsyncDisposable {
     const environment = { PIP_CERT: bundle, SSL_CERT_FILE: bundle, NODE_EXTRA_CA_CERTS: bundle, CARGO_HTTP_CAINFO: bundle };
     return await withRepository(
       this.#sandboxes,
-      { files: declared, dependencies: new Map(), tests: {}, tools },
+      { files: declared, dependencies: new Map(), tests: {}, tools, limits: LIMITS },
       async (session, until) => {
         const asked = { target: posix.join(TARGET, plan.directory), environment };
         const { pinned, problem } = answerSchema.parse(await runProgram(session, plan.program, asked, SECONDS, until));

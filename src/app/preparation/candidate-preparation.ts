@@ -1,5 +1,5 @@
 import type { Candidate, CodeStates } from '../../agents/preparation/candidate.ts';
-import { derivePinned, gatherOutcomes, keepWholeParts, type Outcomes, type PinnedTests } from '../../agents/preparation/derivation.ts';
+import { derivePinned, gatherOutcomes, keepWholeParts, type PinnedTests } from '../../agents/preparation/derivation.ts';
 import { writeInstruction } from '../../agents/preparation/instruction.ts';
 import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
@@ -13,7 +13,6 @@ import { draftTripwires, keepTripwires, describeTripwire, wireTests } from '../.
 import { limitSuite } from '../../agents/preparation/time-scale.ts';
 import { emitTask, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
-import { digestBytes } from '../../kernel/canonical-json.ts';
 import { readRepeats } from './repeated-tests.ts';
 import { searchLeaks } from './leak-search.ts';
 import type { PreparationContext } from './preparation-context.ts';
@@ -54,10 +53,10 @@ export class CandidatePreparation {
     const place: SuitePlace = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
     const all = buildSuite(place, { kind: 'files', files: place.testFiles });
     const gold = await this.#gold(place, all);
-    await this.#run(place, all, 'baseline', before);
+    const baseline = await this.#run(place, all, 'baseline', before);
     const without = await this.#without(place, all);
     const derived = this.#derive(without, gold);
-    const pinned = await this.#steady(place, all, derived, gatherOutcomes(without.results));
+    const pinned = await this.#steady(place, all, derived, { without, baseline });
     this.evidence.failToPass = [...pinned.failToPass];
     this.evidence.passToPass = pinned.passToPass.length;
     const wired = await this.#wire(place, pinned);
@@ -131,16 +130,22 @@ export class CandidatePreparation {
     return derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results), this.#candidate.kind === 'mutation');
   }
 
-  async #steady(place: SuitePlace, all: SuiteCommand, derived: PinnedTests, first: Outcomes): Promise<PinnedTests> {
+  async #steady(
+    place: SuitePlace,
+    all: SuiteCommand,
+    derived: PinnedTests,
+    { without: first, baseline }: { readonly without: TestRun; readonly baseline: TestRun },
+  ): Promise<PinnedTests> {
     const runs: RepeatedRun[] = [];
     for (const [at, twist] of TWISTS.entries()) {
-      const more = { twist, seed: drawSeed(this.#candidate.id, at) };
+      // Mutations of one repository have the right code in common, and so its runs.
+      const more = { twist, seed: 1 + at };
       const without = await this.#run(place, all, 'steadiness', this.#states.tested, more);
       const withFix = await this.#run(place, all, 'steadiness', this.#states.solved, more);
       runs.push({ twist, without: gatherOutcomes(without.results), withFix: gatherOutcomes(withFix.results) });
     }
     const repeats = await this.#repeats(place, all);
-    const steadiness = judgeSteadiness(derived, runs, repeats, first);
+    const steadiness = judgeSteadiness(derived, runs, repeats, gatherOutcomes(first.results), gatherOutcomes(baseline.results));
     this.evidence.wavering = [...steadiness.dropped];
     const counts = [...repeats.values()].map(({ runs: count }) => count);
     this.evidence.repeatedRuns = counts.length === 0 ? TWISTS.length : Math.min(...counts);
@@ -230,8 +235,4 @@ function buildSuite(
   selection: Parameters<DetectedLanguage['language']['suite']>[1],
 ): SuiteCommand {
   return language.suite(framework, selection);
-}
-
-function drawSeed(id: string, at: number): number {
-  return 1 + Number.parseInt(digestBytes(`${id} ${at}`).slice(7, 14), 16);
 }

@@ -1,5 +1,5 @@
 import { findNetworkNeeds } from '../../agents/preparation/network-needs.ts';
-import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
+import { STORAGE_MEBIBYTES, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { joinStreams, SHOWN_OUTPUT } from '../../agents/grading/endings.ts';
@@ -9,7 +9,7 @@ import type { CommandResult, WorkspaceFile } from '../../agents/workspace/comman
 import type { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 
-const LIMITS: GradingPlace['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: undefined };
+const LIMITS: GradingPlace['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: STORAGE_MEBIBYTES * 2 ** 20 };
 /** Only Muster's own directory is looked into for modules, and not the workdir. */
 const START = "import runpy, sys; sys.path.insert(0, '/muster/runner'); runpy.run_module(sys.argv[1], run_name='__main__')";
 /** Of what a program of Muster's own prints. */
@@ -27,16 +27,17 @@ export interface PreparationPlace {
   /** At /tests. */
   readonly tests: Readonly<Record<string, string>>;
   readonly tools?: readonly GradingTool[];
+  readonly limits?: GradingPlace['limits'];
 }
 
 /** Opens a fresh sandbox with a repository's files in the workdir, and lets `use` work in it. */
 export async function withRepository<Result>(
   sandboxes: GradingSandboxes,
-  { files, dependencies, tests, tools = ['pytest'] }: PreparationPlace,
+  { files, dependencies, tests, tools = ['pytest'], limits = LIMITS }: PreparationPlace,
   use: (session: WorkspaceSession, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const place: GradingPlace = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits: LIMITS, tools };
+  const place: GradingPlace = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits, tools };
   await using sandbox = await sandboxes.open(place, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   const texts = Object.entries(tests).map(([path, text]) => ({

@@ -67,6 +67,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
       notices,
       refusedBy: countRefusals(candidates),
       seconds,
+      proof: [],
       candidates,
     };
   } finally {

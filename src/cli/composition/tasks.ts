@@ -26,10 +26,16 @@ export function composeTask(): Command {
 }
 
 export function composePrepare(): Command {
-  return createPrepareCommand(async ({ config, ...terms }, listeners, signal) => {
-    const { prepare } = await import('../../app/preparation/prepare.ts');
-    return await prepare(readConfiguration(config), terms, listeners, signal);
-  });
+  return createPrepareCommand(
+    async ({ config, ...terms }, listeners, signal) => {
+      const { prepare } = await import('../../app/preparation/prepare.ts');
+      return await prepare(readConfiguration(config), terms, listeners, signal);
+    },
+    async (suite, tasks, config, signal) => {
+      const { proveTasks } = await import('../../app/preparation/prove-tasks.ts');
+      return await proveTasks(readConfiguration(config), suite, tasks, signal);
+    },
+  );
 }
 
 export function composeVerify(): Command {

@@ -186,6 +186,29 @@ describe('tests are pinned', () => {
     const found = judgeSteadiness(pinned, runs, new Map([['f', { runs: 100, failures: 5 }]]));
     expect(found.refusal).toBe('f does not come out the same each time (chance): it failed in 5 of 100 runs (5.0 %)');
   });
+
+  it('unless it passed before the change, and fails only because the new tests cannot be built', () => {
+    const unbuilt = runs.map(({ twist, withFix }) => ({ twist, withFix, without: run({}) }));
+    const seldom = new Map([['p', { runs: 100, failures: 5 }]]);
+    const both = { failToPass: ['f', 'p'], passToPass: [] };
+    const before = run({ p: 'passed' });
+    expect(judgeSteadiness(both, unbuilt, seldom, run({}), before)).toMatchObject({
+      pinned: { failToPass: ['f'], passToPass: [] },
+      refusal: null,
+    });
+    const alone = judgeSteadiness({ failToPass: ['p'], passToPass: [] }, unbuilt, seldom, run({}), before);
+    expect(alone.refusal).toContain('p does not come out the same each time');
+  });
+
+  it('and one that another test has kept from running, by ending the process, does not waver', () => {
+    const cut = run({ f: 'passed', x: 'failed' });
+    const ended = runs.map(({ twist, without, withFix }, at) => ({ twist, without, withFix: at === 1 ? withFix : cut }));
+    expect(judgeSteadiness({ ...pinned, passToPass: ['p', 'x'] }, ended, new Map())).toMatchObject({
+      pinned,
+      dropped: [{ id: 'x' }],
+      refusal: null,
+    });
+  });
 });
 
 describe('an instruction', () => {

@@ -49,6 +49,13 @@ it('tests of one name have no tripwires', () => {
   expect(draftTripwires(detected, filesOf(before), detected.framework.testFiles, ids)).toHaveLength(2);
 });
 
+it('how many assertions there are tells right from wrong no more than a limit of time does', () => {
+  const detected = detectLanguage(filesOf({ ...SAMPLES.find(({ language }) => language === 'javascript')?.before }));
+  const text = "test('adds', (t) => {\n  t.plan(2);\n  t.is(add(2, 3), 5);\n  later(t, { timeout: 9 });\n});\n";
+  const drafts = detected.language.tripwires('a.test.js', text, ['a.test.js > adds'], detected.framework);
+  expect(drafts.map(({ tripwire }) => tripwire.changed)).toEqual(['t.is(add(2, 3), 6);']);
+});
+
 it('a part that is run as a whole is pinned as a whole or not at all', () => {
   const partOf = (id: string): string => id.split('/')[0] ?? '';
   const pinned = { failToPass: ['a/1'], passToPass: ['a/2', 'b/1'] };

@@ -1,6 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FileContents } from '../../support/grading-fixture.ts';
 import { isFullForm } from '../../support/full-form.ts';
 import { prepareFixture } from '../../support/prepared-repository.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
@@ -132,6 +133,50 @@ describe.runIf(isFullForm)('what is wrong with a repository', () => {
     },
     PATIENCE_MS,
   );
+});
+
+/** What each repository is, and why no candidate of it becomes a task. */
+const HOPELESS: readonly (readonly [string, FileContents, FileContents, { readonly step: string; readonly reason: unknown }])[] = [
+  [
+    'tests that need a service',
+    SUMS.before,
+    {
+      'sums.py': SUMS.fix['sums.py'],
+      'tests/test_sums.py': 'import socket\n\n\ndef test_stored():\n    socket.create_connection(("127.0.0.1", 5432))\n',
+    },
+    { step: 'gold', reason: expect.stringContaining('they need a network or a service, which no later step has') },
+  ],
+  [
+    'a build that fails',
+    {
+      'CMakeLists.txt': 'cmake_minimum_required(VERSION 3.20)\nproject(sums C)\nenable_testing()\nno_such_command()\n',
+      'sums.c': 'int one;\n',
+      'tests/test_one.c': 'int a;\n',
+    },
+    { 'sums.c': 'int two;\n', 'tests/test_one.c': 'int b;\n' },
+    { step: 'test-command', reason: expect.stringContaining('Unknown CMake command "no_such_command"') },
+  ],
+  [
+    'a language that nothing names',
+    { 'sums.go': 'package sums\n' },
+    { 'sums.go': 'package sums\n\nvar One = 1\n', 'sums_test.go': 'package sums\n' },
+    { step: 'language', reason: expect.stringContaining('no file names a test framework that is known') },
+  ],
+];
+
+describe.runIf(isFullForm)('a repository', () => {
+  for (const [what, before, fix, refusal] of HOPELESS)
+    it(
+      `with ${what} makes no task, and the report says why`,
+      async () => {
+        await using made = await RepositoryFixture.make();
+        await made.commit('Begin with sums', before);
+        await made.commit('Change the sums, and how they are tested', fix);
+        const { candidates } = await prepareFixture(made, { commits: 1 });
+        expect(candidates).toMatchObject([{ refusal, task: null }]);
+      },
+      PATIENCE_MS,
+    );
 });
 
 const TWICE = 'import sums\n\n\ndef test_twice():\n    assert sums.twice(2) == 4\n';

@@ -71,3 +71,88 @@ def test_a_release_of_the_package_itself_that_a_dependency_brings_is_taken_away(
     assert not {"sums.py", "sums-9.0.dist-info"} & {
         path.name for path in target.rglob("*") if path.is_file()
     }
+
+
+def test_modules_that_a_build_writes_from_tags_are_there(tmp_path: Path) -> None:
+    """Code imports its version from them, and a copy of a repository has no tags."""
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "sums"\ndynamic = ["version"]\n'
+        '[tool.hatch.build.hooks.vcs]\nversion-file = "src/sums/_version.py"\n'
+        '[tool.setuptools_scm]\nwrite_to = "../outside.py"\n'
+    )
+    target = tmp_path / "made" / ".dependencies"
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "muster_preparation.install_python"],
+        input=json.dumps({"target": str(target), "environment": {}}),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(RUNNER)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["problem"] is None
+    written = (tmp_path / "made/src/sums/_version.py").read_text()
+    assert "__version__ = version = '0.0.0'\n" in written
+    assert "version_tuple = (0, 0, 0)\n" in written
+    assert not (tmp_path / "outside.py").exists()
+
+
+def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
+    tmp_path: Path,
+) -> None:
+    """Its id begins with that file; pytest would report the one that the test is written in."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "__init__.py").write_text(
+        "class Sums:\n    def test_adds(self):\n        assert self.add(1, 1) == 2\n"
+    )
+    (tests / "test_sums.py").write_text(
+        "from . import Sums\n\n\nclass TestSums(Sums):\n    add = staticmethod(lambda a, b: a + b)\n"
+    )
+    options = ["-q", "-o", "junit_family=xunit1", "--junitxml=report.xml"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "muster_order", *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(RUNNER / "pytest_plugins")},
+        capture_output=True,
+        check=True,
+    )
+    report = (tmp_path / "report.xml").read_text()
+    assert 'classname="tests.test_sums.TestSums" name="test_adds"' in report
+    assert 'file="tests/test_sums.py"' in report
+
+
+def test_a_fix_is_found_in_copies_and_archives_and_nowhere_else(tmp_path: Path) -> None:
+    """Other spaces do not hide it, and lines that any program has do not make it."""
+    fix = "if not  list(numbers):\n\treturn 0.0 # of nothing\n"
+    (tmp_path / "copy.py").write_text(fix)
+    (tmp_path / "half.py").write_text("if not list(numbers):\n    return 0.0\n")
+    (tmp_path / "copy.bin").write_text(fix)
+    with zipfile.ZipFile(tmp_path / "release.whl", "w") as wheel:
+        wheel.writestr("sums/mean.py", fix)
+    added = ["if not list(numbers):", "return 0.0 # of nothing"]
+    small = {"added": ["b = 2"], "windows": [["a = f(x)", "b = 2", "c = g(a)"]]}
+    (tmp_path / "small.py").write_text("x\n  a = f(x)\n  b = 2\n  c = g(a)\n")
+    (tmp_path / "other.py").write_text("a = f(x)\nb = 2\n")
+
+    def find(trace: dict[str, object]) -> list[str]:
+        asked = {**trace, "places": [str(tmp_path)], "except": [], "suffixes": [".py"]}
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", "muster_preparation.find_leaks"],
+            input=json.dumps(asked),
+            env={**os.environ, "PYTHONPATH": str(RUNNER)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [
+            os.path.relpath(path, tmp_path) for path in sorted(json.loads(done.stdout))
+        ]
+
+    telling = {"added": [*added, "if not list(numbers): # again and again"]}
+    assert find({**telling, "windows": []}) == []
+    assert find({"added": [*added, added[0]], "windows": []}) == [
+        "copy.py",
+        "release.whl!sums/mean.py",
+    ]
+    assert find(small) == ["small.py"]

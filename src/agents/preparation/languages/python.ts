@@ -3,7 +3,7 @@ import { changeLiteral, nameCopy } from './changed-literal.ts';
 import { appendCheat, makeCommonCheats, writeCheat } from './cheats.ts';
 import type { Cheat, CheatPlace, Framework, LanguageAdapter, TestSelection, SuiteCommand, TripwireDraft } from './language-adapter.ts';
 
-const TEST_FILE = /(^|\/)(test_[^/]*|[^/]*_test|tests)\.py$/;
+const TEST_FILE = /(^|\/)(test_[^/]*|[^/]*_test|tests?)\.py$/;
 const CONFIGURATIONS: readonly (readonly [string, RegExp])[] = [
   ['pytest.ini', /^\[pytest\]/m],
   ['pyproject.toml', /^\[tool\.pytest\b/m],

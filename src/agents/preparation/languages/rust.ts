@@ -22,7 +22,7 @@ export const RUST: LanguageAdapter = {
   }),
   fileOf: (id, { places }) => places.get(id),
   hidesTests: true,
-  dependencies: { declares: (path) => /^Cargo\.(toml|lock)$/.test(path), program: 'install_rust.py', directory: '' },
+  dependencies: { declares: (path) => /^(.*\/)?Cargo\.toml$|^Cargo\.lock$/.test(path), program: 'install_rust.py', directory: '' },
   coverage: undefined,
   grammarOf: (path) => (path.endsWith('.rs') && path !== 'build.rs' ? 'rust' : undefined),
   tripwires: draftRustTripwires,

@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ALLOWED_LICENCES } from '../../../agents/preparation/licence.ts';
-import type { Preparation, PreparedCandidate } from '../../../agents/preparation/preparation-report.ts';
+import type { Preparation, PreparedCandidate, ProofOfTasks } from '../../../agents/preparation/preparation-report.ts';
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
@@ -32,6 +32,9 @@ export type PrepareTasks = (
   signal: AbortSignal,
 ) => Promise<Preparation>;
 
+/** Plays every task of a suite with oracle and nop. */
+export type ProveTasks = (suite: string, tasks: number, config: string | undefined, signal: AbortSignal) => Promise<ProofOfTasks>;
+
 interface PrepareFlags {
   readonly out: string;
   readonly commits: number;
@@ -44,11 +47,11 @@ interface PrepareFlags {
   readonly json?: true;
 }
 
-export function createPrepareCommand(prepare: PrepareTasks): Command {
+export function createPrepareCommand(prepare: PrepareTasks, prove: ProveTasks): Command {
   const command = new Command('prepare')
     .summary('make tasks of a repository')
     .description(
-      'Turns the history of a repository, or mutations of its code, into tasks for agents. A task is written when its solution has scored 1 and nothing done and every standard cheat 0, each three times, without network. The directory also gets report.html and report.json, which say what each step refused and why.',
+      'Turns the history of a repository, or mutations of its code, into tasks for agents. A task is written when its solution has scored 1 and nothing done and every standard cheat 0, each three times, without network. Last, the agents oracle and nop play all tasks as a suite. The directory also gets report.html and report.json, which say what each step refused and why.',
     )
     .argument('<repository>', 'a path, a bundle, or a URL that git can clone; a directory without a history takes mutations only')
     .option('--commits <count>', 'how many commits of the history are looked at, from HEAD on', parseWholeNumberFromZero, 100)
@@ -61,7 +64,7 @@ export function createPrepareCommand(prepare: PrepareTasks): Command {
     .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
     .action(async (repository: string, flags: PrepareFlags) => {
-      process.exitCode = await runPrepare(prepare, repository, flags);
+      process.exitCode = await runPrepare({ prepare, prove }, repository, flags);
     });
   return addNeededOption(command, new Option('-o, --out <directory>', 'where the directories of the tasks are made'));
 }
@@ -71,15 +74,19 @@ Give the same command again after an interruption: every step that has been take
 
 Exit codes:
   0    at least one task was made
-  2    bad input, or no candidate became a task
+  2    bad input, no candidate became a task, or the tasks failed the last proof
   3    the infrastructure failed
   130  interrupted
 
 Examples:
   muster prepare ../library --out tasks/library --mutations 20
-  muster eval tasks/library/suite.yaml --agent oracle --agent nop`;
+  muster eval tasks/library/suite.yaml --agent agent.yaml`;
 
-async function runPrepare(prepare: PrepareTasks, repository: string, flags: PrepareFlags): Promise<number> {
+async function runPrepare(
+  { prepare, prove }: { readonly prepare: PrepareTasks; readonly prove: ProveTasks },
+  repository: string,
+  flags: PrepareFlags,
+): Promise<number> {
   using interrupt = watchInterruption(process);
   const { out, json, allowLicence = [], registry = [], since = 0, commits, mutations, testSeconds, config } = flags;
   await mkdir(out, { recursive: true });
@@ -88,13 +95,16 @@ async function runPrepare(prepare: PrepareTasks, repository: string, flags: Prep
   const request = { repository, out, commits, mutations, licences, since, testSeconds, registries: registry };
   const progress = new Progress(json === true);
   try {
-    const prepared = await prepare({ ...request, ...(config === undefined ? {} : { config }) }, progress, interrupt.signal);
+    const made = await prepare({ ...request, ...(config === undefined ? {} : { config }) }, progress, interrupt.signal);
+    const tasks = made.candidates.filter(({ task }) => task !== null).length;
+    const suite = join(out, 'suite.yaml');
+    if (tasks > 0) await writeWhole(suite, writeSuite(made));
+    const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, tasks, config, interrupt.signal) };
     await page.write({ kind: 'preparation', preparation: prepared });
-    if (prepared.candidates.some(({ task }) => task !== null)) await writeWhole(join(out, 'suite.yaml'), writeSuite(prepared));
     await writeWhole(join(out, 'report.json'), `${JSON.stringify(prepared, undefined, 2)}\n`);
     if (json) await print(process.stdout, `${JSON.stringify(prepared, undefined, 2)}\n`);
     else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
-    return prepared.candidates.some(({ task }) => task !== null) ? EXIT_CODES.done : EXIT_CODES.badInput;
+    return tasks > 0 && prepared.proof.every(({ isAsExpected }) => isAsExpected) ? EXIT_CODES.done : EXIT_CODES.badInput;
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
@@ -125,7 +135,7 @@ class Progress {
   };
 }
 
-function summarise({ candidates, refusedBy, notices, seconds }: Preparation, out: string): readonly string[] {
+function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparation, out: string): readonly string[] {
   const tasks = candidates.flatMap(({ task }) => (task === null ? [] : [join(out, task.directory)]));
   const refusals = Object.entries(refusedBy).map(([step, count]) => `${count} by ${step}`);
   const voids = candidates.filter((each) => each.void !== null).length;
@@ -133,6 +143,10 @@ function summarise({ candidates, refusedBy, notices, seconds }: Preparation, out
   return [
     ...tasks,
     `${candidates.length} candidates, ${tasks.length} tasks${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
+    ...proof.map(
+      ({ agent, episodes, mean, isAsExpected }) =>
+        `${agent} scored ${mean ?? 'nothing'} in ${episodes} episodes${isAsExpected ? '' : `, and has to score ${agent === 'oracle' ? 1 : 0} in each: do not use the tasks`}`,
+    ),
     ...notices,
     `${join(out, 'report.html')} shows why.`,
   ];
