@@ -1,3 +1,4 @@
+import { agentEpisodes } from './agent-episodes.ts';
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import { arenaSteps } from './arena-steps.ts';
 import type { Benchmark } from './benchmark.ts';
@@ -23,6 +24,7 @@ import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
 import { policyApart } from './policy-apart.ts';
 import { rolloutExports } from './rollout-exports.ts';
+import { rolloutLoad } from './rollout-load.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { swap } from './swap.ts';
@@ -57,7 +59,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   aggregationThroughput,
   arenaSteps,
   rolloutExports,
+  rolloutLoad,
   episodesSaved,
+  agentEpisodes,
   systemCalls,
   idlePods,
   bulkySandboxes,

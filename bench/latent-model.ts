@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Tokens of the first prompt, and of each turn: of its observation, and of the model. */
+const PROMPT = 200;
+const GIVEN = 40;
+const SAMPLED = 40;
+
+/**
+ * A model server that answers after a time that is given, with token ids as vLLM has them. It looks at nothing but how many turns there were: it lists
+ * the directory again and again, and submits in the last turn.
+ */
+export class LatentModel implements AsyncDisposable {
+  readonly #server: http.Server;
+  readonly #answers: readonly string[];
+  readonly #latencyMs: number;
+  answered = 0;
+  /** By this process's clock, in milliseconds: when the first request came, and when the last answer was sent. */
+  first: number | undefined;
+  last = 0;
+
+  private constructor(turns: number, latencyMs: number) {
+    this.#latencyMs = latencyMs;
+    this.#answers = Array.from({ length: turns }, (_, turn) => formatAnswer(turn, turn === turns - 1));
+    this.#server = http.createServer({ keepAliveTimeout: 60_000 }, (request, response) => void this.#answer(request, response));
+  }
+
+  static async start(turns: number, latencyMs: number): Promise<LatentModel> {
+    const model = new LatentModel(turns, latencyMs);
+    model.#server.listen(0, '127.0.0.1');
+    await once(model.#server, 'listening');
+    return model;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/v1`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    this.first ??= performance.now();
+    let body = '';
+    for await (const piece of request) body += String(piece);
+    const turn = body.split('"role":"assistant"').length - 1;
+    await sleep(this.#latencyMs);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(this.#answers[turn] ?? '');
+    this.answered += 1;
+    this.last = performance.now();
+  }
+}
+
+function formatAnswer(turn: number, isLast: boolean): string {
+  const sampled = listIds(SAMPLED, turn);
+  const prompt = [...listIds(PROMPT, 0), ...Array.from({ length: turn }, (_, i) => [...listIds(SAMPLED, i), ...listIds(GIVEN, i)]).flat()];
+  const call = { id: `call-${turn}`, type: 'function', function: { name: isLast ? 'submit' : 'list_files', arguments: '{}' } };
+  return JSON.stringify({
+    model: 'latent',
+    prompt_token_ids: prompt,
+    choices: [
+      {
+        message: { role: 'assistant', content: '', tool_calls: [call] },
+        finish_reason: 'tool_calls',
+        token_ids: sampled,
+        logprobs: { content: sampled.map((id) => ({ token: String(id), logprob: -id / 50_000 })) },
+      },
+    ],
+    usage: { prompt_tokens: prompt.length, completion_tokens: SAMPLED },
+  });
+}
+
+function listIds(count: number, offset: number): readonly number[] {
+  return Array.from({ length: count }, (_, i) => (i * 7919 + offset) % 32_768);
+}
