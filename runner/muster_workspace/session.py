@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 from muster_workspace import fields
 from muster_workspace.channel import Channel
-from muster_workspace.command import Command, RunningCommand
+from muster_workspace.command import Command
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import give
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining
+from muster_workspace.running import RunningCommand
 
 if TYPE_CHECKING:
     from muster_workspace.agent_requests import AgentRequests

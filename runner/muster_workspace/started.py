@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster_workspace.command import Command, begin_detached, end_of
+from muster_workspace.command import Command, end_of
 from muster_workspace.fields import Frame
 from muster_workspace.output import BoundedOutput
 from muster_workspace.places import Refusal
 from muster_workspace.processes import Accounts, Remaining, others
+from muster_workspace.starting import begin_detached
 
 _MOST = 16
 _PROC = Path("/proc")

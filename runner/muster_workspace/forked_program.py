@@ -1,0 +1,51 @@
+"""Which commands are Python programs that may be forked from an interpreter, and from which."""
+
+import re
+from typing import NamedTuple
+
+# Without modules of the user, variables for Python and the program's own directory: none of what the interpreter loads is the program's.
+_FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
+_ORDER_BYTES = 1 << 16
+# How the names of variables begin that Python does not look at when it is isolated.
+_OF_PROGRAMS = ("MUSTER_", "PYTHON")
+
+
+class ForkedProgram(NamedTuple):
+    """A Python program, and the interpreter that it may be forked from."""
+
+    interpreter: tuple[str, ...]
+    """The command of the interpreter without its program."""
+    words: tuple[str, ...]
+    """The program and its arguments."""
+    directory: str
+    environment: tuple[tuple[str, str], ...]
+    """Of the interpreter."""
+    variables: tuple[str, ...]
+    """Further ones of the program, as name=value. They decide nothing of an interpreter that is isolated."""
+    modules: tuple[str, ...]
+
+    @classmethod
+    def of(cls, argv: list[str], directory: str, environment: dict[str, str], modules: list[str]) -> "ForkedProgram | None":
+        """None for a command that is no Python program whose interpreter is isolated from it."""
+        flags = 1
+        while flags < len(argv) and _FLAGS.fullmatch(argv[flags]):
+            flags += 1
+        interpreter, words = argv[:flags], argv[flags:]
+        isolated = any("I" in flag for flag in interpreter[1:])
+        named = re.fullmatch(r"python3?(\.\d+)?", argv[0].rpartition("/")[2])
+        if not named or not isolated or not words or words[0].startswith("-") or not words[0].endswith(".py"):
+            return None
+        sizes = [len(word) + 1 for word in (directory, *words, *environment, *environment.values())]
+        if sum(sizes) > _ORDER_BYTES // 4:
+            return None
+        own = {name: value for name, value in environment.items() if name.startswith(_OF_PROGRAMS)}
+        rest = tuple(sorted((name, value) for name, value in environment.items() if name not in own))
+        variables = tuple(f"{name}={value}" for name, value in own.items())
+        return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules))
+
+    def order(self) -> tuple[str, ...]:
+        """What the interpreter is told."""
+        return (self.directory, str(len(self.variables)), *self.variables, *self.words)
+
+    def has_same_interpreter(self, other: "ForkedProgram") -> bool:
+        return (self.interpreter, self.environment, self.modules) == (other.interpreter, other.environment, other.modules)

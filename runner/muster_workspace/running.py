@@ -1,0 +1,175 @@
+"""A command while it runs: its streams are served, for a time, until nothing of it is left."""
+
+import os
+import selectors
+import signal
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from muster_workspace.channel import Channel
+from muster_workspace.command import Command, end_of
+from muster_workspace.forked_python import Interpreters
+from muster_workspace.output import BoundedOutput
+from muster_workspace.processes import Accounts, resident_bytes
+from muster_workspace.starting import begin
+
+# Few commands need it, and every sandbox that is not forked would wait for it.
+if TYPE_CHECKING:
+    from muster_workspace.line import Line
+
+# Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
+_SAMPLE_SECONDS = 0.01
+_WRITE_BYTES = 1 << 16
+
+
+class Beside(Protocol):
+    """What runs on while a command runs."""
+
+    def drain(self) -> None:
+        """Take what it has printed."""
+
+    def end_others(self, accounts: Accounts) -> bool:
+        """End everything else. False when nothing runs on."""
+
+
+class RunningCommand:
+    """A command from its start to its end."""
+
+    def __init__(self, command: Command, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
+        self._command = command
+        self._beside = beside
+        self._interpreters = interpreters
+        self._peak_bytes = 0
+        begun = begin(command, interpreters)
+        pipes = begun.pipes
+        self._start, self._problem, self._calls = begun.start, begun.problem, begun.calls
+        self._accounts = Accounts(but=interpreters.pid)
+        self._pid, self._is_forked, self._is_orphan = begun.pid, begun.is_forked, False
+        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
+        self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
+        self._line = _make_line(channel, request, pipes.report) if command.line else None
+        self._input = pipes.input
+        self._left = memoryview(command.input)
+        self._open = {pipes.stdout, pipes.stderr, pipes.report}
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> tuple[dict[str, Any], dict[str, BoundedOutput]]:
+        """Wait for the end. Returns what to say of it, and what it printed."""
+        end = {"kind": "unstartable", "detail": self._problem[:8192]} if self._problem else self._watch()
+        seconds = time.monotonic() - self._start
+        if self._beside is None or not self._beside.end_others(self._accounts):
+            self._interpreters.end_others(self._accounts)
+        self._drain()
+        for stream in self._streams.values():
+            stream.finish()
+        peak = max(self._peak_bytes, self._accounts.largest_bytes)
+        if self._calls is not None:
+            os.close(self._calls.descriptor)
+        called = sorted(self._calls.numbers) if self._calls else []
+        used = {"seconds": seconds, "cpuSeconds": self._accounts.cpu_seconds, "peakBytes": peak, "called": called}
+        return {"end": end, **used}, self._streams
+
+    def _watch(self) -> dict[str, Any]:
+        """Serve the streams until the command ends, or is to be ended."""
+        for name, stream in self._streams.items():
+            if name != "report" or self._line is None:
+                self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        if self._line is not None:
+            self._line.register(self._selector)
+        if self._left:
+            self._selector.register(self._input, selectors.EVENT_WRITE)
+        else:
+            self._end_input()
+        if self._calls is not None:
+            self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
+        # Of one that was forked the interpreter says how it ended.
+        exited = os.dup(self._interpreters.descriptor) if self._is_forked else os.pidfd_open(self._pid)
+        self._selector.register(exited, selectors.EVENT_READ)
+        try:
+            return self._serve(exited)
+        finally:
+            os.close(exited)
+            self._selector.close()
+            self._end_input()
+
+    def _serve(self, exited: int) -> dict[str, Any]:
+        deadline = self._start + self._command.seconds
+        sample = self._start
+        while True:
+            now = time.monotonic()
+            if now >= sample:
+                self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
+                sample = now + _SAMPLE_SECONDS
+            for key, events in self._selector.select(max(0.0, min(deadline, sample) - now)):
+                if self._line is not None and key.data is self._line:
+                    self._line.attend(key.fd, events, self._selector)
+                else:
+                    self._attend(key.fd, key.data)
+            self._drain_beside()
+            if self._line is not None and self._line.seconds is not None:
+                deadline, self._line.seconds = min(deadline, now + self._line.seconds), None
+            status = self._look_for_end(exited)
+            if status is not None:
+                return end_of(status)
+            if sum(stream.total for stream in self._streams.values()) > self._command.most:
+                return {"kind": "output-limit"}
+            if time.monotonic() >= deadline:
+                return {"kind": "timeout"}
+
+    def _drain_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.drain()
+
+    def _look_for_end(self, exited: int) -> int | None:
+        """The status with which it has ended, if it has."""
+        self._accounts.reap()
+        is_own = self._pid in self._accounts.statuses
+        if not self._is_forked:
+            return self._accounts.statuses.get(self._pid)
+        if not self._is_orphan and not self._interpreters.hear(self._accounts):
+            self._selector.unregister(exited)
+            self._is_orphan = True
+        if is_own or (self._is_orphan and not os.access(f"/proc/{self._pid}", os.F_OK)):
+            # It has ended the interpreter, which may have known how it ended.
+            return signal.SIGKILL
+        return self._accounts.statuses.get(self._pid)
+
+    def _attend(self, descriptor: int, stream: BoundedOutput | None) -> None:
+        if stream is not None:
+            if not stream.read():
+                self._selector.unregister(descriptor)
+                self._open.discard(descriptor)
+                os.close(descriptor)
+        elif self._calls is not None and descriptor == self._calls.descriptor:
+            if not self._calls.answer():
+                self._selector.unregister(descriptor)
+        elif descriptor == self._input:
+            try:
+                self._left = self._left[os.write(descriptor, self._left[:_WRITE_BYTES]) :]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self._left = memoryview(b"")
+            if not self._left:
+                self._selector.unregister(descriptor)
+                self._end_input()
+
+    def _end_input(self) -> None:
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def _drain(self) -> None:
+        """Read what is still in the pipes. No process writes there any more."""
+        for stream in self._streams.values():
+            if stream.descriptor in self._open:
+                while stream.read():
+                    pass
+                os.close(stream.descriptor)
+        self._end_input()
+
+
+def _make_line(channel: Channel, request: int, descriptor: int) -> "Line":
+    from muster_workspace.line import Line
+
+    return Line(channel, request, descriptor)

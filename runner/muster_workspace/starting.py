@@ -1,0 +1,177 @@
+"""Starting a command: its streams, its process, and why it cannot begin."""
+
+import errno
+import fcntl
+import os
+import resource
+import signal
+import time
+from _socket import socketpair
+from typing import TYPE_CHECKING, NamedTuple
+
+from muster_workspace.command import Command
+from muster_workspace.forked_python import Interpreters
+
+# Few commands need it, and every sandbox that is not forked would wait for it.
+if TYPE_CHECKING:
+    from muster_workspace.watched_calls import Calls, Watch
+
+_REPORT_DESCRIPTOR = 3
+_NO_PROCESS = -1
+
+
+class Pipes(NamedTuple):
+    """This process's ends of a command's streams, and the end from which a failed start is read."""
+
+    input: int
+    stdout: int
+    stderr: int
+    report: int
+    problem: int
+    theirs: tuple[int, int, int, int, int]
+    """Input, output, error output, report and problem."""
+
+
+class Begun(NamedTuple):
+    """A command that was started, or could not be."""
+
+    pid: int
+    is_forked: bool
+    """From an interpreter, which says how it ends."""
+    start: float
+    """By the monotonic clock."""
+    problem: str
+    """Why it could not; empty when it runs."""
+    calls: "Calls | None"
+    """Of those that are watched."""
+    pipes: Pipes
+
+
+def begin(command: Command, interpreters: Interpreters) -> Begun:
+    """Start a command: forked from an interpreter where it may be, as a process of its own otherwise."""
+    pipes = _open_pipes()
+    watch = _prepare_watch(command.watched) if command.watched else None
+    start = time.monotonic()
+    forked = interpreters.fork(command.forked, pipes.theirs[:3]) if command.forked else None
+    pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
+    for theirs in pipes.theirs:
+        os.close(theirs)
+    calls = watch.accept() if watch else None
+    return Begun(pid, forked is not None, start, problem + _read_all(pipes.problem), calls, pipes)
+
+
+def _begin(command: Command, pipes: Pipes, watch: "Watch | None") -> tuple[int, str]:
+    """Start a process of its own. Returns its id, and what has failed already."""
+    if watch is None and not command.alone:
+        return _spawn(command, pipes.theirs[:4] if command.reports or command.line else pipes.theirs[:3])
+    return _start(command, pipes, watch), ""
+
+
+def begin_detached(command: Command) -> tuple[int, dict[str, int], str]:
+    """Start a command that runs on. Returns its id, its streams, from which reading does not block, and what has failed."""
+    given = os.memfd_create("input")
+    left = memoryview(command.input)
+    while left:
+        left = left[os.write(given, left) :]
+    os.lseek(given, 0, os.SEEK_SET)
+    stdout, their_stdout = os.pipe()
+    stderr, their_stderr = os.pipe()
+    for own in (stdout, stderr):
+        os.set_blocking(own, False)
+    try:
+        pid, problem = _spawn(command, (given, their_stdout, their_stderr))
+    finally:
+        for theirs in (given, their_stdout, their_stderr):
+            os.close(theirs)
+    return pid, {"stdout": stdout, "stderr": stderr}, problem
+
+
+def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
+    """Start a command of which nothing has to be done in its own process. Returns its id, and what has failed.
+
+    This process's memory is not copied for it, which takes longer than all the rest.
+    """
+    actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate(streams)]
+    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir(command.directory)
+        defaults = (signal.SIGPIPE, signal.SIGXFSZ)
+        pid = os.posix_spawn(_found(command), command.argv, command.environment, file_actions=actions, setsid=True, setsigdef=defaults)
+    except OSError as error:
+        return _NO_PROCESS, _problem_of(command, error)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+    return pid, ""
+
+
+def _problem_of(command: Command, error: OSError) -> str:
+    return f"{command.argv[0]} in {command.directory}: {error.strerror}"
+
+
+def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
+    pid = os.fork()
+    if pid != 0:
+        return pid
+    # Beyond the descriptors that the command is given.
+    problem = fcntl.fcntl(pipes.theirs[4], fcntl.F_DUPFD_CLOEXEC, _REPORT_DESCRIPTOR + 1)
+    try:
+        os.setsid()
+        for descriptor, theirs in enumerate(pipes.theirs[:3]):
+            os.dup2(theirs, descriptor)
+        if command.reports or command.line:
+            _give_report(pipes.theirs[3])
+        if command.alone:
+            # The first process, and the command itself.
+            resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.chdir(command.directory)
+        if watch is not None:
+            watch.become(_found(command), command.argv, command.environment)
+        os.execvpe(command.argv[0], command.argv, command.environment)
+    except OSError as error:
+        os.write(problem, _problem_of(command, error).encode("utf-8", "replace"))
+    finally:
+        os._exit(127)
+
+
+def _found(command: Command) -> str:
+    """The program's file, as execvpe(3) looks for it."""
+    name = command.argv[0]
+    places = [""] if "/" in name else os.get_exec_path(command.environment)
+    paths = (f"{place}/{name}" if place else name for place in places)
+    path = next((each for each in paths if os.access(each, os.X_OK)), None)
+    if path is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return path
+
+
+def _give_report(theirs: int) -> None:
+    if theirs == _REPORT_DESCRIPTOR:
+        os.set_inheritable(theirs, True)
+    else:
+        os.dup2(theirs, _REPORT_DESCRIPTOR)
+
+
+def _read_all(descriptor: int) -> str:
+    """What the child says of a failed start; nothing once it has become the command."""
+    with os.fdopen(descriptor, "rb") as pipe:
+        return pipe.read().decode("utf-8", "replace")
+
+
+def _open_pipes() -> Pipes:
+    their_input, input_ = os.pipe()
+    stdout, their_stdout = os.pipe()
+    stderr, their_stderr = os.pipe()
+    report, their_report = (end.detach() for end in socketpair())
+    problem, their_problem = os.pipe()
+    for own in (input_, stdout, stderr, report):
+        os.set_blocking(own, False)
+    return Pipes(input_, stdout, stderr, report, problem, (their_input, their_stdout, their_stderr, their_report, their_problem))
+
+
+def _prepare_watch(numbers: list[int]) -> "Watch":
+    from muster_workspace.watched_calls import Watch
+
+    return Watch.prepare(numbers)
