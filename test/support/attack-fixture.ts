@@ -64,7 +64,7 @@ export class AttackFixture implements AsyncDisposable {
     const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs', '/hidden'] });
     await session.put([...filesAt('/app', places.app), ...filesAt('/hidden', places.hidden)], soon());
     await shell(session, 'mkdir -p .git/refs');
-    const result = await shell(session, `${script}\n${VERIFY}`);
+    const result = await shell(session, `${script}\n${VERIFY}`, { seconds: 90 });
     await sandbox.destroy();
     return lastLine(result.stdout.head.toString());
   }
