@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Verdict } from '../../../src/agents/verification/verdict.ts';
@@ -6,11 +7,17 @@ import { openTask } from '../../../src/app/grading/task-grader.ts';
 import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
 import { isFullForm, sampled } from '../../support/full-form.ts';
 
-const EXAMPLES = path.join(import.meta.dirname, '../../../examples/code');
+const PROJECT = path.join(import.meta.dirname, '../../..');
+const EXAMPLES = path.join(PROJECT, 'examples/code');
+/** What of the runners lies outside of /usr. */
+const MOUNTS = [
+  { source: path.join(PROJECT, 'node_modules'), target: '/node_modules' },
+  ...(isFullForm ? [{ source: execFileSync('rustc', ['--print', 'sysroot'], { encoding: 'utf8' }).trim(), target: '/opt/rust' }] : []),
+];
 
 let fixture: GradingFixture;
 beforeAll(async () => {
-  fixture = await GradingFixture.open();
+  fixture = await GradingFixture.open({ MUSTER_TEMPLATES__LOCAL__MOUNTS: JSON.stringify(MOUNTS) });
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
@@ -27,6 +34,8 @@ const PATIENCE_MS = 900_000;
 const toolchain = 'memory_mb = 2048\nstorage_mb = 2048\n\n[environment.env]\nPATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"\n';
 const c = (sum: string): FilesByPath => ({ 'sum.c': `int sum(int a, int b) { return ${sum}; }\n` });
 const python = (sum: string): FilesByPath => ({ 'sums.py': `def add(a, b):\n    return ${sum}\n` });
+const javascript = (sum: string): FilesByPath => ({ 'sum.js': `export const add = (a, b) => ${sum};\n` });
+const rust = (sum: string): FilesByPath => ({ 'src/lib.rs': `pub fn add(a: i64, b: i64) -> i64 { ${sum} }\n` });
 const go = (sum: string): FilesByPath => ({ 'sum.go': `package sum\n\nfunc Add(a, b int) int { return ${sum} }\n` });
 
 /** The same tests for each runner: one that fails at first, one that passes all along, and a tripwire. */
@@ -75,6 +84,39 @@ tripwires = [{ id = "example.com/sum::TestMore", file = "package/sum_test.go", c
     },
     right: go('a + b'),
     wrong: go('a - b'),
+  },
+  {
+    name: 'cargo',
+    muster: `runner = "cargo"
+command = ["sh", "-c", "RUSTC_BOOTSTRAP=1 CARGO_HOME=/tmp/cargo CARGO_TARGET_DIR=/tmp/target PATH=/opt/rust/bin:/usr/bin:/bin cargo test --offline --tests -- -Z unstable-options --shuffle-seed {seed}"]
+overlay = "package"
+failToPass = ["adds"]
+passToPass = ["keeps_zero"]
+tripwires = [{ id = "adds_more", file = "package/tests/sums.rs", changed = "2, 2), 5", literal = "2, 2), 4" }]`,
+    files: {
+      'environment/Cargo.toml': '[package]\nname = "sums"\nversion = "0.1.0"\nedition = "2021"\n',
+      'tests/package/tests/sums.rs':
+        'use sums::add;\n\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n\n#[test]\nfn keeps_zero() {\n    assert_eq!(add(0, 0), 0);\n}\n\n#[test]\nfn adds_more() {\n    assert_eq!(add(2, 2), 5);\n}\n',
+    },
+    right: rust('a + b'),
+    wrong: rust('a - b'),
+  },
+  {
+    name: 'vitest',
+    muster: `runner = "vitest"
+command = ["/node_modules/.bin/node", "/node_modules/vitest/vitest.mjs", "run", "--configLoader=runner", "--reporter=json", "--outputFile={report}", "--sequence.shuffle.tests", "--sequence.seed={seed}"]
+overlay = "package"
+failToPass = ["sum.test.js > add > adds"]
+passToPass = ["sum.test.js > add > keeps zero"]
+tripwires = [{ id = "sum.test.js > add > adds more", file = "package/sum.test.js", changed = "2, 2)).toBe(5", literal = "2, 2)).toBe(4" }]`,
+    files: {
+      'environment/package.json': '{ "name": "sums", "type": "module" }\n',
+      'tests/package/vitest.config.js': "export default { cacheDir: '/tmp/vite' };\n",
+      'tests/package/sum.test.js':
+        "import { describe, expect, test } from 'vitest';\nimport { add } from './sum.js';\n\ndescribe('add', () => {\n  test('adds', () => expect(add(1, 2)).toBe(3));\n  test('keeps zero', () => expect(add(0, 0)).toBe(0));\n  test('adds more', () => expect(add(2, 2)).toBe(5));\n});\n",
+    },
+    right: javascript('a + b'),
+    wrong: javascript('a - b'),
   },
   {
     name: 'ctest',

@@ -2,7 +2,7 @@ import { mkfifo } from './special-files.ts';
 import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { omitMeasurements } from '../../../src/agents/verification/verdict.ts';
+import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
 import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -54,6 +54,10 @@ describe('a task that its test.sh judges', () => {
   });
 });
 
+function listInputs({ evidence }: Verdict): readonly string[] {
+  return evidence.flatMap((one) => (one.stage === 'execute' && 'cases' in one ? one.cases.map(({ inputDigest }) => inputDigest) : []));
+}
+
 describe('a task with cases', () => {
   it('gives the solution 1 and what was there before 0, and the same verdict again with the same seed', async () => {
     const task = await fixture.task(SORT_TASK);
@@ -66,7 +70,11 @@ describe('a task with cases', () => {
     expect(runs.toSorted((a, b) => a - b)).toEqual([1, 1, 1, 2]);
     const again = await fixture.verdict(task, solution, { seed: first.seed });
     expect(omitMeasurements(again.verdict)).toEqual(omitMeasurements(first.verdict));
-    expect((await fixture.verdict(task, {})).verdict).toMatchObject({ reward: 0, problem: null });
+    // Another seed draws other inputs: what was seen of one verdict is of no use for the next.
+    const other = (await fixture.verdict(task, {})).verdict;
+    expect(other).toMatchObject({ reward: 0, problem: null });
+    const [seen, unseen] = [first.verdict, other].map(listInputs);
+    expect([seen?.length, unseen?.filter((input) => seen?.includes(input))]).toEqual([4, []]);
   });
 
   it('compiles first, and gives 0 to what does not compile', async () => {
