@@ -1,5 +1,9 @@
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
+import { formatErrorReport } from './terminal/error-report.ts';
+import { EXIT_CODES, getExitCode } from './terminal/exit-code.ts';
+import { Interrupted } from './terminal/interruption.ts';
+import { print } from './terminal/output.ts';
 
 /**
  * All commands, in the order in which people read of them. A command's modules are read when it is named: those of all take five times as long
@@ -32,6 +36,23 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   prepare: async () => (await import('./composition/tasks.ts')).composePrepare(),
   verify: async () => (await import('./composition/tasks.ts')).composeVerify(),
 };
+
+/** Parses, runs, and turns whatever goes wrong into a message on stderr and the exit code of this process. */
+export async function runMuster(args: readonly string[]): Promise<void> {
+  try {
+    await (await createMusterProgram(args)).parseAsync(args, { from: 'user' });
+  } catch (error) {
+    process.exitCode = await report(error);
+  }
+}
+
+async function report(error: unknown): Promise<number> {
+  // Commander has printed its own message by now; help and version end with 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+  if (error instanceof Interrupted) return EXIT_CODES.interrupted;
+  await print(process.stderr, formatErrorReport(error));
+  return getExitCode(error);
+}
 
 const ALIASES: Readonly<Record<string, string>> = { evaluate: 'eval' };
 

@@ -14,7 +14,7 @@ describe('a suite', () => {
   it('with an unknown key is refused by the name of file and key, with the one that was meant', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { rewards: { bounds: [0, 1] } } });
-    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal(`${suite}:1`, 'rewards', 'did you mean "reward"?'));
+    expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal(`${suite}:1`, 'rewards', 'did you mean "reward"?'));
   });
 
   it('that is not there is refused by its path', async () => {
@@ -27,14 +27,14 @@ describe('a suite', () => {
     await using stage = await Stage.open();
     await mkdir(stage.path('examples'));
     await stage.write('examples/game.yaml', '');
-    const result = await stage.run(['eval', stage.path('exmples/game.yaml'), '--checkpoint', LATE]);
+    const result = await stage.call(['eval', stage.path('exmples/game.yaml'), '--checkpoint', LATE]);
     expect(result).toEqual(refusal(stage.path('exmples/game.yaml'), `did you mean ${stage.path('examples/game.yaml')}?`));
   });
 
   it('whose directory of modules has the suite file in it is refused: all that is saved there would make another suite', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { files: '.' } });
-    const result = await stage.run(['eval', suite, '--checkpoint', ANYTHING]);
+    const result = await stage.call(['eval', suite, '--checkpoint', ANYTHING]);
     expect(result).toEqual(refusal(`${suite}:1: files: "." has the suite file itself in it`, 'move its modules into one'));
   });
 
@@ -45,21 +45,21 @@ describe('a suite', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { files } });
     const expected = refusal('suite: files: ', files, found, 'expected a directory of Python modules');
-    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(expected);
-    expect(await stage.run(['plan', suite])).toEqual(expected);
+    expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(expected);
+    expect(await stage.call(['plan', suite])).toEqual(expected);
   });
 
   // The name is one that every object of JavaScript has.
   it('that names an unknown template is answered with the names of the known ones', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
-    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));
+    expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));
   });
 
   it('whose module does not exist is refused before an episode is played', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { environment: 'fault:Faulty' } });
-    const result = await stage.run(['eval', suite, '--checkpoint', ANYTHING, '--out', stage.path('out')]);
+    const result = await stage.call(['eval', suite, '--checkpoint', ANYTHING, '--out', stage.path('out')]);
     expect(result).toEqual(refusal('the environment was refused', 'task "faults"', 'there is no module "fault"'));
   });
 });
@@ -68,7 +68,7 @@ describe('a checkpoint', () => {
   it('that is not there is refused by its path', async () => {
     await using stage = await Stage.open();
     const checkpoint = stage.path('step-9000.safetensors');
-    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
+    expect(await stage.call(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
       refusal(`${checkpoint} does not exist`, 'check the path'),
     );
   });
@@ -76,7 +76,7 @@ describe('a checkpoint', () => {
   it('with a slip in its name is refused with the path that was meant', async () => {
     await using stage = await Stage.open();
     await stage.write('policy.safetensors', await readFile(LATE));
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', stage.path('polcy.safetensors')]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', stage.path('polcy.safetensors')]);
     expect(result).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
@@ -84,7 +84,7 @@ describe('a checkpoint', () => {
     await using stage = await Stage.open();
     const whole = await readFile(LATE);
     const checkpoint = await stage.write('cut.safetensors', whole.subarray(0, whole.length - 100));
-    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
+    expect(await stage.call(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
       refusal(checkpoint, 'bytes follow the header', 'looks truncated'),
     );
   });
@@ -96,7 +96,7 @@ describe('a checkpoint', () => {
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(header.length));
     const checkpoint = await stage.write('lie.safetensors', Buffer.concat([length, header, Buffer.alloc(8)]));
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', checkpoint]);
     expect(result).toEqual(refusal(`${checkpoint}, tensor "a"`, 'data_offsets span 4096 bytes; expected 8 for shape [2] of F32'));
   });
 
@@ -104,7 +104,7 @@ describe('a checkpoint', () => {
     await using stage = await Stage.open();
     const checkpoint = stage.path('six.onnx');
     writeOnnx(checkpoint, 6);
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint, '--out', stage.path('out')]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', checkpoint, '--out', stage.path('out')]);
     expect(result).toEqual(refusal('the policy was refused', 'the model takes 6 numbers, the environment gives 4 (task "cartpole")'));
   });
 });
@@ -115,8 +115,8 @@ describe('one of several checkpoints', () => {
     const misfit = stage.path('six.onnx');
     writeOnnx(misfit, 6);
     const said = 'the policy was refused by the runner: the model takes 6 numbers, the environment gives 4';
-    expect(await stage.run(['eval', CARTPOLE, '-c', misfit, '-c', LATE])).toEqual(refusal(`${misfit}: ${said}`));
-    expect(await stage.run(['compare', CARTPOLE, '-b', LATE, '-c', LATE.replace('late', 'early'), '-c', misfit])).toEqual(
+    expect(await stage.call(['eval', CARTPOLE, '-c', misfit, '-c', LATE])).toEqual(refusal(`${misfit}: ${said}`));
+    expect(await stage.call(['compare', CARTPOLE, '-b', LATE, '-c', LATE.replace('late', 'early'), '-c', misfit])).toEqual(
       refusal(`${misfit}: ${said}`),
     );
   });
@@ -125,11 +125,11 @@ describe('one of several checkpoints', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
     const [out, other] = [stage.path('out'), await stage.write('other.safetensors', await readFile(LATE))];
-    expect((await stage.run(['eval', suite, '-c', ANYTHING, '-c', ANYTHING, '--out', out])).exitCode).toBe(0);
+    expect((await stage.call(['eval', suite, '-c', ANYTHING, '-c', ANYTHING, '--out', out])).exitCode).toBe(0);
     const names = ['1', '2'].map((number) => path.join(out, `${number}-${path.basename(ANYTHING)}`));
     const expected = refusal(`${out} has the results of several checkpoints`, 'name one of them', ...names);
-    expect(await stage.run(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
-    expect(await stage.run(['plan', suite, '--baseline', out])).toEqual(expected);
+    expect(await stage.call(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
+    expect(await stage.call(['plan', suite, '--baseline', out])).toEqual(expected);
   });
 });
 
@@ -139,13 +139,13 @@ describe('a directory that cannot be made or written', () => {
     ['below /proc, where no directory can be made', '/proc/muster/state'],
   ])('%s is refused with the setting, whichever command needs it', async (_, directory) => {
     await using stage = await Stage.open();
-    const inEnvironment = { environment: { MUSTER_STATE_DIR: directory } };
+    const inEnvironment = { MUSTER_STATE_DIR: directory };
     const commands = [['eval', CARTPOLE, '-c', LATE], ['serve'], ['token', 'create', 'ann', '--role', 'viewer']];
-    for (const command of commands) expect(await stage.run(command, inEnvironment)).toEqual(refusal(directory, 'may write to'));
-    const { exitCode, stdout } = await stage.run(['doctor'], inEnvironment);
+    for (const command of commands) expect(await stage.call(command, inEnvironment)).toEqual(refusal(directory, 'may write to'));
+    const { exitCode, stdout } = await stage.call(['doctor'], inEnvironment);
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/^PROBLEM {2}disk [^]*MUSTER_STATE_DIR/m);
-    expect(await stage.run(['eval', CARTPOLE, '-c', LATE, '--out', directory])).toEqual(refusal(`--out ${directory}`, 'you may write to'));
+    expect(await stage.call(['eval', CARTPOLE, '-c', LATE, '--out', directory])).toEqual(refusal(`--out ${directory}`, 'you may write to'));
   });
 });
 
@@ -157,32 +157,32 @@ describe('the configuration', () => {
   ])('with %s is refused by file, line, path and what was expected', async (_, text, setting, expected) => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.yaml', text);
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
     expect(result).toEqual(refusal(`${config}:2`, setting, expected));
   });
 
   it('with a wrong value in an environment variable is refused by the variable’s name', async () => {
     await using stage = await Stage.open();
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAX: '-1' } });
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { MUSTER_POOL__MAX: '-1' });
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAX: pool.max', 'expected', 'got -1'));
   });
 
   it('with a template whose program cannot start is refused at once, and doctor finds it', async () => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.yaml', { templates: { local: { command: ['/opt/no-such-runner'] } } });
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
     expect(result).toEqual(
       refusal("the template's program cannot start", 'code 127', '/opt/no-such-runner: not found', 'mend the template'),
     );
     expect(result.notices).not.toContain('attempts');
-    const { exitCode, stdout } = await stage.run(['doctor', '--config', config]);
+    const { exitCode, stdout } = await stage.call(['doctor', '--config', config]);
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/^PROBLEM {2}runner +the template's program cannot start: .*\/opt\/no-such-runner: not found/m);
   });
 
   it('with a variable that sets nothing is refused', async () => {
     await using stage = await Stage.open();
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAXX: '4' } });
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { MUSTER_POOL__MAXX: '4' });
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAXX', 'did you mean "MUSTER_POOL__MAX"?'));
   });
 });
@@ -195,25 +195,25 @@ describe('a flag', () => {
     ['an unknown one', ['--sandbox', '4'], 'Did you mean --sandboxes?'],
   ])('%s is refused with what was expected', async (_, flags, expected) => {
     await using stage = await Stage.open();
-    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, ...flags])).toEqual(refusal(expected));
+    expect(await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, ...flags])).toEqual(refusal(expected));
   });
 
   it('for a checkpoint is named where one stands beside the suite', async () => {
     await using stage = await Stage.open();
-    expect(await stage.run(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
-    expect(await stage.run(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
-    expect(await stage.run(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
+    expect(await stage.call(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
+    expect(await stage.call(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
+    expect(await stage.call(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
   });
 
   it('--suite is asked for where a run is to be watched', async () => {
     await using stage = await Stage.open();
     for (const directory of ['.', 'runs', 'runs/r7', stage.directory, 's3://bucket/run'])
-      expect(await stage.run(['watch', directory])).toEqual(refusal(`muster watch ${directory}`, 'add --suite'));
+      expect(await stage.call(['watch', directory])).toEqual(refusal(`muster watch ${directory}`, 'add --suite'));
   });
 
   it('that is needed and left out is asked for', async () => {
     await using stage = await Stage.open();
-    expect(await stage.run(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
+    expect(await stage.call(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
   });
 
   it('--out names a directory that the mended command can have, after a refusal', async () => {
@@ -222,9 +222,9 @@ describe('a flag', () => {
     await mkdir(stage.path('results'));
     const args = ['--checkpoint', ANYTHING, '--sandboxes', '1', '--out', out];
     const refused = await stage.faultSuite({ changes: { environment: 'fault:Faulty' } });
-    expect(await stage.run(['eval', refused, ...args])).toEqual(refusal('there is no module "fault"'));
+    expect(await stage.call(['eval', refused, ...args])).toEqual(refusal('there is no module "fault"'));
     expect(await readdir(stage.path('results'))).toEqual([]);
-    expect((await stage.run(['eval', await stage.faultSuite(), ...args])).exitCode).toBe(0);
+    expect((await stage.call(['eval', await stage.faultSuite(), ...args])).exitCode).toBe(0);
   });
 
   it('--out with a directory that was empty before a refusal is empty after it', async () => {
@@ -232,7 +232,7 @@ describe('a flag', () => {
     const out = stage.path('out');
     await mkdir(out);
     const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
-    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING, '--out', out])).toEqual(refusal('"cloud"'));
+    expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING, '--out', out])).toEqual(refusal('"cloud"'));
     expect(await readdir(out)).toEqual([]);
   });
 
@@ -241,7 +241,7 @@ describe('a flag', () => {
     const out = stage.path('out');
     await mkdir(out);
     await writeFile(path.join(out, 'summary.json'), 'precious');
-    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--out', out]);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, '--out', out]);
     expect(result).toEqual(refusal(out, 'is not empty', 'summary.json', 'name a new directory'));
     expect(await readFile(path.join(out, 'summary.json'), 'utf8')).toBe('precious');
   });

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { clearTimeout, setTimeout } from 'node:timers';
 import path from 'node:path';
+import { vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { summarySchema, type Summary } from '../../src/orchestrator/results/summary.ts';
 
@@ -75,6 +76,43 @@ export class MusterCommand implements AsyncDisposable {
     const { exitCode, signalCode } = this.#process;
     return new MusterResult(exitCode, signalCode, this.stdout, this.stderr);
   }
+}
+
+/**
+ * What `./muster` does, in this process: for what a process of its own would show no more of, at the cost of a start for each. Commands run one
+ * after the other.
+ */
+export async function runInProcess(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<MusterResult> {
+  const { runMuster } = await import('../../src/cli/program.ts');
+  const { env, exitCode } = process;
+  const { PATH = '', HOME = '/' } = env;
+  using stdout = captureText(process.stdout);
+  using stderr = captureText(process.stderr);
+  process.env = { PATH, HOME, ...environment };
+  process.exitCode = undefined;
+  try {
+    await runMuster(args);
+    return new MusterResult(Number(process.exitCode ?? 0), null, stdout.text, stderr.text);
+  } finally {
+    process.env = env;
+    process.exitCode = exitCode;
+  }
+}
+
+function captureText(stream: NodeJS.WriteStream): Disposable & { readonly text: string } {
+  const chunks: string[] = [];
+  const spy = vi.spyOn(stream, 'write').mockImplementation((chunk, encoding, callback) => {
+    chunks.push(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
+    const done = typeof encoding === 'function' ? encoding : callback;
+    done?.();
+    return true;
+  });
+  return {
+    get text() {
+      return chunks.join('');
+    },
+    [Symbol.dispose]: () => spy.mockRestore(),
+  };
 }
 
 /** Every five seconds there is one, on a machine that is slow enough. */

@@ -15,7 +15,7 @@ import { seedStreams } from '../../src/kernel/seeds.ts';
 import { TokenService } from '../../src/service/access/token-service.ts';
 import { eventually } from '../support/eventually.ts';
 import { runnersInside } from './inside.ts';
-import { MusterCommand, type MusterCommandOptions, type MusterResult } from './muster-command.ts';
+import { MusterCommand, runInProcess, type MusterCommandOptions, type MusterResult } from './muster-command.ts';
 
 export const REPOSITORY = path.join(import.meta.dirname, '../..');
 export const CARTPOLE = path.join(REPOSITORY, 'examples/game/cartpole.yaml');
@@ -117,6 +117,11 @@ export class Stage implements AsyncDisposable {
   /** Runs `./muster` to its end. */
   async run(args: readonly string[], options: MusterCommandOptions = {}): Promise<MusterResult> {
     return this.start(args, options).ended;
+  }
+
+  /** As `run`, without a process of its own. */
+  async call(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<MusterResult> {
+    return runInProcess(args, { MUSTER_STATE_DIR: this.stateDir, ...environment });
   }
 
   start(args: readonly string[], options: MusterCommandOptions = {}): MusterCommand {
