@@ -92,11 +92,15 @@ export async function runInProcess(args: readonly string[], environment: Readonl
   process.exitCode = undefined;
   try {
     await runMuster(args);
-    return new MusterResult(Number(process.exitCode ?? 0), null, stdout.text, stderr.text);
+    return new MusterResult(readExitCode(), null, stdout.text, stderr.text);
   } finally {
     process.env = env;
     process.exitCode = exitCode;
   }
+}
+
+function readExitCode(): number {
+  return Number(process.exitCode ?? 0);
 }
 
 function captureText(stream: NodeJS.WriteStream): Disposable & { readonly text: string } {
