@@ -114,15 +114,32 @@ def _setup() -> dict:  # type: ignore[type-arg]
     except (OSError, SyntaxError, ValueError, RecursionError):
         return {}
     found = {}
+    assigned = _Assigned(tree)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if getattr(call.func, "id", getattr(call.func, "attr", "")) != "setup":
             continue
         for keyword in call.keywords:
             try:
-                found[keyword.arg] = ast.literal_eval(keyword.value)
+                found[keyword.arg] = ast.literal_eval(assigned.visit(keyword.value))
             except (ValueError, TypeError):
                 continue
     return found
+
+
+class _Assigned(ast.NodeTransformer):
+    """Puts literals in the place of the names that a module assigns them to."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._values = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and isinstance(node.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
+        }
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # The name that `ast` calls.
+        return self._values.get(node.id, node)
 
 
 def _released(field: str) -> str:

@@ -9,6 +9,8 @@ export interface Instruction {
 }
 
 const TRAILER = /^(signed-off-by|co-authored-by|reviewed-by|acked-by|tested-by|reported-by|cc|change-id|git-svn-id|cherry picked)\b.*$/i;
+/** What a merge is called where the change has a message of its own below. */
+const MERGED = /^merge (pull request|branch|remote-tracking branch)\b.*\n+(?=\S)/i;
 const SAYS_NOTHING = /^(fix(e[sd])?|wip|update|changes?|cleanup|misc|bug ?fix|test(s)?|review|merge.*|release.*|bump.*|v?\d[\d.]*)\W*$/i;
 const LEAST_WORDS = 3;
 
@@ -19,7 +21,7 @@ const LEAST_WORDS = 3;
  */
 export function writeInstruction(candidate: Candidate, testNames: readonly string[], fixLines: readonly string[]): Instruction {
   if (candidate.kind === 'mutation') return writeMutationInstruction(candidate.mutation);
-  const lines = candidate.commit.message.replaceAll('\r', '').split('\n');
+  const lines = candidate.commit.message.replaceAll('\r', '').replace(MERGED, '').split('\n');
   const kept: string[] = [];
   const leftOut: string[] = [];
   for (const line of lines.filter((each) => !TRAILER.test(each.trim()))) (leaks(line, testNames, fixLines) ? leftOut : kept).push(line);

@@ -14,6 +14,7 @@ import { limitSuite } from '../../agents/preparation/time-scale.ts';
 import { emitTask, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
 import { readRepeats } from './repeated-tests.ts';
+import { shortenOutput } from './preparation-sandbox.ts';
 import { searchLeaks } from './leak-search.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import { FIGURES, type RunRequest, type TestRun } from './test-runs.ts';
@@ -109,7 +110,7 @@ export class CandidatePreparation {
     this.#seconds = Math.min(this.#seconds, limitSuite(gold.seconds));
     const networked = gold.needNetwork;
     if (networked.length > 0) this.evidence.needNetwork = [...networked];
-    const end = gold.output.trim().slice(-400);
+    const end = shortenOutput(gold.output);
     if (gold.ending === 'timeout')
       throw new Refused('test-command', `the tests take more than ${this.#context.testSeconds} s: --test-seconds`);
     if (gold.problem !== null) throw new Refused('test-command', `the tests' report cannot be read: ${gold.problem}; they printed: ${end}`);

@@ -7,6 +7,7 @@ import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { Refused, type PreparationStep } from '../../agents/preparation/source/steps.ts';
 import { type Coverage, findMutations } from './find-mutations.ts';
+import { shortenOutput } from './preparation-sandbox.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';
 import { FIGURES } from './test-runs.ts';
@@ -94,5 +95,5 @@ async function readCoverage(
   const asked = { step: 'discover', files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, plugin } as const;
   const run = await context.runs.run({ ...asked, seconds: 4 * context.testSeconds }, signal);
   const covered = coverageSchema.safeParse(run.figures);
-  return covered.success ? covered.data : run.output.trim().slice(-400);
+  return covered.success ? covered.data : shortenOutput(run.output);
 }

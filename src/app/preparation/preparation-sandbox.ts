@@ -2,7 +2,7 @@ import { findNetworkNeeds } from '../../agents/preparation/network-needs.ts';
 import { STORAGE_MEBIBYTES, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
-import { joinStreams, SHOWN_OUTPUT } from '../../agents/grading/endings.ts';
+import { joinStreams } from '../../agents/grading/endings.ts';
 import { LOGS, TESTS } from '../../agents/grading/grading-place.ts';
 import type { GradingPlace, GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
 import type { CommandResult, WorkspaceFile } from '../../agents/workspace/command.ts';
@@ -79,4 +79,9 @@ export function readOutput(result: CommandResult): { readonly output: string; re
   return { output: output.slice(-4000), needNetwork: findNetworkNeeds(output) };
 }
 
-export const PREPARATION_OUTPUT = SHOWN_OUTPUT;
+const RULER = /([=_-])\1{9,}/g;
+
+/** The last of what tests printed, without lines across a terminal, as a part of a sentence. */
+export function shortenOutput(output: string): string {
+  return output.replaceAll(RULER, '$1$1$1').trim().slice(-600);
+}

@@ -221,7 +221,13 @@ describe('an instruction', () => {
     expect(found.leftOut).toHaveLength(2);
   });
 
+  it('of a merged change is what stands below the name of the merge', () => {
+    const found = writeInstruction(candidate('Merge pull request #487 from a/b\n\nfix: keep a flag that has no value'), [], []);
+    expect(found.text).toMatch(/^fix: keep a flag that has no value\n/);
+  });
+
   it('is refused when it says nothing', () => {
+    expect(() => writeInstruction(candidate('Merge pull request #487 from a/b'), [], [])).toThrow('says nothing');
     expect(() => writeInstruction(candidate('fix'), [], [])).toThrow('says nothing that an agent could work by');
     expect(() => writeInstruction(candidate('test_mean fails'), ['test_mean'], [])).toThrow('without the lines that name tests');
   });

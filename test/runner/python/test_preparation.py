@@ -47,7 +47,7 @@ def test_a_release_of_the_package_itself_that_a_dependency_brings_is_taken_away(
     _write_wheel(wheels, "sums", "9.0", "def mean(numbers):\n    return 0.0\n")
     _write_wheel(wheels, "helper", "1.0", "", requires="sums")
     (repository / "setup.py").write_text(
-        'from setuptools import setup\nsetup(name="sums", install_requires=["helper"])\n'
+        'from setuptools import setup\nNEEDED = ["helper"]\nsetup(name="sums", install_requires=NEEDED)\n'
     )
     (repository / "PKG-INFO").write_text("Name: sums\nVersion: 0.1\n")
     asked = {
