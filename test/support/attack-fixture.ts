@@ -8,6 +8,7 @@ import { exportSubmission } from '../../src/agents/grading/export-submission.ts'
 import { layWorkdir } from '../../src/agents/grading/lay-workdir.ts';
 import type { WorkspaceFile } from '../../src/agents/workspace/command.ts';
 import type { OpenTask } from '../../src/app/grading/task-grader.ts';
+import { findToolMount } from '../../src/app/grading/tool-mount.ts';
 import type { Verdict } from '../../src/agents/verification/verdict.ts';
 import type { Attack } from '../agents/attacks/catalogue/attack.ts';
 import { SOLVED, taskOf } from '../agents/attacks/catalogue/kinds.ts';
@@ -61,7 +62,10 @@ export class AttackFixture implements AsyncDisposable {
     const workdir = Object.fromEntries(found.map(([name, content]) => [name.slice(ENVIRONMENT.length), content]));
     const places = { app: { ...workdir, ...files }, hidden: { ...NAIVE_TESTS, ...naive } };
     if (attack.isOnline) return await this.#onlineReward(places, script);
-    const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs', '/hidden'] });
+    const { sandbox, session } = await this.#workspaces.workspace({
+      writable: ['/app', '/tests', '/logs', '/hidden'],
+      mounts: [await findToolMount('pytest')],
+    });
     await session.put([...filesAt('/app', places.app), ...filesAt('/hidden', places.hidden)], soon());
     await shell(session, 'mkdir -p .git/refs');
     const result = await shell(session, `${script}\n${VERIFY}`, { seconds: 90 });

@@ -5,7 +5,7 @@ import { WorkspaceSession } from '../../src/agents/workspace/workspace-session.t
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
-import type { SandboxLimits } from '../../src/pool/ports/template.ts';
+import type { Mount, SandboxLimits } from '../../src/pool/ports/template.ts';
 import { BubblewrapContext } from './bubblewrap-context.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
@@ -17,6 +17,7 @@ export interface WorkspaceOptions {
   readonly writable?: readonly string[];
   readonly limits?: Partial<SandboxLimits>;
   readonly start?: 'forked' | 'plain';
+  readonly mounts?: readonly Mount[];
 }
 
 /** Workspaces on this machine, each in a real sandbox; gone, and looked for, with the fixture. */
@@ -34,11 +35,11 @@ export class WorkspaceFixture implements AsyncDisposable {
     return new WorkspaceFixture(await BubblewrapContext.open([]));
   }
 
-  async workspace({ root, writable = ['/app'], limits = {}, start = 'forked' }: WorkspaceOptions = {}): Promise<{
+  async workspace({ root, writable = ['/app'], limits = {}, start = 'forked', mounts = [] }: WorkspaceOptions = {}): Promise<{
     sandbox: Sandbox;
     session: WorkspaceSession;
   }> {
-    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts: [], start };
+    const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts, start };
     const signal = AbortSignal.timeout(60_000);
     const template = await createWorkspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
     const sandbox = await this.#provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);
@@ -53,7 +54,7 @@ export class WorkspaceFixture implements AsyncDisposable {
 
 /** Runs a command of /bin/sh. */
 export function shell(session: WorkspaceSession, script: string, changes: Partial<Command> = {}): Promise<CommandResult> {
-  return session.run({ ...commandOf(['/bin/sh', '-c', script]), ...changes }, AbortSignal.timeout(60_000));
+  return session.run({ ...commandOf(['/bin/sh', '-c', script]), ...changes }, AbortSignal.timeout(120_000));
 }
 
 export function commandOf(argv: readonly string[]): Command {
