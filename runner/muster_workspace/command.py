@@ -7,6 +7,9 @@ from muster_workspace import fields
 from muster_workspace.channel import ProtocolError
 from muster_workspace.forked_program import ForkedProgram
 
+# In place of a program: the interpreter that runs this one.
+_OWN_PYTHON = "muster:python"
+
 
 class Command(NamedTuple):
     """A command to run."""
@@ -37,6 +40,8 @@ class Command(NamedTuple):
         argv = fields.texts(frame, "argv")
         if not argv:
             raise ProtocolError("argv is empty")
+        if argv[0] == _OWN_PYTHON:
+            argv = [*_own_python(), *argv[1:]]
         environment = fields.variables(frame, "environment")
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
         reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
@@ -53,3 +58,12 @@ def end_of(status: int) -> dict[str, Any]:
     if os.WIFSIGNALED(status):
         return {"kind": "signalled", "signal": os.WTERMSIG(status)}
     return {"kind": "exited", "code": os.WEXITSTATUS(status)}
+
+
+def _own_python() -> list[str]:
+    """How this interpreter was started, loader and flags included, up to its program."""
+    # Few commands need it, and every sandbox would wait for it.
+    from pathlib import Path
+
+    words = [os.fsdecode(word) for word in Path("/proc/self/cmdline").read_bytes().split(b"\0")]
+    return words[: next(i for i, word in enumerate(words) if word.endswith(".py"))]

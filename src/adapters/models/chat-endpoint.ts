@@ -1,5 +1,5 @@
-import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
-import type { Answered, Completion, CompletionRequest, ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
+import type { ServedModel } from '../../agents/acting/model/model-agent.ts';
+import type { Answered, Completion, CompletionRequest, ModelEndpoint, RelayedRequest } from '../../agents/acting/model/model-endpoint.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import { readChatAnswer } from './chat-answer.ts';
 import { buildChatRequest } from './chat-request.ts';
@@ -9,17 +9,17 @@ const SHOWN = 100;
 
 /** The model of one agent, for one evaluation: it has to stay the same model. */
 export class ChatEndpoint implements ModelEndpoint {
-  readonly #agent: ModelAgent;
+  readonly #agent: ServedModel;
   readonly #server: ModelServer;
   /** As the server called it first. */
   #model: string | undefined;
 
-  constructor(agent: ModelAgent, server: ModelServer) {
+  constructor(agent: ServedModel, server: ModelServer) {
     this.#agent = agent;
     this.#server = server;
   }
 
-  complete(request: CompletionRequest, signal: AbortSignal): Promise<Answered> {
+  complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
     return this.#server.ask(JSON.stringify(buildChatRequest(request, this.#agent)), (answer) => this.#read(answer), signal);
   }
 

@@ -1,21 +1,19 @@
-import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
-import type { ChatMessage, CompletionRequest } from '../../agents/acting/model/model-endpoint.ts';
+import type { ServedModel } from '../../agents/acting/model/model-agent.ts';
+import type { ChatMessage, CompletionRequest, RelayedRequest } from '../../agents/acting/model/model-endpoint.ts';
 
 /** The body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
-export function buildChatRequest({ messages, tools, seed }: CompletionRequest, agent: ModelAgent): Readonly<Record<string, unknown>> {
-  const { temperature, topP, maxTokens, stop } = agent.sampling;
-  return {
-    model: agent.model,
-    messages: messages.map(writeMessage),
-    tools: tools.map((tool) => ({ type: 'function', function: tool })),
-    seed,
-    temperature,
-    top_p: topP,
-    max_tokens: maxTokens,
-    stop,
-    ...buildTokenFields(agent.tokenIds),
-    ...agent.extra,
-  };
+export function buildChatRequest(
+  request: CompletionRequest | RelayedRequest,
+  { model, sampling, tokenIds, extra }: ServedModel,
+): Readonly<Record<string, unknown>> {
+  const { temperature, topP, maxTokens, stop } = sampling;
+  const asked = 'body' in request ? request.body : writeConversation(request);
+  const set = Object.entries({ temperature, top_p: topP, max_tokens: maxTokens, stop }).filter(([, value]) => value !== undefined);
+  return { ...asked, model, seed: request.seed, ...Object.fromEntries(set), ...buildTokenFields(tokenIds), ...extra };
+}
+
+function writeConversation({ messages, tools }: CompletionRequest): Readonly<Record<string, unknown>> {
+  return { messages: messages.map(writeMessage), tools: tools.map((tool) => ({ type: 'function', function: tool })) };
 }
 
 function writeMessage(message: ChatMessage): Readonly<Record<string, unknown>> {
@@ -52,7 +50,7 @@ function parseReadable(text: string): string {
   return text.trim() === '' ? '{}' : JSON.stringify({ unreadable: text });
 }
 
-function buildTokenFields(kind: ModelAgent['tokenIds']): Readonly<Record<string, unknown>> {
+function buildTokenFields(kind: ServedModel['tokenIds']): Readonly<Record<string, unknown>> {
   switch (kind) {
     case 'none':
       return {};

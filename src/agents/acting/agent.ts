@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
 import { type Action, actionSchema } from '../actions/action.ts';
 import type { OpenStep } from './acted/acted.ts';
-import { modelAgentSchema } from './model/model-agent.ts';
+import { type ModelAgent, modelAgentSchema, type ProgramAgent, programAgentSchema } from './model/model-agent.ts';
 
 const MOST_ACTIONS = 10_000;
 const actionList = z.array(actionSchema).max(MOST_ACTIONS);
@@ -10,7 +10,8 @@ const actionList = z.array(actionSchema).max(MOST_ACTIONS);
 /**
  * What acts on tasks, as a file says it. It stands where a checkpoint would be: the file's digest names it.
  *
- * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions. model: a language model behind a server.
+ * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions. model: a language model behind a server. program: a
+ * command-line program in the workspace that asks a model by itself.
  */
 export const agentSchema = z
   .discriminatedUnion('agent', [
@@ -22,10 +23,16 @@ export const agentSchema = z
       tasks: z.record(z.string().max(300), actionList).default({}).describe('by the names of tasks, or TASK/STEP, in place of "actions"'),
     }),
     modelAgentSchema,
+    programAgentSchema,
   ])
   .describe('agent of Muster');
 
 export type Agent = z.infer<typeof agentSchema>;
+
+/** Whether a model behind a server says what is to be done. */
+export function hasModel(agent: Agent): agent is ModelAgent | ProgramAgent {
+  return agent.agent === 'model' || agent.agent === 'program';
+}
 
 /** What a script has for a step of a task: the first of its names that the script knows. */
 export function findActions({ actions, tasks }: Extract<Agent, { agent: 'scripted' }>, { task, step }: OpenStep): readonly Action[] {

@@ -26,6 +26,7 @@ export function buildTrajectory(
     prompt: [...course.prompt],
     turns: course.turns,
     segments: course.segments.map(formatList),
+    ...(course.isRewritten === undefined ? {} : { rewritten: course.isRewritten }),
     ...judged(verdict),
     status: parseStatus(stopReason),
     stopReason,
@@ -63,6 +64,7 @@ function parseStatus(reason: StopReason): TrajectoryStatus {
       return 'truncated';
     case 'out-of-memory':
     case 'refused':
+    case 'program-failed':
       return 'failed';
     case 'cancelled':
       return 'cancelled';

@@ -11,14 +11,21 @@ import { playScript } from './act-scripted.ts';
 import { findActions } from './agent.ts';
 import { playModel } from './model/act-model.ts';
 import type { ModelEndpoint } from './model/model-endpoint.ts';
+import { playProgram } from './program/act-program.ts';
+import type { Gateway } from './program/gateway.ts';
 import type { TaskEpisode } from './task-episode.ts';
 import { buildTrajectory } from './build-trajectory.ts';
 import { type PlayedStep, playSteps, type StepsTerms } from './play-steps.ts';
 import type { Trajectory } from '../rollouts/record/trajectory.ts';
 
+/** Characters of what a program has printed, in the log of an episode. */
+const PRINTED = 2000;
+
 export interface PlayContext extends GradingContext {
   /** What a model is asked through; undefined for agents without one. */
   readonly endpoint: ModelEndpoint | undefined;
+  /** What a program reaches its model through; undefined for agents that are none. */
+  readonly gateway: Gateway | undefined;
 }
 
 export interface PlayedTask {
@@ -74,6 +81,11 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
           if (!context.endpoint) throw new RangeError('a model acts without an endpoint');
           return await playModel(open, agent, episode.policySeed, { session, clock: context.clock, endpoint: context.endpoint }, signal);
         }
+        case 'program': {
+          const { clock, endpoint, gateway } = context;
+          if (!endpoint || !gateway) throw new RangeError('a program acts without an endpoint or a gateway');
+          return await playProgram(open, agent, episode.policySeed, { session, clock, endpoint, gateway }, signal);
+        }
       }
     },
     judge: (step, submission, signal) =>
@@ -113,9 +125,12 @@ function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 
     const problem = verdicts.find(({ verdict }) => verdict.reward === null)?.verdict.problem;
     return { outcome: { kind: 'lost', detail: `task ${task.id}: ${problem?.detail ?? 'there is no verdict'}` }, log: '' };
   }
-  const log = verdicts.flatMap(({ step, verdict }) =>
-    describeFailed(verdict).map((line) => (task.steps.length === 1 ? line : `${step}: ${line}`)),
-  );
+  const log = [
+    ...verdicts.flatMap(({ step, verdict }) =>
+      describeFailed(verdict).map((line) => (task.steps.length === 1 ? line : `${step}: ${line}`)),
+    ),
+    ...played.flatMap(({ acted }) => describePrinted(acted)),
+  ];
   return {
     outcome: {
       kind: 'completed',
@@ -146,6 +161,12 @@ function combineMetrics(task: Task, verdicts: readonly Verdict[]): Readonly<Reco
       ) ?? 0,
     ]),
   );
+}
+
+/** Of a program that has not come to its end by itself. */
+function describePrinted({ stopReason, printed = '' }: PlayedStep['acted']): readonly string[] {
+  if (stopReason === 'submitted' || printed === '') return [];
+  return [`the program ended with "${stopReason}", and had printed: ${printed.slice(-PRINTED)}`];
 }
 
 function describeFailed({ stages }: Verdict): readonly string[] {

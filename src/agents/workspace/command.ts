@@ -1,3 +1,6 @@
+/** As the first word of a command: the interpreter that every workspace has, whatever its root file system. */
+export const OWN_PYTHON = 'muster:python';
+
 /** A command to be run in a workspace. Nothing of its process tree is left when it has ended. */
 export interface Command {
   readonly argv: readonly string[];

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
-import { AGENT_BYTES, type Agent, parseAgent } from '../../agents/acting/agent.ts';
+import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acting/agent.ts';
+import type { Gateway } from '../../agents/acting/program/gateway.ts';
 import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
 import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
@@ -23,7 +24,7 @@ const DIGEST_SHOWN = 12;
 
 interface OpenAgent {
   readonly agent: Agent;
-  /** Of a model. */
+  /** Of a model, and of a program. */
   readonly endpoint: ModelEndpoint | undefined;
 }
 
@@ -32,9 +33,11 @@ export class AgentEpisodes implements AgentStage {
   readonly #played: Played;
   readonly #pools: GradingPools;
   readonly #agents: ReadonlyMap<string, OpenAgent>;
+  readonly #gateway: Gateway;
   readonly #tasks = new Map<number, Promise<OpenTask>>();
 
-  private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, OpenAgent>) {
+  private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, OpenAgent>, gateway: Gateway) {
+    this.#gateway = gateway;
     this.#played = played;
     this.#pools = pools;
     this.#agents = agents;
@@ -45,9 +48,9 @@ export class AgentEpisodes implements AgentStage {
     const agents = new Map<string, OpenAgent>();
     for (const checkpoint of played.checkpoints) {
       const agent = await readAgent(checkpoint);
-      agents.set(checkpoint.digest, { agent, endpoint: agent.agent === 'model' ? models.endpointOf(agent) : undefined });
+      agents.set(checkpoint.digest, { agent, endpoint: hasModel(agent) ? models.endpointOf(agent) : undefined });
     }
-    return new AgentEpisodes(played, pools, agents);
+    return new AgentEpisodes(played, pools, agents, models.gateway);
   }
 
   state(): PoolState {
@@ -71,7 +74,7 @@ export class AgentEpisodes implements AgentStage {
   ): Promise<PlayedTask> {
     const { agent, endpoint: own } = this.#agent(digest);
     const open = await this.task(task);
-    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own };
+    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own, gateway: this.#gateway };
     return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
   }
 

@@ -1,6 +1,7 @@
 import { ChatEndpoint } from '../../adapters/models/chat-endpoint.ts';
+import { GatewayServer } from '../../adapters/models/gateway/gateway-server.ts';
 import { ModelServer } from '../../adapters/models/model-server.ts';
-import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
+import type { ServedModel } from '../../agents/acting/model/model-agent.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -18,16 +19,19 @@ export class ModelServers implements Disposable {
   readonly #mayNameUrls: boolean;
   readonly #clock: Clock;
   readonly #servers = new Map<string, ModelServer>();
+  /** Through which programs reach them. */
+  readonly gateway: GatewayServer;
 
   /** @param mayNameUrls whether agents come from the owner of this process, and not from callers. */
   constructor(config: Config['models'], mayNameUrls: boolean, clock: Clock) {
     this.#config = config;
     this.#mayNameUrls = mayNameUrls;
     this.#clock = clock;
+    this.gateway = new GatewayServer(clock);
   }
 
   /** Of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
-  endpointOf(agent: ModelAgent): ModelEndpoint {
+  endpointOf(agent: ServedModel): ModelEndpoint {
     const { url, keyVariable } = this.#address(agent);
     const id = `${url} ${keyVariable ?? ''}`;
     let server = this.#servers.get(id);
@@ -46,10 +50,11 @@ export class ModelServers implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.gateway[Symbol.dispose]();
     for (const server of this.#servers.values()) server[Symbol.dispose]();
   }
 
-  #address({ endpoint, keyVariable }: ModelAgent): Address {
+  #address({ endpoint, keyVariable }: ServedModel): Address {
     const named = Object.hasOwn(this.#config.endpoints, endpoint) ? this.#config.endpoints[endpoint] : undefined;
     if (named) return { url: named.url, keyVariable: named.keyVariable };
     if (!endpoint.includes('://')) throw this.#createUnknownError(endpoint);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
-import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
+import { hasModel } from '../../agents/acting/agent.ts';
+import type { ModelAgent, ProgramAgent } from '../../agents/acting/model/model-agent.ts';
 import { VersionedEndpoint } from '../../agents/acting/model/versioned-endpoint.ts';
 import { deriveMemberSeed } from '../../agents/rollouts/streams/member-result.ts';
 import { parseStreamId } from '../../agents/rollouts/streams/stream-ids.ts';
@@ -90,7 +91,7 @@ class StreamPlayer implements RolloutPlayer {
 
 interface OpenedParts {
   readonly episodes: AgentEpisodes;
-  readonly model: ModelAgent;
+  readonly model: ModelAgent | ProgramAgent;
   readonly digest: string;
   readonly plan: (index: number) => PlannedEpisode;
   readonly models: ModelServers;
@@ -139,10 +140,11 @@ class OpenedRollout implements OpenRollout {
 }
 
 /** @throws InputError `rollouts.agent` */
-function assertTrainable(episodes: AgentEpisodes, digest: string): ModelAgent {
+function assertTrainable(episodes: AgentEpisodes, digest: string): ModelAgent | ProgramAgent {
   const agent = episodes.agentOf(digest);
-  const expected = 'a training needs the token ids of a model: expected "agent: model" with "tokenIds: vllm" or "tokenIds: sglang"';
-  if (agent.agent !== 'model') throw new InputError('rollouts.agent', `agent: ${expected}; got "agent: ${agent.agent}"`);
+  const expected =
+    'a training needs the token ids of a model: expected "agent: model" or "agent: program" with "tokenIds: vllm" or "tokenIds: sglang"';
+  if (!hasModel(agent)) throw new InputError('rollouts.agent', `agent: ${expected}; got "agent: ${agent.agent}"`);
   if (agent.tokenIds === 'none') throw new InputError('rollouts.agent', `agent: ${expected}; got "tokenIds: none"`);
   return agent;
 }

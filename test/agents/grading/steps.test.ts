@@ -42,7 +42,11 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 async function play(agent: Agent, task = open): Promise<PlayedTask> {
   const place = { trajectory: 'one', group: null, rep: 0 };
   const episode = { ...task, agent, agentDigest: 'sha256:0', place, policySeed: 1, environmentSeed: 1 };
-  return await playTask(episode, { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined }, soon());
+  return await playTask(
+    episode,
+    { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined, gateway: undefined },
+    soon(),
+  );
 }
 
 describe('a task of several steps', () => {

@@ -24,6 +24,8 @@ export interface Acted {
   /** Actions that were carried out. */
   readonly actions: number;
   readonly stopReason: StopReason;
+  /** What a program has printed, for people. */
+  readonly printed?: string;
   /** What a model was given and said; undefined for agents without one. */
   readonly course: ModelCourse | undefined;
 }
@@ -34,4 +36,6 @@ export interface ModelCourse extends Pick<Trajectory, 'model' | 'turns'> {
   readonly segments: readonly Segment[];
   readonly modelSeconds: number;
   readonly actionSeconds: number;
+  /** Whether a program has changed or left out what stood in the conversation before. */
+  readonly isRewritten?: boolean;
 }

@@ -2,14 +2,14 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { ActionExecutor, describeMisfit, SHOWN_TO_AGENTS } from '../../actions/action-executor.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
-import { TokenRecord } from '../../rollouts/record/sampled-tokens.ts';
-import type { StopReason, Turn } from '../../rollouts/record/trajectory.ts';
+import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
 import { composeFirstMessages } from './first-messages.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
+import { TurnRecord } from './turn-record.ts';
 
 /** Turns in a row without a tool that end an episode: a model that has lost its way does not find it by talking. */
 const MOST_REMARKS = 3;
@@ -53,12 +53,10 @@ class ModelEpisode {
   readonly #prompt: ReturnType<typeof composeFirstMessages>;
   readonly #messages: ChatMessage[];
   readonly #tools: ReturnType<typeof listTools>;
-  readonly #turns: Turn[] = [];
-  readonly #tokens = new TokenRecord();
+  readonly #record = new TurnRecord();
   #millisecondsLeft: number;
   #actionMs = 0;
   #modelMs = 0;
-  #model: string | null = null;
   actions = 0;
   /** What the server has refused a request with. */
   refusal: string | undefined;
@@ -96,11 +94,9 @@ class ModelEpisode {
 
   course(): NonNullable<Acted['course']> {
     return {
-      model: this.#model,
+      ...this.#record.course(),
       tools: this.#tools,
       prompt: this.#prompt,
-      turns: this.#turns,
-      segments: this.#tokens.segments(),
       modelSeconds: this.#modelMs / 1000,
       actionSeconds: this.#actionMs / 1000,
     };
@@ -118,20 +114,9 @@ class ModelEpisode {
       this.refusal = completion.detail;
       return 'refused';
     }
-    const { content, reasoning, toolCalls, finishReason, usage, tokens, model } = completion;
-    this.#model = model;
+    const { content, reasoning, toolCalls } = completion;
     this.#messages.push({ role: 'assistant', content, reasoning, toolCalls });
-    this.#turns.push({
-      message: { content, reasoning },
-      toolCalls: [...toolCalls],
-      observations: [],
-      finishReason,
-      tokens: tokens ? this.#tokens.add(tokens) : null,
-      policyVersion: tokens?.version ?? null,
-      usage,
-      startedAt: startedAt.toISOString(),
-      endedAt: clock.date().toISOString(),
-    });
+    this.#record.add(completion, { startedAt, endedAt: clock.date() });
     return completion;
   }
 
@@ -162,7 +147,6 @@ class ModelEpisode {
 
   #observe(message: Extract<ChatMessage, { role: 'user' | 'system' | 'tool' }>): void {
     this.#messages.push(message);
-    const toolCall = message.role === 'tool' ? message.toolCall : null;
-    this.#turns.at(-1)?.observations.push({ toolCall, text: message.content });
+    this.#record.observe(message.role === 'tool' ? message.toolCall : null, message.content);
   }
 }

@@ -13,9 +13,8 @@ const samplingSchema = z
   })
   .describe("how the model samples; the server's own defaults for what is left out");
 
-/** A model that acts on a task through tools, behind a server that speaks OpenAI's chat completions. */
-export const modelAgentSchema = z.strictObject({
-  agent: z.literal('model'),
+/** What agents with a model behind a server that speaks OpenAI's chat completions have in common. */
+const SERVED_MODEL = {
   endpoint: z.union([url, name]).describe('URL that ends before /chat/completions, or a name from models.endpoints of the configuration'),
   model: z.string().min(1).max(500).describe('as the server calls it'),
   version: z.string().max(200).optional().describe("names the weights where the model's name does not: another version is another agent"),
@@ -24,8 +23,6 @@ export const modelAgentSchema = z.strictObject({
     .regex(/^[A-Za-z_]\w*$/, 'expected the name of an environment variable')
     .optional()
     .describe('environment variable with the key for a URL; never the key itself'),
-  tools: z.enum(['actions', 'bash']).default('actions').describe('actions: those of the arena; bash: one tool that runs a command'),
-  system: z.string().max(100_000).optional().describe('system message, in place of the one that Muster has'),
   turns: z.int().min(1).max(1000).default(30).describe('answers of the model at most'),
   contextTokens: z
     .int()
@@ -39,6 +36,34 @@ export const modelAgentSchema = z.strictObject({
     .enum(['none', 'vllm', 'sglang'])
     .default('none')
     .describe('which server is asked for the ids and log-probabilities of tokens; training needs them'),
+};
+
+/** A model that acts on a task through tools. */
+export const modelAgentSchema = z.strictObject({
+  agent: z.literal('model'),
+  ...SERVED_MODEL,
+  tools: z.enum(['actions', 'bash']).default('actions').describe('actions: those of the arena; bash: one tool that runs a command'),
+  system: z.string().max(100_000).optional().describe('system message, in place of the one that Muster has'),
+});
+
+/** A command-line program that acts in the workspace, and asks the model by itself. */
+export const programAgentSchema = z.strictObject({
+  agent: z.literal('program'),
+  ...SERVED_MODEL,
+  command: z
+    .array(z.string().max(100_000))
+    .min(1)
+    .max(1000)
+    .describe(
+      'the program and its arguments, as the workspace sees them; {instruction}, {workdir} and {model} stand for those of the episode',
+    ),
+  environment: z
+    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of an environment variable'), z.string().max(100_000))
+    .default({})
+    .describe('further variables of the program; keys do not belong here'),
 });
 
 export type ModelAgent = z.infer<typeof modelAgentSchema>;
+export type ProgramAgent = z.infer<typeof programAgentSchema>;
+/** What a model server is asked by. */
+export type ServedModel = Pick<ModelAgent, 'endpoint' | 'model' | 'keyVariable' | 'sampling' | 'extra' | 'tokenIds'>;

@@ -14,6 +14,12 @@ export interface CompletionRequest {
   readonly seed: number;
 }
 
+/** A program's own request: the body of a chat completion, of which Muster sets the model, the seed and what concerns tokens. */
+export interface RelayedRequest {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly seed: number;
+}
+
 export interface Completion {
   readonly kind: 'message';
   readonly content: string;
@@ -51,5 +57,5 @@ export interface ModelEndpoint {
    * @throws InfrastructureError `endpoint.…` when there is no answer for too long, or another model answers than before; InputError
    * `endpoint.refused` when the server refuses the key or has no such model; the signal's reason.
    */
-  complete(request: CompletionRequest, signal: AbortSignal): Promise<Answered>;
+  complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered>;
 }

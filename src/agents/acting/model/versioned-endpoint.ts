@@ -1,5 +1,5 @@
 import type { ToldVersion } from '../../rollouts/streams/policy-versions.ts';
-import type { Answered, CompletionRequest, ModelEndpoint } from './model-endpoint.ts';
+import type { Answered, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
 
 /**
  * The model of a training: from turn to turn where its last version is. A turn is of the version that its server says; where the server says none, of the
@@ -16,7 +16,7 @@ export class VersionedEndpoint implements ModelEndpoint {
     this.#open = open;
   }
 
-  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Answered> {
+  async complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
     const told = this.#version();
     const completion = await this.#endpoint(told?.endpoint).complete(request, signal);
     if (completion.kind !== 'message' || completion.tokens === undefined) return completion;

@@ -12,14 +12,21 @@ export type RolloutFormat = (typeof ROLLOUT_FORMATS)[number];
 /** Formats of tokens: without them there is nothing to write. */
 const OF_TOKENS: ReadonlySet<RolloutFormat> = new Set(['verl', 'slime', 'skyrl', 'verifiers']);
 
+/** Formats of one conversation: what the model never saw in this order is no example for any. */
+const OF_CONVERSATIONS: ReadonlySet<RolloutFormat> = new Set(['atif', 'messages']);
+
 /** Writes trajectories in one format, one after the other. */
 export interface RolloutFormatter {
-  /** Its lines. Undefined when the format is one of tokens, and the trajectory has none with log-probabilities or no reward. */
+  /**
+   * Its lines. Undefined when the format is one of tokens, and the trajectory has none with log-probabilities or no reward; and when it is one of
+   * conversations, and the program that led this one has rewritten it.
+   */
   format(trajectory: Trajectory): readonly object[] | undefined;
 }
 
 export function createFormatter(format: RolloutFormat): RolloutFormatter {
   const lines = createLines(format);
+  if (OF_CONVERSATIONS.has(format)) return { format: (trajectory) => (trajectory.rewritten === true ? undefined : lines(trajectory)) };
   if (!OF_TOKENS.has(format)) return { format: lines };
   return { format: (trajectory) => (canTrain(trajectory) ? lines(trajectory) : undefined) };
 }

@@ -60,6 +60,7 @@ export const STOP_REASONS = [
   'context',
   'time',
   'out-of-memory',
+  'program-failed',
   'refused',
   'cancelled',
 ] as const;
@@ -80,6 +81,12 @@ export const trajectorySchema = z
     prompt: z.array(z.strictObject({ role: z.enum(['system', 'user']), content: z.string() })).describe('messages before the first turn'),
     turns: z.array(turnSchema),
     segments: z.array(segmentSchema),
+    rewritten: z
+      .boolean()
+      .exactOptional()
+      .describe(
+        'whether a program has changed or left out what stood in the conversation before: then only the segments say what the model saw',
+      ),
     reward: z.number().nullable().describe('null when there is no verdict: no part of any statistic'),
     components: z.record(z.string(), z.number()).describe('of the verdict; `correctness` is the core'),
     verdict: z.string().nullable().describe('what did not pass, for people; null when there is no verdict'),

@@ -1,0 +1,92 @@
+import type { Answered, Completion } from '../../../agents/acting/model/model-endpoint.ts';
+import type { Refusal } from '../../../agents/acting/program/gateway.ts';
+
+/** What is read of a program's request. */
+export type ReadRequest =
+  | {
+      readonly kind: 'request';
+      /** Of a chat completion. */
+      readonly body: Readonly<Record<string, unknown>>;
+      readonly isStreamed: boolean;
+      readonly write: AnswerWriter;
+    }
+  | { readonly kind: 'misfit'; readonly detail: string };
+
+/** Writes the answer to one request. */
+export interface AnswerWriter {
+  document(completion: Completion): object;
+  /** The same answer as events, in their order. */
+  events(completion: Completion): Iterable<ServerEvent>;
+}
+
+export interface ServerEvent {
+  readonly event?: string;
+  readonly data: object | '[DONE]';
+}
+
+/** One way in which programs speak with providers of models. */
+export interface Dialect {
+  /** @param id for the answer, without its prefix. */
+  read(request: unknown, terms: DialectTerms): ReadRequest;
+  error(problem: Problem): object;
+}
+
+export interface DialectTerms {
+  /** Of the answer, without a prefix. */
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** What the program has asked before, by the ids of the answers: one of the dialects goes on from there. */
+  readonly past: Map<string, readonly object[]>;
+}
+
+/** Why there is no answer. */
+export interface Problem {
+  readonly status: number;
+  /** As OpenAI and Anthropic name them. */
+  readonly type:
+    'invalid_request_error' | 'authentication_error' | 'not_found_error' | 'rate_limit_error' | 'permission_error' | 'api_error';
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** What a program is told when its model has not answered. */
+export function toProblem(answered: Exclude<Answered, Completion> | Refusal): Problem {
+  const { detail } = answered;
+  switch (answered.kind) {
+    case 'context-exceeded':
+      return { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded', detail };
+    case 'request-refused':
+      return { status: 400, type: 'invalid_request_error', code: 'request_refused', detail };
+    case 'over':
+      return { status: 403, type: 'permission_error', code: 'agent_limit', detail };
+    case 'busy':
+      return { status: 429, type: 'rate_limit_error', code: 'too_many_requests', detail };
+    case 'lost':
+      return { status: 503, type: 'api_error', code: 'model_unavailable', detail };
+  }
+}
+
+/** The arguments of a call as an object, for dialects that have no other. */
+export function readObject(text: string): object {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Said below.
+  }
+  return { unreadable: text };
+}
+
+/** Without what is undefined, and under other names. */
+export function rename(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** Characters of one event: a program shows an answer as it comes. */
+const PIECE = 4096;
+
+export function cutPieces(text: string): readonly string[] {
+  return Array.from({ length: Math.ceil(text.length / PIECE) }, (_, i) => text.slice(i * PIECE, (i + 1) * PIECE));
+}

@@ -1,0 +1,40 @@
+import { TokenRecord } from '../../rollouts/record/sampled-tokens.ts';
+import type { Turn } from '../../rollouts/record/trajectory.ts';
+import type { ModelCourse } from '../acted/acted.ts';
+import type { Completion } from './model-endpoint.ts';
+
+/** What a model has said so far, with its exact tokens, and what it was told. */
+export class TurnRecord {
+  readonly #turns: Turn[] = [];
+  readonly #tokens = new TokenRecord();
+  #model: string | null = null;
+
+  get count(): number {
+    return this.#turns.length;
+  }
+
+  add(completion: Completion, { startedAt, endedAt }: { readonly startedAt: Date; readonly endedAt: Date }): void {
+    const { content, reasoning, toolCalls, finishReason, usage, tokens, model } = completion;
+    this.#model = model;
+    this.#turns.push({
+      message: { content, reasoning },
+      toolCalls: [...toolCalls],
+      observations: [],
+      finishReason,
+      tokens: tokens ? this.#tokens.add(tokens) : null,
+      policyVersion: tokens?.version ?? null,
+      usage,
+      startedAt: startedAt.toISOString(),
+      endedAt: endedAt.toISOString(),
+    });
+  }
+
+  /** The model is told something after its last turn. @param toolCall id of the call that it answers. */
+  observe(toolCall: string | null, text: string): void {
+    this.#turns.at(-1)?.observations.push({ toolCall, text });
+  }
+
+  course(): Pick<ModelCourse, 'model' | 'turns' | 'segments'> {
+    return { model: this.#model, turns: this.#turns, segments: this.#tokens.segments() };
+  }
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { Tool } from '../../actions/action-tools.ts';
+import type { Trajectory } from '../../rollouts/record/trajectory.ts';
+
+const partSchema = z.looseObject({ type: z.string(), text: z.string().optional() });
+const messageSchema = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(partSchema)]).nullish(),
+  tool_call_id: z.string().nullish(),
+});
+const toolSchema = z.object({
+  function: z.object({
+    name: z.string(),
+    description: z.string().default(''),
+    parameters: z.record(z.string(), z.unknown()).default({}),
+  }),
+});
+
+/** A message of a program's request, as far as a trajectory keeps it. */
+export interface HeardMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly text: string;
+  readonly toolCall: string | null;
+}
+
+/** The messages of a chat completion's body. What is none is left out: the server refuses it. */
+export function readMessages({ messages }: Readonly<Record<string, unknown>>): readonly HeardMessage[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((each: unknown) => {
+    const parsed = messageSchema.safeParse(each);
+    if (!parsed.success) return [];
+    const { role, content, tool_call_id: toolCall } = parsed.data;
+    return [{ role: readRole(role), text: joinParts(content), toolCall: toolCall ?? null }];
+  });
+}
+
+function readRole(role: string): HeardMessage['role'] {
+  switch (role) {
+    case 'system':
+    case 'developer':
+      return 'system';
+    case 'assistant':
+    case 'tool':
+      return role;
+    default:
+      return 'user';
+  }
+}
+
+function joinParts(content: z.infer<typeof messageSchema>['content']): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map(({ type, text }) => text ?? `[${type}]`).join('\n');
+}
+
+export function readTools({ tools }: Readonly<Record<string, unknown>>): readonly Tool[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.flatMap((each: unknown) => {
+    const parsed = toolSchema.safeParse(each);
+    return parsed.success ? [parsed.data.function] : [];
+  });
+}
+
+/** A record's prompt has no turns: an example that the program gives is the user's text. */
+export function toPrompt(messages: readonly HeardMessage[]): Trajectory['prompt'] {
+  return messages.map(({ role, text }) =>
+    role === 'system' || role === 'user' ? { role, content: text } : { role: 'user', content: `[${role}] ${text}` },
+  );
+}
+
+/** What the model is told after its last turn: all that stands behind it. */
+export function listNews(messages: readonly HeardMessage[]): readonly HeardMessage[] {
+  return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
+}
+
+/** Whether a conversation goes on from another and one answer to it: nothing before was changed or left out. */
+export function goesOn(before: readonly HeardMessage[], said: string, now: readonly HeardMessage[]): boolean {
+  const answer = now[before.length];
+  return (
+    before.every(({ role, text, toolCall }, i) => now[i]?.role === role && now[i].text === text && now[i].toolCall === toolCall) &&
+    answer?.role === 'assistant' &&
+    answer.text.trim() === said.trim()
+  );
+}

@@ -1,0 +1,31 @@
+import type { Duplex } from 'node:stream';
+import type { Answered } from '../model/model-endpoint.ts';
+
+/** What a program is told in place of an answer. */
+export type Refusal =
+  /** A limit of its agent is reached: it is about to be ended. */
+  | { readonly kind: 'over'; readonly detail: string }
+  /** Too many of its requests are open. */
+  | { readonly kind: 'busy'; readonly detail: string }
+  /** Through no fault of the program: its episode is lost. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+/** The model of one episode, as its program asks it. */
+export interface ProgramSession {
+  readonly model: string;
+  /** @param body of a chat completion, without what concerns streaming. Never throws but the signal's reason. */
+  complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answered | Refusal>;
+}
+
+/** Where one program reaches its model. Disposing it ends the key and the connections. */
+export interface GatewayEntrance extends Disposable {
+  /** Good for this session alone. */
+  readonly key: string;
+  /** Takes a connection of the program, on which it speaks HTTP. */
+  connect(connection: Duplex): void;
+}
+
+/** Speaks to programs as providers of models do. */
+export interface Gateway {
+  open(session: ProgramSession): GatewayEntrance;
+}

@@ -1,0 +1,132 @@
+import path from 'node:path';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TrajectoryDirectory } from '../../src/adapters/files/trajectory-directory.ts';
+import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts';
+import type { Muster } from '../../src/app/main.ts';
+import { AgentSuiteFixture, ANSWER_TASK } from '../support/agent-suite-fixture.ts';
+import { ScriptedModelServer, type AskedCompletion, type ModelScript, type ScriptedReply } from '../support/model-server.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+let fixture: AgentSuiteFixture;
+beforeAll(async () => void (fixture = await AgentSuiteFixture.open({ answer: ANSWER_TASK, short: SHORT_TASK })));
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+const SHORT_TASK = {
+  ...ANSWER_TASK,
+  'task.toml': `${ANSWER_TASK['task.toml']?.replace('test/answer', 'test/short') ?? ''}[agent]\ntimeout_sec = 1\n`,
+};
+
+/** A program that does what its model says in a shell, until that says that it is done. It knows of no Muster. */
+const PROGRAM = `
+import json, os, subprocess, sys, urllib.request
+print("instruction:", sys.argv[1][:20], open(os.environ["MUSTER_INSTRUCTION_FILE"]).read() == sys.argv[1])
+messages = [{"role": "user", "content": sys.argv[1]}]
+while True:
+    request = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+        json.dumps({"model": sys.argv[2], "messages": messages}).encode(),
+        {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"},
+    )
+    said = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+    messages.append({"role": "assistant", "content": said})
+    if said == "done":
+        break
+    ran = subprocess.run(said, shell=True, capture_output=True, text=True)
+    messages.append({"role": "user", "content": ran.stdout + ran.stderr})
+`;
+
+const AGENT = { agent: 'program', model: 'm', tokenIds: 'vllm', command: ['/usr/bin/python3', '-c', PROGRAM, '{instruction}', '{model}'] };
+
+function says(...commands: readonly string[]): ModelScript {
+  return ({ messages }: AskedCompletion): ScriptedReply => ({
+    text: commands[messages.filter(({ role }) => role === 'assistant').length] ?? 'done',
+  });
+}
+
+interface Played {
+  readonly mean: number | null;
+  readonly trajectories: readonly Trajectory[];
+}
+
+async function play(muster: Muster, name: string, agent: object, task = 'answer'): Promise<Played> {
+  const file = await fixture.agent({ ...AGENT, ...agent });
+  const suite = await fixture.suite({ tasks: { from: 'tasks', only: [task] }, stop: { rule: 'fixed', episodes: 2 } });
+  const out = path.join(fixture.directory, name);
+  const { official } = await muster.evaluate({ suite, checkpoint: file }, { out });
+  const trajectories: Trajectory[] = [];
+  for await (const each of new TrajectoryDirectory(path.join(out, 'trajectories')).read()) trajectories.push(each);
+  return { mean: official.mean ?? null, trajectories };
+}
+
+describe('an agent that is a program', () => {
+  it('reaches its model out of a sandbox without a network, with a key of its own, and its turns are a trajectory', async () => {
+    await using muster = await fixture.muster(2);
+    process.env['TEST_UPSTREAM_KEY'] = 'upstream-secret';
+    await using server = await ScriptedModelServer.start(
+      says('env; cat /proc/*/environ; cat /proc/1/cmdline; ls /sys/class/net', 'echo 42 > answer.txt; seq 100000 | head -c 300000'),
+    );
+    server.version = 3;
+    const { mean, trajectories } = await play(muster, 'acts', { endpoint: server.url, keyVariable: 'TEST_UPSTREAM_KEY' });
+    expect(mean).toBe(1);
+    expect(new Set(server.keys)).toEqual(new Set(['Bearer upstream-secret']));
+    expect(trajectories).toHaveLength(2);
+    const keys = trajectories.map(
+      ({ turns }) => /OPENAI_API_KEY=(?<key>sk-muster-[\w-]+)/.exec(turns[0]?.observations[0]?.text ?? '')?.groups?.['key'],
+    );
+    expect(new Set(keys).size).toBe(2);
+    for (const { turns, segments, stopReason, status, reward, rewritten, prompt } of trajectories) {
+      expect({ stopReason, status, reward, rewritten }).toEqual({
+        stopReason: 'submitted',
+        status: 'completed',
+        reward: 1,
+        rewritten: false,
+      });
+      expect(turns).toHaveLength(3);
+      expect(turns[1]?.observations[0]?.text).toHaveLength(300_000);
+      expect(turns[0]?.observations[0]?.text).not.toContain('upstream-secret');
+      expect(turns[0]?.observations[0]?.text).not.toContain(server.url);
+      expect(turns.every(({ tokens, policyVersion }) => tokens?.segment === 0 && policyVersion === 3)).toBe(true);
+      expect(segments).toHaveLength(1);
+      expect(prompt[0]?.role).toBe('user');
+    }
+  });
+
+  it('is graded for what is there, however it ends', async () => {
+    const ends: Record<string, unknown> = {};
+    await using muster = await fixture.muster(2);
+    for (const [name, changes, ...commands] of [
+      ['fails', {}, 'echo 42 > answer.txt; kill -9 $PPID'],
+      ['turns', { turns: 1 }, 'echo 42 > answer.txt'],
+      ['prints', { command: ['/bin/sh', '-c', 'yes'] }],
+    ] as const) {
+      await using server = await ScriptedModelServer.start(says(...commands));
+      const { trajectories } = await play(muster, name, { endpoint: server.url, ...changes });
+      ends[name] = trajectories.map(({ stopReason, status, reward, turns }) => `${stopReason} ${status} ${reward} ${turns.length}`);
+    }
+    expect(ends).toEqual({
+      fails: Array(2).fill('program-failed failed 1 1'),
+      turns: Array(2).fill('turns truncated 1 1'),
+      prints: Array(2).fill('program-failed failed 0 0'),
+    });
+  });
+
+  it('is ended with all that it has started when the time of its task is over', async () => {
+    await using muster = await fixture.muster(2);
+    await using server = await ScriptedModelServer.start(says());
+    const command = ['/bin/sh', '-c', '(setsid sleep 600) & sleep 600'];
+    const { trajectories } = await play(muster, 'time', { endpoint: server.url, command }, 'short');
+    expect(trajectories.map(({ stopReason, status, reward }) => `${stopReason} ${status} ${reward}`)).toEqual(
+      Array(2).fill('time truncated 0'),
+    );
+  });
+
+  it('that is not there ends the evaluation with what is to be done', async () => {
+    await using muster = await fixture.muster(1);
+    await using server = await ScriptedModelServer.start(says());
+    await expect(play(muster, 'missing', { endpoint: server.url, command: ['/opt/agent'] })).rejects.toThrow(
+      'task test/answer: command: /opt/agent cannot be started in the workspace: No such file or directory; put it into the image, or mount it',
+    );
+  });
+});
