@@ -7,10 +7,12 @@
  *   node scripts/setup.mjs --bench   and what its benchmarks need
  *   node scripts/setup.mjs --test    and what its tests need
  *   node scripts/setup.mjs --training    and the libraries that people train with: 6 GB
+ *   node scripts/setup.mjs --agentic     and trainers of language models: 6 GB, with a Python 3.12
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,6 +20,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const forTests = process.argv.includes('--test');
 const forBenchmarks = process.argv.includes('--bench');
 const forTraining = process.argv.includes('--training');
+const forAgentic = process.argv.includes('--agentic');
 const asRoot = process.getuid?.() === 0;
 
 function say(text) {
@@ -58,7 +61,17 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-openenv', '.venv-training', '.tools']) {
+  for (const name of [
+    'node_modules',
+    '.venv',
+    '.venv-torch',
+    '.venv-keras',
+    '.venv-moto',
+    '.venv-openenv',
+    '.venv-training',
+    '.venv-agentic',
+    '.tools',
+  ]) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -80,9 +93,9 @@ function findPython() {
 }
 
 /** Also where an earlier set-up was interrupted: it leaves an interpreter without pip. What is in a whole environment stays. */
-function makeEnvironment(directory) {
+function makeEnvironment(directory, python = findPython) {
   if (works(join(root, directory, 'bin/python'), ['-m', 'pip', '--version'])) return;
-  run(`making a Python environment in ${directory}`, findPython(), ['-m', 'venv', directory]);
+  run(`making a Python environment in ${directory}`, python(), ['-m', 'venv', directory]);
 }
 
 function installPython() {
@@ -253,9 +266,9 @@ function installFakeGcs() {
 }
 
 /** An environment of its own, for what stands on other versions than the runner's tests do, or is large. */
-function installBeside(environment, requirements) {
+function installBeside(environment, requirements, python = findPython) {
   once(`${environment}/.setup-stamp`, [join(root, requirements)], () => {
-    makeEnvironment(environment);
+    makeEnvironment(environment, python);
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(root, requirements)];
     run(`installing ${requirements}`, join(root, environment, 'bin/python'), flags);
   });
@@ -271,6 +284,25 @@ function installOpenEnv() {
   once('.venv-openenv/.client-stamp', [client], () => {
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', client];
     run(`installing ${client}`, join(root, '.venv-openenv/bin/python'), flags);
+  });
+}
+
+/** Harbor and SkyRL need Python 3.12, verl takes none that is newer. pyenv's own command does not start a version that is not chosen, so its versions are looked at. */
+function findPython312() {
+  const versions = join(process.env.PYENV_ROOT ?? join(homedir(), '.pyenv'), 'versions');
+  const own = existsSync(versions) ? readdirSync(versions).map((version) => join(versions, version, 'bin/python3.12')) : [];
+  const candidates = [process.env.PYTHON, 'python3.12', ...own].filter(Boolean);
+  const found = candidates.find((python) => works(python, ['-c', 'import sys; sys.exit(sys.version_info[:2] != (3, 12))']));
+  return found ?? fail('no Python 3.12 was found; install one, or name it in PYTHON');
+}
+
+/** Trainers of language models. What SkyRL and verl name as requirements contradicts each other, and holds servers that no test starts. */
+function installAgentic() {
+  installBeside('.venv-agentic', 'clients/python/tests/agentic/requirements.txt', findPython312);
+  const bare = ['skyrl==0.4.0', 'skyrl-gym==0.4.0', 'verl==0.9.1'];
+  once('.venv-agentic/.bare-stamp', bare, () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', ...bare];
+    run(`installing ${bare.join(', ')}`, join(root, '.venv-agentic/bin/python'), flags);
   });
 }
 
@@ -295,4 +327,5 @@ if (forTests) {
   installFakeGcs();
 }
 if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');
+if (forAgentic) installAgentic();
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -1,0 +1,94 @@
+"""Groups as trainers take them that want one sequence for each sample they asked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muster_client import Client, InvalidArgument, RolloutGroup, RolloutStream, RolloutTrajectory, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sequence: `prompt` is what the model had been given before it sampled anything, `response` all that follows. Lists of the
+    response are of one length."""
+
+    prompt: list[int]
+    response: list[int]
+    mask: list[int]
+    """1 for a token that the model sampled."""
+    logprobs: list[float]
+    reward: float | None
+    """None for a row that stands in for a trajectory that is missing: its mask is 0 throughout."""
+    advantage: float
+    is_last: bool
+    """Whether it is the last segment of its trajectory."""
+
+
+def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
+    """A row for each segment. Raises InvalidArgument when its server gave no log-probabilities."""
+    rows = [_row(segment, trajectory, segment is trajectory.segments[-1]) for segment in trajectory.segments]
+    if not rows:
+        raise InvalidArgument(f"trajectory {trajectory.id} has no tokens; the agent's file needs tokenIds: vllm or sglang")
+    return rows
+
+
+def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
+    """The rows of `size` trajectories: what was lost, or has no part in the group, is stood in for by rows that teach nothing.
+
+    Raises InvalidArgument for a group of another size.
+    """
+    if len(group.trajectories) > size:
+        raise InvalidArgument(
+            f"group {group.id} has {len(group.trajectories)} trajectories, expected {size} at most; begin the stream with group_size={size}"
+        )
+    members = [_counted(trajectory) for trajectory in group.trajectories if trajectory.segments]
+    if not members:
+        raise InvalidArgument(f"group {group.id} has no trajectory with tokens")
+    return members + [[_idle(members[0][-1])]] * (size - len(members))
+
+
+class GroupSource:
+    """Takes groups from a stream, so many at a time. What was taken is acknowledged when more is asked for: after it was trained on."""
+
+    def __init__(self, client: Client, stream: RolloutStream, group_size: int) -> None:
+        self.group_size = group_size
+        self._client = client
+        self._stream = stream
+        self._told = 0
+        self._count: int | None = None
+        self._batches: Iterator[list[RolloutGroup]] = iter(())
+
+    def take(self, samples: int, version: int) -> list[list[Row]]:
+        """The rows of as many trajectories. Tells the version of the policy before, when it is a new one.
+
+        Raises InvalidArgument when `samples` are no whole groups, or others than before; StopIteration when the stream is over; and as
+        the client does.
+        """
+        if samples % self.group_size != 0:
+            raise InvalidArgument(f"{samples} samples are no whole groups of {self.group_size}")
+        count = samples // self.group_size
+        if self._count is None:
+            self._count = count
+            self._batches = self._client.rollouts.batches(self._stream.id, count)
+        if count != self._count:
+            raise InvalidArgument(f"{count} groups were asked for, and {self._count} before; a stream is for batches of one size")
+        if version > self._told:
+            self._client.rollouts.tell_version(self._stream.policy, version)
+            self._told = version
+        return [rows for group in next(self._batches) for rows in whole_group(group, self.group_size)]
+
+
+def _row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) -> Row:
+    if segment.logprobs is None:
+        raise InvalidArgument(f"trajectory {trajectory.id} has no log-probabilities")
+    given = segment.loss_mask.index(1)
+    ids, mask, logprobs = segment.ids, segment.loss_mask, segment.logprobs
+    return Row(ids[:given], ids[given:], mask[given:], logprobs[given:], trajectory.reward, trajectory.advantage or 0.0, is_last)
+
+
+def _counted(trajectory: RolloutTrajectory) -> list[Row]:
+    rows = trajectory_rows(trajectory)
+    return rows if trajectory.advantage is not None else [_idle(row) for row in rows]
+
+
+def _idle(row: Row) -> Row:
+    return Row(row.prompt, row.response, [0] * len(row.mask), row.logprobs, None, 0.0, row.is_last)

@@ -1,0 +1,112 @@
+"""What `muster rollouts export` writes is read by the real packages that it is for."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harbor.utils.trajectory_validator import TrajectoryValidator
+from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
+
+REPOSITORY = Path(__file__).parents[4]
+AT = "2026-01-01T00:00:00.000Z"
+USAGE = {"promptTokens": 3, "completionTokens": 2, "cachedTokens": 0}
+
+
+def turn(position: int, tokens: dict[str, int], name: str, observation: str) -> dict[str, Any]:
+    call = f"call-{position}"
+    return {
+        "message": {"content": "I look.", "reasoning": f"thought {position}"},
+        "toolCalls": [{"id": call, "name": name, "arguments": '{"command": "ls"}' if name == "run" else ""}],
+        "observations": [{"toolCall": call, "text": observation}],
+        "finishReason": "tool_calls",
+        "tokens": tokens,
+        "policyVersion": 3,
+        "usage": USAGE,
+        "startedAt": AT,
+        "endedAt": AT,
+    }
+
+
+RECORD: dict[str, Any] = {
+    "format": 1,
+    "trajectory": "3f2a-0",
+    "task": "test/answer",
+    "taskDigest": "sha256:1",
+    "group": "ro-1.0",
+    "rep": 0,
+    "seed": 5,
+    "taskSeed": 7,
+    "agent": "sha256:2",
+    "model": "org/policy",
+    "tools": [
+        {"name": "run", "description": "runs a command", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}}
+    ],
+    "prompt": [{"role": "system", "content": "Work."}, {"role": "user", "content": "Mend it."}],
+    # A template that leaves earlier reasoning out: the second turn begins a segment.
+    "turns": [
+        turn(0, {"segment": 0, "prompt": 3, "completion": 2}, "run", "exit code 0"),
+        turn(1, {"segment": 1, "prompt": 4, "completion": 2}, "submit", "Submitted."),
+    ],
+    "segments": [
+        {"ids": [5, 6, 7, 8, 9], "lossMask": [0, 0, 0, 1, 1], "logprobs": [0, 0, 0, -0.5, -0.25], "versions": [-1, -1, -1, 3, 3]},
+        {
+            "ids": [5, 6, 8, 10, 11, 9],
+            "lossMask": [0, 0, 0, 0, 1, 1],
+            "logprobs": [0, 0, 0, 0, -1, -0.125],
+            "versions": [-1, -1, -1, -1, 3, 3],
+        },
+    ],
+    "reward": 0.5,
+    "components": {"gate": 1, "correctness": 0.5},
+    "verdict": "",
+    "status": "completed",
+    "stopReason": "submitted",
+    "timings": {"startedAt": AT, "endedAt": AT, "modelSeconds": 1, "actionSeconds": 1},
+    "usage": USAGE,
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("kept")
+    place = directory / "trajectories" / "test__answer"
+    place.mkdir(parents=True)
+    (place / "3f2a-0.json").write_text(json.dumps(RECORD))
+    return directory
+
+
+def exported(kept: Path, form: str) -> list[dict[str, Any]]:
+    command = [str(REPOSITORY / "muster"), "rollouts", "export", str(kept), "--format", form]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_harbor_takes_atif(kept: Path) -> None:
+    (line,) = exported(kept, "atif")
+    validator = TrajectoryValidator()
+    assert validator.validate(line), validator.get_errors()
+    assert [step["source"] for step in line["steps"]] == ["system", "user", "agent", "agent"]
+
+
+def test_verl_takes_an_output_for_each_segment(kept: Path) -> None:
+    outputs = [AgentLoopOutput(**line) for line in exported(kept, "verl")]
+    assert [(output.prompt_ids, output.response_ids, output.response_mask) for output in outputs] == [
+        ([5, 6, 7], [8, 9], [1, 1]),
+        ([5, 6, 8, 10], [11, 9], [1, 1]),
+    ]
+    assert [output.response_logprobs for output in outputs] == [[-0.5, -0.25], [-1, -0.125]]
+    assert [output.reward_score for output in outputs] == [0.5, 0.5]
+    assert outputs[0].as_dict()["responses"].tolist() == [8, 9]
+
+
+def test_trl_takes_messages(kept: Path) -> None:
+    from datasets import Dataset
+    from trl import is_conversational
+
+    (line,) = exported(kept, "messages")
+    assert is_conversational(line)
+    assert Dataset.from_list([{"messages": json.dumps(line["messages"])}]).num_rows == 1
+    assert [message["role"] for message in line["messages"]] == ["system", "user", "assistant", "tool", "assistant", "tool"]

@@ -1,0 +1,75 @@
+"""TRL's own GRPOTrainer learns from groups of Muster."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from trl import GRPOConfig, GRPOTrainer
+
+from muster.trl import MusterRollouts, muster_reward
+from muster_client import InvalidArgument
+from tests.agentic.streamed import STREAM, Streamed, group
+
+WORDS = 32
+
+
+def trainer(source: MusterRollouts, directory: Path) -> GRPOTrainer:
+    vocabulary = {"<pad>": 0, "<end>": 1, "<unk>": 2, **{f"w{i}": i for i in range(3, WORDS)}}
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(WordLevel(vocabulary, unk_token="<unk>")), pad_token="<pad>", eos_token="<end>", unk_token="<unk>"
+    )
+    torch.manual_seed(1)
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_layer=1, n_head=2, n_embd=16, n_positions=64, eos_token_id=1, bos_token_id=1))
+    options = GRPOConfig(
+        output_dir=str(directory),
+        per_device_train_batch_size=8,
+        num_generations=4,
+        max_steps=2,
+        learning_rate=1e-2,
+        logging_steps=1,
+        beta=0.0,
+        report_to="none",
+        save_strategy="no",
+        use_cpu=True,
+        bf16=False,
+    )
+    rows = Dataset.from_list([{"prompt": "w3"}] * 16)
+    return GRPOTrainer(model, muster_reward, args=options, train_dataset=rows, processing_class=tokenizer, rollout_func=source)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_steps_take_two_batches_and_learn_from_their_rewards(tmp_path: Path) -> None:
+    streamed = Streamed(group(0, [1, 0, 0, 1]), group(1, [1, 1, 1, 0]), group(2, [0, 0, 0.5, None]), group(3, [1, 0, 0, 0]))
+    training = trainer(MusterRollouts(streamed.client, STREAM, 4), tmp_path)
+    before = [parameter.detach().clone() for parameter in training.model.parameters()]
+    training.train()
+    logged = [entry for entry in training.state.log_history if "reward" in entry]
+    # Of the second batch one member has no verdict: it has no part in the mean.
+    assert [entry["reward"] for entry in logged] == pytest.approx([5 / 8, 1.5 / 7], abs=1e-4)
+    assert streamed.taken == [2, 2]
+    assert streamed.told == [("org/policy", 1)]
+    assert any(not torch.equal(one, other) for one, other in zip(before, training.model.parameters(), strict=True))
+
+
+def test_what_is_no_whole_group_is_refused_and_what_is_missing_teaches_nothing() -> None:
+    class Trainer:
+        class state:
+            global_step = 0
+
+    streamed = Streamed(group(0, [1, 0, None]), group(1, [1, 0, 0]))
+    source = MusterRollouts(streamed.client, STREAM, 4)
+    with pytest.raises(InvalidArgument, match="6 samples are no whole groups of 4"):
+        source(["a"] * 6, Trainer)
+    rows = source(["a"] * 4, Trainer)
+    assert rows["muster_reward"] == [1, 0, None, None]
+    assert [sum(mask) for mask in rows["env_mask"]] == [4, 5, 0, 0]
+    assert [len(ids) for ids in rows["prompt_ids"]] == [3, 4, 3, 3]
+    with pytest.raises(InvalidArgument, match="2 groups were asked for, and 1 before"):
+        source(["a"] * 8, Trainer)
+    small = MusterRollouts(Streamed(group(0, [1, 0, 0])).client, STREAM, 2)
+    with pytest.raises(InvalidArgument, match="begin the stream with group_size=2"):
+        small(["a"] * 2, Trainer)
