@@ -1,7 +1,7 @@
 /**
- * Runs npm scripts at the same time, one processor each, and shows the output of each when it has ended. Fails when one of them does.
+ * Runs npm scripts at the same time, and shows the output of each when it has ended. Fails when one of them does.
  *
- *   node scripts/side-by-side.mjs check test:python
+ *   node scripts/side-by-side.mjs check test:python:repository test:python:clients
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
