@@ -131,6 +131,39 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect(await store.rollouts.countConcurrency('pipeline')).toBe(8);
   },
 
+  async 'what became of the latest groups is seen without leasing any'({ open, clock }) {
+    await using store = await open();
+    const { rollouts } = store;
+    const hold = await ready(rollouts, [0, 0, 0]);
+    await rollouts.begin(hold, { number: 3, begun: 1, wanted: 2 });
+    await rollouts.keepMember(hold, 3, 1, result(0.5, 3), '{}');
+    await rollouts.begin(hold, { number: 4, begun: 1, wanted: 2 });
+    await rollouts.discard(hold, 4, 'filtered');
+    await rollouts.lease(ID, ANY);
+    await rollouts.acknowledge(ID, 0, 1);
+    await rollouts.lease(ID, ANY);
+    const leasedUntil = new Date(clock.date().getTime() + LEASE);
+    const [both, none] = [
+      new Map([
+        [0, result(1)],
+        [1, result(0)],
+      ]),
+      new Map(),
+    ];
+    const group = { wanted: 2, begun: 0, ended: none, head: undefined, lease: 0, leasedUntil: undefined } as const;
+    expect(await rollouts.recent(ID, 4)).toEqual([
+      { ...group, number: 4, state: 'filtered', begun: 1 },
+      { ...group, number: 3, state: 'running', begun: 1, ended: new Map([[1, result(0.5, 3)]]) },
+      { ...group, number: 2, state: 'ready', ended: both, head: head(2) },
+      { ...group, number: 1, state: 'ready', ended: both, head: head(1), lease: 1, leasedUntil },
+    ]);
+    await clock.advance(LEASE);
+    expect((await rollouts.recent(ID, 5)).slice(3)).toEqual([
+      { ...group, number: 1, state: 'ready', ended: both, head: head(1), lease: 1 },
+      { ...group, number: 0, state: 'acknowledged', head: head(0), lease: 1 },
+    ]);
+  },
+
   async 'one holder at a time plays a stream, and one that has lost it changes nothing'({ open, clock }) {
     await using store = await open();
     const { rollouts } = store;

@@ -30,6 +30,10 @@ export const PAPER_ROLLOUTS: RolloutCalls = {
   start: refuse,
   find: refuse,
   list: refuse,
+  board: refuse,
+  watch: () => {
+    throw new Error('nothing is played here');
+  },
   cancel: refuse,
   groups: refuse,
   acknowledge: refuse,

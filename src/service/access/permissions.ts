@@ -53,6 +53,8 @@ export const NEEDS = {
   'POST /v1/rollouts': 'submitter',
   'GET /v1/rollouts': 'viewer',
   'GET /v1/rollouts/{id}': 'viewer',
+  'GET /v1/rollouts/{id}/board': 'viewer',
+  'GET /v1/rollouts/{id}/events': 'viewer',
   'DELETE /v1/rollouts/{id}': 'submitter',
   // It leases: no other gets the group meanwhile.
   'GET /v1/rollouts/{id}/groups': 'submitter',
@@ -100,7 +102,7 @@ export function callOf(method: string, route: string): Call | undefined {
 
 /** The page shows what its address says, and is the same at each. */
 function isOfPage(route: string): boolean {
-  return /^\/(page|evaluations|runs|compare|pools|access|agents|batches)(\/|$)/.test(route);
+  return /^\/(page|evaluations|runs|compare|pools|access|agents|batches|rollouts)(\/|$)/.test(route);
 }
 
 function isCall(text: string): text is Call {

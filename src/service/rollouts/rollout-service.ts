@@ -13,6 +13,7 @@ import type { Library } from '../orders/library.ts';
 import { ChangeListeners } from '../playing/change-listeners.ts';
 import { Chore } from '../upkeep/chore.ts';
 import { listNeeded, readRolloutOrder, type RolloutOrder, type RolloutRequest } from './rollout-order.ts';
+import { readBoard, watchBoard, type StreamBoard } from './stream-board.ts';
 import { StreamRun, type StreamRunParts } from './stream-run.ts';
 
 export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
@@ -49,7 +50,10 @@ export interface GivenAcknowledgement {
 }
 
 /** What callers ask for. */
-export type RolloutCalls = Pick<RolloutService, 'start' | 'find' | 'list' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'tell'>;
+export type RolloutCalls = Pick<
+  RolloutService,
+  'start' | 'find' | 'list' | 'board' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'tell'
+>;
 
 const SWEEP_MS = 5000;
 const STREAMS = 1000;
@@ -119,6 +123,15 @@ export class RolloutService {
   /** The caller's own, latest first; for an operator, all. */
   list(limit: number, { principal, role }: Caller): Promise<readonly StoredStream[]> {
     return this.#options.streams.list(role === 'operator' ? undefined : principal, limit);
+  }
+
+  async board(id: string, caller: Caller): Promise<StreamBoard> {
+    return readBoard(this.#options.streams, await this.find(id, caller));
+  }
+
+  /** The board, and again whenever it is another, once a second at most. Ends with the stream, or with the signal. */
+  watch(id: string, caller: Caller, gone: AbortSignal): AsyncGenerator<StreamBoard> {
+    return watchBoard(() => this.board(id, caller), this.#options.clock, AbortSignal.any([gone, this.#closing.signal]));
   }
 
   /** What is over stays as it is. */

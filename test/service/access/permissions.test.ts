@@ -46,6 +46,8 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
   'POST /v1/rollouts': ['-', 'no', 'yes', 'yes'],
   'GET /v1/rollouts': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/rollouts/{id}': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/rollouts/{id}/board': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/rollouts/{id}/events': ['-', 'yes', 'yes', 'yes'],
   'DELETE /v1/rollouts/{id}': ['-', 'no', 'yes', 'yes'],
   'GET /v1/rollouts/{id}/groups': ['-', 'no', 'yes', 'yes'],
   'POST /v1/rollouts/{id}/ack': ['-', 'no', 'yes', 'yes'],

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { memberResultSchema } from '../../../agents/rollouts/streams/member-result.ts';
 import type { ToldVersion } from '../../../agents/rollouts/streams/policy-versions.ts';
-import { type GroupHead, STREAM_STATES, type StoredStream } from '../../../agents/rollouts/streams/rollout-streams.ts';
+import {
+  GROUP_STATES,
+  type GroupHead,
+  type ListedGroup,
+  STREAM_STATES,
+  type StoredStream,
+} from '../../../agents/rollouts/streams/rollout-streams.ts';
 import type { RunningGroup } from '../../../agents/rollouts/streams/plan-stream.ts';
 import { parseStreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
 import { groupTermsSchema } from '../../../agents/rollouts/streams/stream-order.ts';
@@ -58,6 +64,27 @@ export function readRunningGroups(rows: readonly Row[]): readonly RunningGroup[]
     if (rep !== undefined) group.ended.set(rep, parseDocument(memberResultSchema, row, 'result'));
   }
   return [...groups.values()];
+}
+
+/** As above, with what became of each. @param now milliseconds since 1970: a lease that has run out is none. */
+export function readListedGroups(rows: readonly Row[], now: number): readonly ListedGroup[] {
+  const first = new Map(rows.toReversed().map((row) => [readNumber(row, 'number'), row]));
+  return readRunningGroups(rows).flatMap((group) => {
+    const row = first.get(group.number);
+    if (row === undefined) return [];
+    const state = parse(z.enum(GROUP_STATES), row['state'], 'state');
+    const until = readNumber(row, 'leased_until');
+    const isLeased = state === 'ready' && until > now;
+    return [
+      {
+        ...group,
+        state,
+        head: row['head'] === null ? undefined : readHead(row),
+        lease: readNumber(row, 'lease'),
+        leasedUntil: isLeased ? new Date(until) : undefined,
+      },
+    ];
+  });
 }
 
 export function readHead(row: Row): GroupHead {

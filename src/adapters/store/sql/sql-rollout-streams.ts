@@ -2,6 +2,7 @@ import type { RunningGroup } from '../../../agents/rollouts/streams/plan-stream.
 import type { MemberResult } from '../../../agents/rollouts/streams/member-result.ts';
 import {
   type GroupHead,
+  type ListedGroup,
   type NewStream,
   type RolloutStreams,
   type StoredStream,
@@ -12,7 +13,7 @@ import {
 import type { StreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { readRunningGroups, readStream } from './rollout-rows.ts';
+import { readListedGroups, readRunningGroups, readStream } from './rollout-rows.ts';
 import { readNumber } from './schema/columns.ts';
 import { guard, toStep, type Database, type Step } from './schema/database.ts';
 import { sql, type Sql } from './schema/statement.ts';
@@ -98,6 +99,14 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
         LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number
         WHERE g.stream = ${keyOf(id)} AND g.state = 'running' ORDER BY g.number, m.rep`),
     );
+  }
+
+  async recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]> {
+    const latest = sql`SELECT * FROM rollout_groups WHERE stream = ${keyOf(id)} ORDER BY number DESC LIMIT ${limit}`;
+    const rows = await this.#database.query(sql`
+      SELECT g.number, g.state, g.begun, g.wanted, g.head, g.lease, g.leased_until, m.rep, m.result FROM (${latest}) g
+      LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number ORDER BY g.number DESC, m.rep`);
+    return readListedGroups(rows, this.#now());
   }
 
   async begin(hold: StreamHold, { number, begun, wanted }: Omit<RunningGroup, 'ended'>): Promise<void> {

@@ -81,6 +81,19 @@ export interface LeasedGroup {
 export const ACKNOWLEDGEMENTS = ['acknowledged', 'repeated', 'late', 'unknown'] as const;
 export type Acknowledgement = (typeof ACKNOWLEDGEMENTS)[number];
 
+export const GROUP_STATES = ['running', 'ready', 'acknowledged', 'filtered', 'stale'] as const;
+
+/** A group as one looks at it, without a lease. */
+export interface ListedGroup extends RunningGroup {
+  readonly state: (typeof GROUP_STATES)[number];
+  /** Once a trainer may have it. What became of its members is forgotten with the acknowledgement. */
+  readonly head: GroupHead | undefined;
+  /** How often it was leased. */
+  readonly lease: number;
+  /** While a trainer has it. */
+  readonly leasedUntil: Date | undefined;
+}
+
 export interface LeaseRequest {
   readonly milliseconds: number;
   /** Behind this cursor. */
@@ -121,6 +134,9 @@ export interface RolloutStreams {
 
   /** Groups that were begun and are not settled, with what is known of their members. */
   unsettled(id: StreamId): Promise<readonly RunningGroup[]>;
+
+  /** The groups that were begun last, latest first, without their trajectories. */
+  recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]>;
 
   begin(hold: StreamHold, group: Omit<RunningGroup, 'ended'>): Promise<void>;
 

@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { StoredStream } from '../../../agents/rollouts/streams/rollout-streams.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
-import { readRolloutOrder } from '../../../service/rollouts/rollout-order.ts';
 import type { RolloutCalls } from '../../../service/rollouts/rollout-service.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
@@ -22,11 +20,12 @@ import {
   rolloutListQuerySchema,
   rolloutListSchema,
   rolloutsSchema,
-  type RolloutsResource,
   streamParamsSchema,
   toldVersionSchema,
 } from '../schemas/rollout-schemas.ts';
 import { sendLines } from './event-stream.ts';
+import { addRolloutBoardRoutes } from './rollout-board-routes.ts';
+import { toRolloutsResource } from './rollout-resource.ts';
 
 export interface RolloutRoutesOptions {
   readonly rollouts: RolloutCalls;
@@ -40,6 +39,7 @@ const TAGS = ['rollouts'];
 /** Groups of trajectories for trainings: a stream, its groups, their acknowledgement, and the versions of a policy. */
 export function addRolloutRoutes(instance: FastifyInstance, options: RolloutRoutesOptions): void {
   addStreamRoutes(instance, options);
+  addRolloutBoardRoutes(instance, options);
   addGroupRoutes(instance, options);
   addAcknowledgingRoutes(instance, options);
 }
@@ -167,22 +167,4 @@ function addAcknowledgingRoutes(instance: FastifyInstance, { rollouts }: Rollout
       return { policy: name, version, ordinal };
     },
   );
-}
-
-function toRolloutsResource(stream: StoredStream): RolloutsResource {
-  const { id, principal, policy, terms, state, problem = null, createdAt, endedAt, counts } = stream;
-  const order = readRolloutOrder(stream);
-  return {
-    id,
-    principal,
-    suite: order.suite.name,
-    agent: order.agent.digest,
-    policy,
-    terms: { ...terms },
-    state,
-    problem,
-    createdAt: createdAt.toISOString(),
-    endedAt: endedAt?.toISOString() ?? null,
-    groups: { ...counts },
-  };
 }

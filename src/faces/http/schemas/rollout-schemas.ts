@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { deliveredGroupSchema } from '../../../agents/rollouts/streams/delivered-group.ts';
-import { ACKNOWLEDGEMENTS, STREAM_STATES } from '../../../agents/rollouts/streams/rollout-streams.ts';
+import { memberResultSchema } from '../../../agents/rollouts/streams/member-result.ts';
+import { ACKNOWLEDGEMENTS, GROUP_STATES, STREAM_STATES } from '../../../agents/rollouts/streams/rollout-streams.ts';
 import { isStreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
 import { givenTermsSchema, groupTermsSchema } from '../../../agents/rollouts/streams/stream-order.ts';
 import { checkpointReferenceSchema, suiteReferenceSchema } from './evaluation-schemas.ts';
@@ -54,6 +56,52 @@ export const rolloutsSchema = z
   .describe('Rollouts');
 
 export type RolloutsResource = z.infer<typeof rolloutsSchema>;
+
+const boardGroupSchema = z
+  .strictObject({
+    group: z.string(),
+    number: count,
+    state: z.enum(GROUP_STATES),
+    task: z.string().nullable().describe('null until it is ready'),
+    wanted: count.describe('trajectories that it is to have'),
+    members: z
+      .array(memberResultSchema.extend({ rep: count }))
+      .describe('trajectories that have ended, with their rewards; forgotten once the group is acknowledged or no trainer gets it'),
+    mean: z.number().nullable().describe('of the rewards, once it is ready'),
+    advantages: z.array(z.number().nullable()).describe('by position in the group, once it is ready'),
+    versions: z.strictObject({ oldest: z.int().nullable(), newest: z.int().nullable() }).nullable(),
+    staleness: count.nullable().describe('versions that were told since the oldest one of it; null once no trainer gets it any more'),
+    leases: count.describe('how often it was leased'),
+    leasedUntil: moment.nullable().describe('while a trainer has it'),
+  })
+  .describe('a group, without its trajectories');
+
+export const boardSchema = z
+  .strictObject({
+    stream: rolloutsSchema,
+    versions: z.strictObject({
+      told: count.describe('how often a version was told since the stream began'),
+      last: z.int().nullable().describe('the last of these'),
+    }),
+    capacity: z.strictObject({
+      trajectories: count.describe('that have not ended'),
+      mostTrajectories: count.describe('`concurrency` of the stream'),
+      waiting: count.describe('groups that wait for the trainer'),
+      mostWaiting: count.describe('with so many, none is begun'),
+      untilNextVersion: count.describe('groups that may begin before the trainer tells the next version'),
+    }),
+    groups: z.array(boardGroupSchema).describe('the sixty that were begun last, latest first'),
+  })
+  .describe('RolloutBoard');
+
+export type BoardResource = z.infer<typeof boardSchema>;
+
+/** It is not checked while it flows. */
+export const boardStreamSchema = z.custom<Readable>().meta({
+  type: 'object',
+  description: 'one event of the stream',
+  properties: { event: { const: 'board' }, data: { type: 'string', contentMediaType: 'application/json', description: 'a RolloutBoard' } },
+});
 
 export const rolloutListQuerySchema = z.strictObject({ limit: z.coerce.number().int().min(1).max(200).default(50) });
 export const rolloutListSchema = z.strictObject({ items: z.array(rolloutsSchema).describe('latest first') }).describe('RolloutsList');

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ListedGroup, RolloutStreams, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
+import { toStreamTerms } from '../../agents/rollouts/streams/stream-order.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+
+/** What a person sees of a stream: nothing of it leases a group. */
+export interface StreamBoard {
+  readonly stream: StoredStream;
+  /** How often a version was told since the stream began, and the last one. */
+  readonly versions: { readonly told: number; readonly last: number | null };
+  readonly capacity: StreamCapacity;
+  /** Latest first. */
+  readonly groups: readonly BoardGroup[];
+}
+
+export interface StreamCapacity {
+  /** Trajectories that have not ended, of groups that run. */
+  readonly trajectories: number;
+  /** At a time. */
+  readonly mostTrajectories: number;
+  /** Groups that wait for the trainer. */
+  readonly waiting: number;
+  /** With so many, none is begun. */
+  readonly mostWaiting: number;
+  /** Groups that may begin before the trainer tells the next version. */
+  readonly untilNextVersion: number;
+}
+
+export interface BoardGroup {
+  readonly listed: ListedGroup;
+  /** By how many versions the policy is newer than the oldest one of the group; null once no trainer gets it any more. */
+  readonly staleness: number | null;
+}
+
+const GROUPS_SHOWN = 60;
+/** Other processes may play the stream: nothing announces what they do. */
+const LOOK_AGAIN_MS = 1000;
+
+export async function readBoard(streams: RolloutStreams, stream: StoredStream): Promise<StreamBoard> {
+  const [last, running, listed] = await Promise.all([
+    streams.lastTold(stream.principal, stream.policy),
+    streams.unsettled(stream.id),
+    streams.recent(stream.id, GROUPS_SHOWN),
+  ]);
+  const told = Math.max(0, (last?.ordinal ?? 0) - stream.toldBefore);
+  const { concurrency, mostWaiting, maxStaleness, batch } = toStreamTerms(stream.terms);
+  const { ready, acknowledged } = stream.counts;
+  return {
+    stream,
+    versions: { told, last: told === 0 ? null : (last?.version ?? null) },
+    capacity: {
+      trajectories: running.reduce((sum, { wanted, ended }) => sum + Math.max(0, wanted - ended.size), 0),
+      mostTrajectories: concurrency,
+      waiting: ready,
+      mostWaiting,
+      untilNextVersion: Math.max(0, (maxStaleness + told + 1) * batch - ready - acknowledged - running.length),
+    },
+    groups: listed.map((group) => ({ listed: group, staleness: computeStaleness(group, told) })),
+  };
+}
+
+function computeStaleness({ state, head, begun }: ListedGroup, told: number): number | null {
+  return state === 'running' || state === 'ready' ? Math.max(0, told - (head?.oldest ?? begun)) : null;
+}
+
+/** What `look` sees, and again whenever it is another, until the stream is over. */
+export async function* watchBoard(look: () => Promise<StreamBoard>, clock: Clock, signal: AbortSignal): AsyncGenerator<StreamBoard> {
+  let shown: StreamBoard | undefined;
+  while (!signal.aborted) {
+    const board = await look();
+    if (!isDeepStrictEqual(shown, board)) yield (shown = board);
+    if (board.stream.state !== 'running') return;
+    await sleep(clock, LOOK_AGAIN_MS, signal).catch(() => undefined);
+  }
+}
