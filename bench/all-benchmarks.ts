@@ -18,6 +18,7 @@ import { freshSandboxes } from './fresh-sandboxes.ts';
 import { idlePods } from './idle-pods.ts';
 import { nextPolicy } from './next-policy.ts';
 import { livePage } from './live-page.ts';
+import { pageBesideInspect } from './page-beside-inspect.ts';
 import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
@@ -43,6 +44,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   durableEpisodes,
   serviceLoad,
   livePage,
+  pageBesideInspect,
   warmPool,
   forkedPool,
   forkedCrowd,

@@ -1,15 +1,12 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { loadavg } from 'node:os';
-import { join } from 'node:path';
-import type { CDPSession, Page } from 'playwright-core';
+import type { CDPSession } from 'playwright-core';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { openBrowser, type Browser } from '../test/support/chromium.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
+import { openPage, readHeap, readMetrics } from './live/page-metrics.ts';
+import { findDeepEvaluation, PAGES, SimulatedServer, type MeasuredDelay } from './live/server-process.ts';
 import type { Delay } from './live/simulated-server.ts';
 
 const SANDBOXES = 500;
-const PAGES = 10;
 const VIEWS = ['/', '/pools', '/?run=live-1', '/batches'] as const;
 const MOST_SCRIPTING = 60;
 const MOST_DELAY_GROWTH = 1.1;
@@ -64,10 +61,6 @@ export const livePage: Benchmark = {
   },
 };
 
-interface MeasuredDelay extends Delay {
-  readonly load: number;
-}
-
 interface ViewCost {
   readonly address: string;
   readonly scripting: number;
@@ -102,51 +95,6 @@ function checksOf(without: Delay, streams: Delay, pages: PagesCost, opening: Ope
   ];
 }
 
-class SimulatedServer implements AsyncDisposable {
-  readonly url: string;
-  readonly #process: ChildProcess;
-
-  private constructor(url: string, process: ChildProcess) {
-    this.url = url;
-    this.#process = process;
-  }
-
-  static async start(sizes: readonly number[]): Promise<SimulatedServer> {
-    const child = fork(join(import.meta.dirname, 'live/simulated-server.ts'), sizes.map(String));
-    const [message] = await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => Promise.reject(new Error('the server has ended'))),
-    ]);
-    const { url }: { readonly url: string } = message;
-    return new SimulatedServer(url, child);
-  }
-
-  /** A browser has few connections to each host: pages spread over the addresses of this machine. */
-  urlAt(page: number): string {
-    return this.url.replace('127.0.0.1', `127.0.0.${1 + (page % PAGES)}`);
-  }
-
-  /** How long its event loop was held up while so many seconds pass. */
-  async delayOver(seconds: number, meanwhile: () => Promise<void> = async () => undefined): Promise<MeasuredDelay> {
-    await this.#ask();
-    await Promise.all([sleep(systemClock, 1000 * seconds), meanwhile()]);
-    return { ...(await this.#ask()), load: loadavg()[0] ?? 0 };
-  }
-
-  async #ask(): Promise<Delay> {
-    this.#process.send('delay');
-    const [delay]: readonly Delay[] = await once(this.#process, 'message');
-    if (!delay) throw new Error('the server told no delay');
-    return delay;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const exit = once(this.#process, 'exit');
-    this.#process.disconnect();
-    await exit;
-  }
-}
-
 async function delayWithStreams(server: SimulatedServer, seconds: number): Promise<MeasuredDelay> {
   const gone = new AbortController();
   const reading = Array.from({ length: PAGES }, async () => {
@@ -174,15 +122,6 @@ async function lookAt(server: SimulatedServer, browser: Browser, seconds: number
   return { ...delay, views: costs };
 }
 
-async function openPage(browser: Browser, url: string): Promise<{ readonly page: Page; readonly session: CDPSession }> {
-  const page = await browser.context.newPage();
-  await page.goto(url);
-  await page.locator('main h1').waitFor();
-  const session = await browser.context.newCDPSession(page);
-  await session.send('Performance.enable');
-  return { page, session };
-}
-
 const PARTS = 3;
 
 async function watchCost(session: CDPSession, address: string, seconds: number): Promise<ViewCost> {
@@ -198,16 +137,6 @@ async function watchCost(session: CDPSession, address: string, seconds: number):
   return { address, scripting: rate('ScriptDuration'), work: rate('TaskDuration'), heap };
 }
 
-async function readHeap(session: CDPSession): Promise<number> {
-  await session.send('HeapProfiler.collectGarbage');
-  return ((await readMetrics(session)).get('JSHeapUsedSize') ?? 0) / 2 ** 20;
-}
-
-async function readMetrics(session: CDPSession): Promise<ReadonlyMap<string, number>> {
-  const { metrics } = await session.send('Performance.getMetrics');
-  return new Map(metrics.map(({ name, value }) => [name, value]));
-}
-
 /** From the address to the rows, in a browser that has the page's files. */
 async function openLists(server: SimulatedServer, browser: Browser): Promise<Opening> {
   const page = await browser.context.newPage();
@@ -221,7 +150,7 @@ async function openLists(server: SimulatedServer, browser: Browser): Promise<Ope
   };
   await open('/?run=deep', '.evaluations tbody tr');
   const link = await page.locator('.evaluations tbody th a').first().getAttribute('href');
-  const deep = await deepEvaluation(server);
+  const deep = await findDeepEvaluation(server);
   await open('/', '.evaluations tbody tr');
   await open('/?run=deep&state=finished', '.evaluations tbody tr');
   await open(`/evaluations/${deep}`, 'section[aria-labelledby=episodes] tbody tr');
@@ -230,13 +159,4 @@ async function openLists(server: SimulatedServer, browser: Browser): Promise<Ope
   await page.close();
   if (link === null) throw new Error('the list has no link');
   return found.slice(1).map(({ what, milliseconds }) => ({ what: what.replace(deep, 'ID'), milliseconds }));
-}
-
-/** The one that has episodes: the first of its run. */
-async function deepEvaluation(server: SimulatedServer): Promise<string> {
-  const answer = await fetch(`${server.url}/v1/evaluations?run=deep&limit=200`);
-  const { items }: { readonly items: readonly { readonly id: string }[] } = JSON.parse(await answer.text());
-  const found = items.find(({ id }) => !id.startsWith('ev-copy-'));
-  if (!found) throw new Error('the evaluation with episodes is not among the latest');
-  return found.id;
 }

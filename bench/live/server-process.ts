@@ -1,0 +1,68 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { sleep, systemClock } from '../../src/kernel/clock.ts';
+import type { Delay } from './simulated-server.ts';
+
+/** Pages that look at the server at a time. */
+export const PAGES = 10;
+
+export interface MeasuredDelay extends Delay {
+  readonly load: number;
+}
+
+/** The server with simulated players, in a process of its own. */
+export class SimulatedServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #process: ChildProcess;
+
+  private constructor(url: string, process: ChildProcess) {
+    this.url = url;
+    this.#process = process;
+  }
+
+  static async start(sizes: readonly number[]): Promise<SimulatedServer> {
+    const child = fork(join(import.meta.dirname, 'simulated-server.ts'), sizes.map(String));
+    const [message] = await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => Promise.reject(new Error('the server has ended'))),
+    ]);
+    const { url }: { readonly url: string } = message;
+    return new SimulatedServer(url, child);
+  }
+
+  /** A browser has few connections to each host: pages spread over the addresses of this machine. */
+  urlAt(page: number): string {
+    return this.url.replace('127.0.0.1', `127.0.0.${1 + (page % PAGES)}`);
+  }
+
+  /** How long its event loop was held up while so many seconds pass. */
+  async delayOver(seconds: number, meanwhile: () => Promise<void> = async () => undefined): Promise<MeasuredDelay> {
+    await this.#ask();
+    await Promise.all([sleep(systemClock, 1000 * seconds), meanwhile()]);
+    return { ...(await this.#ask()), load: loadavg()[0] ?? 0 };
+  }
+
+  async #ask(): Promise<Delay> {
+    this.#process.send('delay');
+    const [delay]: readonly Delay[] = await once(this.#process, 'message');
+    if (!delay) throw new Error('the server told no delay');
+    return delay;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exit = once(this.#process, 'exit');
+    this.#process.disconnect();
+    await exit;
+  }
+}
+
+/** The one that has episodes: the first of its run. */
+export async function findDeepEvaluation(server: SimulatedServer): Promise<string> {
+  const answer = await fetch(`${server.url}/v1/evaluations?run=deep&limit=200`);
+  const { items }: { readonly items: readonly { readonly id: string }[] } = JSON.parse(await answer.text());
+  const found = items.find(({ id }) => !id.startsWith('ev-copy-'));
+  if (!found) throw new Error('the evaluation with episodes is not among the latest');
+  return found.id;
+}
