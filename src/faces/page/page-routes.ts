@@ -17,6 +17,8 @@ const ADDRESSES = [
   '/access',
   '/agents',
   '/agents/:id',
+  '/rollouts',
+  '/rollouts/:id',
   '/batches',
   '/batches/:name',
 ] as const;

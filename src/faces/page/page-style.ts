@@ -3,7 +3,10 @@ import { DARK, LIGHT, type Palette } from '../report/text/palette.ts';
 /** Custom properties named like the palette's colours. The band of a curve lies over its grid, so it lets that through. */
 function formatProperties(palette: Palette): string {
   const colours = Object.entries(palette).map(([name, colour]) => `--${name}:${colour}`);
-  return [...colours, '--band:color-mix(in srgb, var(--estimate) 18%, transparent)'].join(';');
+  const bands = ['estimate', 'bad', 'good', 'target', 'muted'].map(
+    (name) => `--${name}-band:color-mix(in srgb, var(--${name}) 18%, transparent)`,
+  );
+  return [...colours, ...bands].join(';');
 }
 
 const LAYOUT = `
@@ -91,6 +94,9 @@ const FIGURES = `
 progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:middle;margin-right:.5rem}
 .curve figcaption{font-weight:600;margin-bottom:.5rem}
 .canvas{min-height:340px;min-width:0}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.u-legend .edge{display:none}
+.list{white-space:pre-wrap;min-width:9rem;max-width:24rem}
 .u-legend{font-size:.85rem;color:var(--muted)}
 .connection::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:50%;background:var(--caution);margin-right:.4rem}
 .connection.live::before{background:var(--good)}

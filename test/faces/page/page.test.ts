@@ -1,157 +1,85 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import path from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import nock from 'nock';
-import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MusterServer } from '../../end-to-end/muster-server.ts';
-import { ANYTHING, CARTPOLE, LATE, REPOSITORY, SOURCES, Stage } from '../../end-to-end/stage.ts';
-import { freePort } from '../../support/free-port.ts';
-import { isFullForm } from '../../support/full-form.ts';
-import { openBrowser, type Browser } from '../../support/chromium.ts';
+import { ANYTHING, LATE } from '../../end-to-end/stage.ts';
+import { extent, isFullForm } from '../../support/full-form.ts';
+import { listViolations, PageFixture } from './page-fixture.ts';
 
-const HOSTILE = `<script>document.title='owned'</script>\u202e"><img src=x onerror="document.title='owned'">`;
+const ATTACK = `<script>document.title='owned'</script>\u202e"><img src=x onerror="document.title='owned'">`;
+/** As long as the API takes the name of a run, and without a place to break it at. */
+const HOSTILE = ATTACK.padEnd(200, 'x');
+const MOST_ENDLESS = 10_000;
+const ENDLESS = HOSTILE.padEnd(MOST_ENDLESS, 'z');
+const EVALUATIONS = extent({ short: 1000, full: 100_000 });
 const EARLY = LATE.replace('late', 'early');
-const UNBOUND = Object.fromEntries(
-  ['concurrentEpisodes', 'checkpointBytes', 'episodesPerDay', 'openEpisodes'].map((name) => [name, 'unlimited']),
-);
 /** Simpler than others with the same parts. */
 const MORE_ADDRESSES: readonly [string, string][] = [
+  ['/rollouts', 'Rollouts'],
+  ['/rollouts/ro-none', 'There is no stream'],
+  ['/?run=RUN', 'Evaluations'],
+  ['/nowhere/at/all', 'There is no page'],
   ['/batches', 'Batches'],
   ['/agents', 'Agents'],
   ['/agents/ep-none', 'There is no episode'],
 ];
 const WIDTHS = [360, 1440, 3840] as const;
 
-let stage: Stage;
-let config: string;
-let server: MusterServer;
-let browser: Browser;
-/** Of an operator. */
-let token: string;
-/** An evaluation that has ended. */
+let place: PageFixture;
+/** An evaluation that has ended, and a later one of its run. */
 let ended: string;
+let later: string;
 /** A comparison that has ended. */
 let compared: string;
 /** An agent's episode that is open, with a step. */
 let agentEpisode: string;
+/** Of groups for a training, whose trainer takes none. */
+let stream: string;
 
 beforeAll(async () => {
   nock.enableNetConnect('127.0.0.1');
-  stage = await Stage.open();
-  const falling = await stage.write('falling.json', {
-    name: 'falling',
-    files: path.join(import.meta.dirname, '../../end-to-end/suites/environments'),
-    environment: 'drawn:Falling',
-    failureScores: { timeout: 0, crash: 0 },
-    stop: { rule: 'fixed', episodes: 8 },
-  });
-  config = await stage.write('page.json', {
-    stateDir: stage.stateDir,
-    sources: { roots: [...SOURCES.roots, ANYTHING] },
-    pool: { max: 2 },
-    quotas: { default: { ...UNBOUND, waitingEvaluations: 40 } },
-    arena: { tasks: [path.join(REPOSITORY, 'examples/code')] },
-    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling } },
-  });
-  const made = await stage.run(['token', 'create', 'team', '--role', 'operator', '--config', config]);
-  token = /muster_[0-9a-f]{16}_[\w-]+/.exec(made.stdout)?.[0] ?? '';
-  server = await MusterServer.start(stage, config);
-  browser = await openBrowser();
-  ended = await submit(60, { run: HOSTILE, version: 1 });
-  await submit(50, { run: HOSTILE, version: 2 });
+  place = await PageFixture.open();
+  ended = await place.submit(60, { run: HOSTILE, version: 1 });
+  later = await place.submit(50, { run: HOSTILE, version: 2 });
+  const terms = { suite: 'code', agent: { uri: place.agent }, policy: HOSTILE, groupSize: 2, concurrency: 2, batch: 1, maxStaleness: 0 };
+  stream = idSchema.parse(await place.send('/v1/rollouts', { ...terms, total: 1, keepFiltered: true })).id;
   compared = (
-    await api('/v1/comparisons', {
+    await place.api('/v1/comparisons', {
       suite: 'cartpole',
       baseline: { uri: EARLY },
-      candidates: [{ uri: LATE }],
+      candidates: [{ uri: LATE, run: HOSTILE, version: 3 }],
       margin: 10,
       labels: { batch: HOSTILE },
     })
   ).id;
-  agentEpisode = episodeSchema.parse(await send('/v1/episodes', { task: 'fix-bug-in-sort-function', agent: HOSTILE })).episode;
-  await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'write_file', file: 'note.txt', content: HOSTILE });
-  for (const id of [ended, compared]) await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
+  agentEpisode = episodeSchema.parse(await place.send('/v1/episodes', { task: 'fix-bug-in-sort-function', agent: HOSTILE })).episode;
+  await place.send(`/v1/episodes/${agentEpisode}/steps`, {
+    action: 'write_file',
+    file: 'note.txt',
+    content: HOSTILE.padEnd(MOST_ENDLESS, 'y'),
+  });
+  for (const id of [ended, later, compared]) await place.untilFinished(id);
 });
 afterAll(async () => {
-  await browser?.[Symbol.asyncDispose]();
-  await server?.command[Symbol.asyncDispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await place?.[Symbol.asyncDispose]();
   nock.disableNetConnect();
 });
 
-const itemSchema = z.looseObject({
-  id: z.string(),
-  state: z.string(),
-  running: z
-    .looseObject({ mean: z.number().nullable().optional(), halfWidth: z.number().nullable().optional(), episodes: z.int() })
-    .nullable(),
-});
+const idSchema = z.looseObject({ id: z.string() });
 const episodeSchema = z.looseObject({ episode: z.string() });
 const issuedSchema = z.looseObject({ id: z.string(), token: z.string() });
-type Item = z.infer<typeof itemSchema>;
-
-async function api(address: string, body?: object): Promise<Item> {
-  return itemSchema.parse(await send(address, body));
-}
-
-async function send(address: string, body?: object): Promise<unknown> {
-  const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const answer = await fetch(`${server.url}${address}`, { ...content, headers });
-  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
-  return await answer.json();
-}
-
-async function submit(
-  halfWidth: number,
-  { run, version, ...more }: { readonly run: string; readonly version: number; readonly cache?: 'off' },
-): Promise<string> {
-  const stop = { rule: 'certified', halfWidth };
-  return (await api('/v1/evaluations', { suite: 'cartpole', checkpoint: { uri: LATE, run, version }, stop, ...more })).id;
-}
-
-async function waitFor(isSo: () => Promise<boolean>): Promise<void> {
-  await server.command.until('what the test waits for', isSo);
-}
-
-interface Visit extends AsyncDisposable {
-  readonly page: Page;
-  /** What the browser had to complain about, and requests to other hosts. */
-  readonly complaints: readonly string[];
-}
-
-async function visit(address: string, context: BrowserContext = browser.context): Promise<Visit> {
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => {
-    const { protocol, origin } = new URL(request.url());
-    if (protocol !== 'data:' && origin !== server.url) complaints.push(`a request to ${request.url()}`);
-  });
-  await page.setViewportSize({ width: 1440, height: 900 });
-  await page.goto(`${server.url}${address}`);
-  return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
-}
-
-/** The browser keeps the session for the visits that follow. */
-async function signIn(page: Page): Promise<void> {
-  await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
-}
+const leasedSchema = z.looseObject({ items: z.array(z.looseObject({ group: z.string(), lease: z.int() })) });
+const boardSchema = z.looseObject({ groups: z.array(z.looseObject({ state: z.string(), mean: z.number().nullable() })) });
 
 describe('the live page', () => {
   it('shows nothing but a form without a good token, and forgets all at the end of a session', async () => {
-    await using opened = await visit(`/evaluations/${ended}`);
+    await using opened = await place.visit(`/evaluations/${ended}`);
     const { page } = opened;
     await page.getByLabel('Token').fill(`muster_0123456789abcdef_${'x'.repeat(43)}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('no such token').waitFor();
     expect(await page.locator('table').count()).toBe(0);
-    await page.getByLabel('Token').fill(token);
+    await page.getByLabel('Token').fill(place.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     // The address said what to show.
     await page.getByRole('heading', { name: 'Episodes' }).waitFor();
@@ -164,17 +92,17 @@ describe('the live page', () => {
   });
 
   it('shows an evaluation as it is accepted, played and answered, with the figures of the API', async () => {
-    await using opened = await visit('/');
+    await using opened = await place.visit('/');
     const { page, complaints } = opened;
-    await signIn(page);
+    await place.signIn(page);
     const rows = page.locator('.evaluations tbody tr');
     await rows.nth(1).waitFor();
     const before = await rows.count();
-    const id = await submit(40, { run: 'live', version: 7, cache: 'off' });
+    const id = await place.submit(40, { run: 'live', version: 7, cache: 'off' });
     const row = rows.filter({ hasText: 'live @ 7' });
     await row.getByText('finished').waitFor({ timeout: 120_000 });
     expect(await rows.count()).toBe(before + 1);
-    const { running } = await api(`/v1/evaluations/${id}`);
+    const { running } = await place.api(`/v1/evaluations/${id}`);
     expect(await row.locator('td').nth(4).textContent()).toBe(String(running?.episodes));
     await row.getByRole('link', { name: /live @ 7/ }).click();
     await page.waitForURL(`**/evaluations/${id}`);
@@ -191,14 +119,14 @@ describe('the live page', () => {
   });
 
   it('lists the worst episodes first, and plays one again with its pictures', async () => {
-    const { id } = await api('/v1/evaluations', { suite: 'falling', checkpoint: { uri: ANYTHING } });
-    await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
-    await using opened = await visit(`/evaluations/${id}`);
+    const { id } = await place.api('/v1/evaluations', { suite: 'falling', checkpoint: { uri: ANYTHING } });
+    await place.until(async () => (await place.api(`/v1/evaluations/${id}`)).state === 'finished');
+    await using opened = await place.visit(`/evaluations/${id}`);
     const { page } = opened;
     await page.getByLabel('Order').selectOption('worst return first');
     await page.waitForURL(/ranking=worst/);
     const returns = page.locator('tbody tr td:nth-child(4)');
-    await waitFor(async () => {
+    await place.until(async () => {
       const shown = (await returns.allTextContents()).map(Number);
       return shown.length === 8 && shown.every((value, at) => at === 0 || value >= (shown[at - 1] ?? value));
     });
@@ -216,12 +144,12 @@ describe('the live page', () => {
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('img', { name: 'the environment after step 12' }).waitFor();
     await page.getByText('Reward by step').waitFor();
-    expect(await violations(page)).toEqual([]);
+    expect(await listViolations(page)).toEqual([]);
     expect(opened.complaints).toEqual([]);
   });
 
   it('shows what decided a comparison, and the pairs that disagree most side by side', async () => {
-    await using opened = await visit(`/evaluations/${compared}`);
+    await using opened = await place.visit(`/evaluations/${compared}`);
     const { page, complaints } = opened;
     const candidate = page.getByRole('region', { name: 'Candidates' }).locator('tbody tr');
     await candidate.getByText('promote').waitFor();
@@ -239,30 +167,30 @@ describe('the live page', () => {
   });
 
   it("follows an agent's steps with what each changed, to the verdict and its stages", async () => {
-    await using opened = await visit(`/agents/${agentEpisode}`);
+    await using opened = await place.visit(`/agents/${agentEpisode}`);
     const { page, complaints } = opened;
     const steps = page.locator('.steps > li');
     await steps.first().getByText('What it changed').click();
     await steps.first().locator('.patch .added', { hasText: 'owned' }).waitFor();
-    await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'run', command: 'exit 3' });
+    await place.send(`/v1/episodes/${agentEpisode}/steps`, { action: 'run', command: 'exit 3' });
     await steps.nth(1).getByText('exit code 3').first().waitFor();
-    await send(`/v1/episodes/${agentEpisode}/steps`, { action: 'submit' });
+    await place.send(`/v1/episodes/${agentEpisode}/steps`, { action: 'submit' });
     await page.getByRole('list', { name: 'Stages of the verdict' }).getByText('compare').waitFor({ timeout: 120_000 });
     expect(await page.locator('.headline').textContent()).toBe('reward 0');
     expect(complaints).toEqual([]);
   });
 
   it('shows the form again once the token is revoked while the page is open, and says why', async () => {
-    const issued = issuedSchema.parse(await send('/v1/tokens', { principal: 'guest', role: 'viewer' }));
-    await using opened = await visit('/pools');
+    const issued = issuedSchema.parse(await place.send('/v1/tokens', { principal: 'guest', role: 'viewer' }));
+    await using opened = await place.visit('/pools');
     const { page } = opened;
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').fill(issued.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('article', { name: 'pool local' }).waitFor();
-    const revoked = await fetch(`${server.url}/v1/tokens/${issued.id}`, {
+    const revoked = await fetch(`${place.server.url}/v1/tokens/${issued.id}`, {
       method: 'DELETE',
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${place.token}` },
     });
     expect(revoked.status).toBe(200);
     // What asks next is refused: the click, or the stream, which the server ends by itself.
@@ -272,13 +200,55 @@ describe('the live page', () => {
       .catch(() => undefined);
     await page.getByRole('alert').getByText('the token was revoked').waitFor();
     expect(await page.locator('main table').count()).toBe(0);
-    await page.getByLabel('Token').fill(token);
+    await page.getByLabel('Token').fill(place.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
   });
 
+  it('draws one run over another, and marks what comparisons decided', async () => {
+    for (const version of [1, 2]) await place.untilFinished(await place.submit(60 - version, { run: 'other', version }));
+    await using opened = await place.visit(`/?run=${encodeURIComponent(HOSTILE)}`);
+    const { page, complaints } = opened;
+    await page.getByRole('img', { name: /2 versions of .*verdicts: promote at 3/ }).waitFor();
+    await page.getByLabel('Over it').selectOption('other');
+    await page.waitForURL(/beside=other/);
+    await page.getByRole('img', { name: /2 versions of other; verdicts/ }).waitFor();
+    expect(await page.locator('.evaluations tbody tr', { hasText: 'other @' }).count()).toBe(2);
+    await page.getByRole('button', { name: 'other' }).click();
+    await page.getByRole('img', { name: /2 versions of other/ }).waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws an evaluation over another of its suite, without a verdict', async () => {
+    await using opened = await place.visit(`/evaluations/${ended}?beside=${later}`);
+    const { page, complaints } = opened;
+    await page.getByRole('img', { name: /^The running means and their intervals/ }).waitFor();
+    const rows = page.getByRole('region', { name: 'Evaluations beside each other' }).locator('tbody tr');
+    expect(await rows.count()).toBe(2);
+    const { running } = await place.api(`/v1/evaluations/${later}`);
+    expect(await rows.nth(1).locator('td').nth(2).textContent()).toBe(String(running?.episodes));
+    expect(await listViolations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the groups of a training as they are played, leased and acknowledged', async () => {
+    await using opened = await place.visit(`/rollouts/${stream}`);
+    const { page, complaints } = opened;
+    const row = page.getByRole('region', { name: 'Groups of the stream' }).locator('tbody tr').first();
+    await row.getByText('ready').waitFor();
+    const { groups } = boardSchema.parse(await place.send(`/v1/rollouts/${stream}/board`));
+    expect(await row.locator('td').nth(3).textContent()).toBe(String(groups[0]?.mean));
+    await page.getByText('Nothing begins until the trainer').waitFor();
+    const { items } = leasedSchema.parse(await place.send(`/v1/rollouts/${stream}/groups?lease=600`));
+    await row.getByText(' left').waitFor();
+    await place.send(`/v1/rollouts/${stream}/ack`, { groups: items.map(({ group, lease }) => ({ group, lease })) });
+    await row.getByText('acknowledged').waitFor();
+    await page.getByText('completed').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('goes by the clock of the server where that of the browser is wrong', async () => {
-    await using opened = await visit('/');
+    await using opened = await place.visit('/');
     const { page } = opened;
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
     await page.clock.setSystemTime(Date.now() + 86_400_000);
@@ -286,7 +256,7 @@ describe('the live page', () => {
     await page.getByRole('link', { name: 'Evaluations' }).click();
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
     let shown: readonly string[] = [];
-    await waitFor(async () => {
+    await place.until(async () => {
       const ages = await page.locator('.evaluations tbody time').allTextContents();
       shown = ages.filter((age) => !/^\d+ (s|min) ago$/.test(age));
       return ages.length > 0 && shown.length === 0;
@@ -295,7 +265,7 @@ describe('the live page', () => {
   });
 
   it('gives back its streams while nobody looks at it, and catches up when it is looked at again', async () => {
-    await using opened = await visit('/');
+    await using opened = await place.visit('/');
     const { page } = opened;
     const connection = page.locator('.connection');
     await connection.getByText('live', { exact: true }).waitFor();
@@ -305,24 +275,29 @@ describe('the live page', () => {
       );
     await turn('hidden');
     await connection.getByText('connecting').waitFor();
-    const id = await submit(55, { run: 'asleep', version: 1 });
-    await waitFor(async () => (await api(`/v1/evaluations/${id}`)).state === 'finished');
+    const id = await place.submit(55, { run: 'asleep', version: 1 });
+    await place.until(async () => (await place.api(`/v1/evaluations/${id}`)).state === 'finished');
     expect(await page.locator('.evaluations tbody tr', { hasText: 'asleep @ 1' }).count()).toBe(0);
     await turn('visible');
     await page.locator('.evaluations tbody tr', { hasText: 'asleep @ 1' }).getByText('finished').waitFor();
     await connection.getByText('live', { exact: true }).waitFor();
   });
 
-  it('says that the server is away, and goes on by itself when it is back', async () => {
-    await using opened = await visit('/pools');
+  it('says that the server is away, and goes on by itself when it is back, also where what is looked at was deleted meanwhile', async () => {
+    const id = await place.submit(58, { run: 'deleted', version: 1 });
+    await place.untilFinished(id);
+    await using opened = await place.visit('/pools');
+    await using deleted = await place.visit(`/evaluations/${id}`);
     const { page } = opened;
     await page.getByText('live', { exact: true }).waitFor();
-    server.command.signal('SIGTERM');
+    await deleted.page.getByRole('heading', { name: 'Episodes' }).waitFor();
+    place.server.command.signal('SIGTERM');
     await page.getByText('connection lost').waitFor();
-    await server.command.ended;
-    server = await MusterServer.start(stage, config);
+    await place.restart((database) => void database.prepare('DELETE FROM evaluations WHERE id = ?').run(id));
     await page.getByText('live', { exact: true }).waitFor();
     expect(await page.getByRole('article', { name: 'pool local' }).count()).toBe(1);
+    await deleted.page.getByRole('heading', { name: `There is no evaluation ${id}` }).waitFor();
+    expect(await deleted.page.locator('main table').count()).toBe(0);
   });
 
   it.each<[string, string]>([
@@ -334,17 +309,19 @@ describe('the live page', () => {
     ['/evaluations/COMPARED', 'Pairs that disagree most'],
     [`/batches/${encodeURIComponent(HOSTILE)}`, HOSTILE],
     ['/agents/AGENT', 'Steps'],
+    ['/rollouts/STREAM', 'Groups'],
     ['/evaluations/ev-none', 'There is no evaluation'],
     ...(isFullForm ? MORE_ADDRESSES : []),
   ])('%s has names as text, fits any window, and has no barrier that axe finds', async (address, heading) => {
-    await using opened = await visit(address.replace('ENDED', ended).replace('COMPARED', compared).replace('AGENT', agentEpisode));
+    const names = { ENDED: ended, COMPARED: compared, AGENT: agentEpisode, STREAM: stream, RUN: encodeURIComponent(HOSTILE) };
+    await using opened = await place.visit(Object.entries(names).reduce((text, [name, value]) => text.replace(name, () => value), address));
     const { page, complaints } = opened;
     await page.getByRole('heading', { name: heading }).first().waitFor();
     expect(await page.title()).toMatch(/ · Muster$/);
     expect(await page.locator('main img, main script').count()).toBe(0);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      expect([colorScheme, await violations(page)]).toEqual([colorScheme, []]);
+      expect([colorScheme, await listViolations(page)]).toEqual([colorScheme, []]);
     }
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
@@ -354,21 +331,72 @@ describe('the live page', () => {
   });
 
   it('shows the curve of a run whose name is hostile, and the report of its evaluations', async () => {
-    await using opened = await visit(`/?run=${encodeURIComponent(HOSTILE)}`);
+    await using opened = await place.visit(`/?run=${encodeURIComponent(HOSTILE)}`);
     const { page } = opened;
     await page.getByRole('figure').waitFor();
-    expect(await page.locator('.evaluations tbody tr').count()).toBe(2);
-    const report = await page.request.get(`${server.url}/v1/evaluations/${ended}/report`);
+    expect(await page.locator('.evaluations tbody tr').count()).toBe(3);
+    const report = await page.request.get(`${place.server.url}/v1/evaluations/${ended}/report`);
     expect([report.status(), report.headers()['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(await report.text()).toContain('The interval, episode by episode');
   });
+
+  it('shows the form again once the token has expired, and says why', async () => {
+    const { token, id } = issuedSchema.parse(await place.send('/v1/tokens', { principal: 'guest', role: 'viewer', lifetimeSeconds: 600 }));
+    await using opened = await place.visit('/pools');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await place.signIn(page, token);
+    await page.getByRole('article', { name: 'pool local' }).waitFor();
+    place.server.command.signal('SIGTERM');
+    await place.restart((database) => {
+      database.prepare('UPDATE tokens SET expires_at = 1 WHERE id = ?').run(id);
+      nameEndlessly(database, ended);
+      copyEvaluation(database, later);
+    });
+    await page.getByRole('alert').getByText('the token has expired').waitFor();
+    expect(await page.locator('main article').count()).toBe(0);
+    await place.signIn(page);
+    await page.getByRole('article', { name: 'pool local' }).waitFor();
+  });
+
+  it(`has names of ${MOST_ENDLESS} characters as text, and fits any window`, async () => {
+    const refused = await place.submit(60, { run: ENDLESS, version: 1 }).catch(String);
+    expect(refused).toMatch(/400.*run/s);
+    for (const address of ['/?state=finished', `/evaluations/${ended}`, `/evaluations/${ended}/episodes/0`, '/batches']) {
+      await using opened = await place.visit(address);
+      const { page, complaints } = opened;
+      await page.locator('main bdi', { hasText: 'zzzz' }).first().waitFor();
+      expect(await page.locator('main img, main script').count()).toBe(0);
+      await page.setViewportSize({ width: 360, height: 900 });
+      const width = await page.locator('html').evaluate((root) => Number(root.scrollWidth));
+      expect([address, Math.min(width, 361)]).toEqual([address, 360]);
+      expect(complaints).toEqual([]);
+    }
+  });
+
+  it(`opens at once with ${EVALUATIONS} evaluations, and goes on where the list ends`, async () => {
+    await using opened = await place.visit('/?suite=cartpole&state=finished');
+    const { page, complaints } = opened;
+    const rows = page.locator('.evaluations tbody tr');
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(100);
+    await page.getByRole('button', { name: 'Show earlier ones' }).click();
+    await rows.nth(199).waitFor();
+    expect(await rows.count()).toBe(200);
+    expect(complaints).toEqual([]);
+  });
 });
 
-const axeSchema = z.array(z.looseObject({ id: z.string(), nodes: z.array(z.looseObject({ html: z.string() })) }));
+/** As no caller can, so that a later, less strict API is safe, too. It is the latest. */
+function nameEndlessly(database: DatabaseSync, id: string): void {
+  const names = 'run = ?, suite = ?, principal = ?, labels = ?, created_at = created_at + 86400000';
+  const labels = JSON.stringify({ batch: ENDLESS });
+  database.prepare(`UPDATE evaluations SET ${names} WHERE id = ?`).run(ENDLESS, ENDLESS, ENDLESS, labels, id);
+}
 
-/** What axe finds. The policy of the page lets no script of the test in, so it comes by the debugger. */
-async function violations(page: Page): Promise<readonly string[]> {
-  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  const found = axeSchema.parse(await page.evaluate(`${axe}; axe.run(document).then(({ violations }) => violations)`));
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 100)).join(' | ')}`);
+function copyEvaluation(database: DatabaseSync, id: string): void {
+  const columns = database.prepare("SELECT name FROM pragma_table_info('evaluations') WHERE name NOT IN ('key', 'id')").all();
+  const copied = columns.map(({ name }) => String(name)).join(', ');
+  database.exec(`WITH RECURSIVE made(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM made WHERE n < ${EVALUATIONS})
+    INSERT INTO evaluations (id, ${copied}) SELECT printf('ev-copy-%06d', n), ${copied} FROM evaluations, made WHERE id = '${id}'`);
 }

@@ -1,16 +1,12 @@
 import type { EpisodeLine } from '../../http/schemas/evaluation-schemas.ts';
 import * as api from './model/api.ts';
 import type { Pair } from './model/comparison.ts';
-import type { Detail, PageState } from './model/state.ts';
+import type { Route } from './model/route.ts';
+import { applyList, type Detail } from './model/state.ts';
+import type { Store } from './store.ts';
 import { createTranscript, type Transcript } from './model/transcript.ts';
 
 /** Reads what some views show into the state of the page. */
-
-/** The state of the page, and what changes it. */
-export interface Store {
-  readonly state: PageState;
-  readonly update: (change: Partial<PageState>) => void;
-}
 
 /** Null in place of a refusal because it is not there. */
 export async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
@@ -24,6 +20,75 @@ export async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<A
 
 export function changeDetail({ state, update }: Store, id: string, change: Partial<Detail>): void {
   if (state.detail?.id === id) update({ detail: { ...state.detail, ...change } });
+}
+
+const PAGE_ITEMS = 100;
+
+/** Evaluations that the address asks for: of several runs, the latest of each. @param after where the list goes on; undefined to begin anew. */
+export async function readList(store: Store, after: string | undefined): Promise<void> {
+  const { route } = store.state;
+  const filter = new Map(route.view === 'overview' ? Object.entries(route.filter).filter(([, value]) => value !== '') : []);
+  if (route.view === 'batches' && route.name !== '') filter.set('label', `batch=${route.name}`);
+  if (after !== undefined) filter.set('after', after);
+  const query = { limit: String(PAGE_ITEMS), ...Object.fromEntries(filter) };
+  const runs = after === undefined && route.view === 'overview' ? route.beside : [];
+  const others = runs.map((run) => api.listEvaluations(Object.assign({}, query, { run })));
+  // To choose runs from.
+  if (after === undefined && filter.has('run')) others.push(api.listEvaluations({ limit: query.limit }));
+  const [first, ...more] = await Promise.all([api.listEvaluations(query), ...others]);
+  store.update(
+    applyList(
+      store.state,
+      [first, ...more].flatMap(({ items }) => items),
+      first.next,
+    ),
+  );
+}
+
+export async function readEvaluation(store: Store, place: Extract<Route, { view: 'evaluation' }>, signal: AbortSignal): Promise<void> {
+  const { id } = place;
+  const [evaluation, episodes] = await Promise.all([
+    ignoreNotFound(api.getEvaluation(id)),
+    ignoreNotFound(api.listEpisodes(id, place, signal)),
+  ]);
+  if (signal.aborted) return;
+  changeDetail(store, id, { evaluation, episodes: episodes ?? [] });
+  if (evaluation?.kind === 'comparison') await readPairs(store, place, signal);
+}
+
+/** The evaluations that are shown beside the one that is looked at. */
+export async function readBeside(
+  store: Store,
+  { id, beside: ids }: { readonly id: string; readonly beside: readonly string[] },
+  signal: AbortSignal,
+): Promise<void> {
+  if (ids.length === 0 && store.state.detail?.beside.length === 0) return;
+  const beside = await Promise.all(ids.map((each) => ignoreNotFound(api.getEvaluation(each))));
+  if (!signal.aborted) changeDetail(store, id, { beside: beside.filter((each) => each !== null) });
+}
+
+export async function readAccess(store: Store): Promise<void> {
+  const [{ items: audit }, { items: tokens }, { items: quotas }] = await Promise.all([api.listAudit(), api.listTokens(), api.listQuotas()]);
+  store.update({ access: { audit, tokens, quotas } });
+}
+
+const STREAMS_MILLISECONDS = 2000;
+
+/** Again and again: the server's own stream has nothing of them. */
+export async function readStreams(store: Store, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    if (document.visibilityState === 'visible') {
+      const { items } = await api.listStreams();
+      if (!signal.aborted) store.update({ streams: items });
+    }
+    await new Promise((resolve) => setTimeout(resolve, STREAMS_MILLISECONDS));
+  }
+}
+
+export async function readBoard(store: Store, id: string, signal: AbortSignal): Promise<void> {
+  if (store.state.stream?.id !== id) store.update({ stream: { id, board: undefined } });
+  const board = await ignoreNotFound(api.getBoard(id));
+  if (!signal.aborted) store.update({ stream: { id, board } });
 }
 
 const PAIRS_SHOWN = 8;

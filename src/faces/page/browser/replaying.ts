@@ -1,7 +1,8 @@
 import * as api from './model/api.ts';
 import type { Route } from './model/route.ts';
 import { UNREAD_EPISODE, type EpisodeDetail } from './model/state.ts';
-import { ignoreNotFound, type Store } from './readers.ts';
+import { ignoreNotFound } from './readers.ts';
+import type { Store } from './store.ts';
 
 /** One episode of an evaluation, its replay, and the pictures of it as they run. */
 

@@ -11,13 +11,25 @@ export interface Curve {
   readonly label?: string;
   readonly mean: readonly (number | null)[];
   /** Left out where there is no band. */
-  readonly band?: { readonly low: readonly (number | null)[]; readonly high: readonly (number | null)[] };
+  readonly band?: Band;
   /** Further curves of the same scale. */
-  readonly more?: readonly { readonly label: string; readonly values: readonly (number | null)[] }[];
+  readonly more?: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly band?: Band }[];
+  /** Moments with a line down to `x`, by what was decided there. */
+  readonly marks?: readonly Mark[];
   /** Values with a line across. */
   readonly levels?: readonly number[];
   /** What it shows, in words. */
   readonly alternative: string;
+}
+
+export interface Band {
+  readonly low: readonly (number | null)[];
+  readonly high: readonly (number | null)[];
+}
+
+export interface Mark {
+  readonly x: number;
+  readonly kind: 'promote' | 'regress';
 }
 
 const HEIGHT = 300;
@@ -51,11 +63,12 @@ function draw(element: Element, curve: Curve): void {
   const before = drawn.get(element);
   if (before?.curve === curve) return;
   const data = toAlignedData(curve);
-  if (before) {
+  if (before && isSameShape(before.curve, curve)) {
     before.plot.setData(data);
     drawn.set(element, { ...before, curve });
     return;
   }
+  if (before) forget(element);
   const plot = new uPlot(getOptions(curve, element.clientWidth || 600), data, element);
   const resize = new ResizeObserver(() => {
     if (element.isConnected) plot.setSize({ width: element.clientWidth, height: HEIGHT });
@@ -63,6 +76,13 @@ function draw(element: Element, curve: Curve): void {
   });
   resize.observe(element);
   drawn.set(element, { plot, resize, curve });
+}
+
+/** Whether the same plot can show both: it keeps its curves, levels and marks. */
+function isSameShape(one: Curve, other: Curve): boolean {
+  const shapeOf = ({ label, band, more = [], levels, marks }: Curve): string =>
+    JSON.stringify([label, band !== undefined, more.map((each) => [each.label, each.band !== undefined]), levels, marks]);
+  return shapeOf(one) === shapeOf(other);
 }
 
 function forget(element: HTMLElement): void {
@@ -73,17 +93,20 @@ function forget(element: HTMLElement): void {
 }
 
 function toAlignedData({ x, mean, band, more = [] }: Curve): uPlot.AlignedData {
-  const edges = band ? [[...band.low], [...band.high]] : [];
-  return [[...x], [...mean], ...edges, ...more.map(({ values }) => [...values])];
+  return [[...x], [...mean], ...listEdges(band), ...more.flatMap(({ values, band: further }) => [[...values], ...listEdges(further)])];
 }
 
-function getOptions({ xLabel, label = 'mean', band, more = [], levels = [] }: Curve, width: number): uPlot.Options {
+function listEdges(band: Band | undefined): (number | null)[][] {
+  return band ? [[...band.low], [...band.high]] : [];
+}
+
+function getOptions(curve: Curve, width: number): uPlot.Options {
+  const { xLabel, levels = [], marks = [] } = curve;
   const axis = {
     stroke: () => readColour('--muted'),
     grid: { stroke: () => readColour('--grid') },
     ticks: { stroke: () => readColour('--line') },
   };
-  const edge = { stroke: () => readColour('--area'), points: { show: false } };
   return {
     width,
     height: HEIGHT,
@@ -91,32 +114,35 @@ function getOptions({ xLabel, label = 'mean', band, more = [], levels = [] }: Cu
       x: { time: false },
       y: { range: (_, least, most) => uPlot.rangeNum(Math.min(least, ...levels), Math.max(most, ...levels), 0.1, true) },
     },
-    hooks: { drawAxes: [(plot) => levels.forEach((level) => drawLevel(plot, level))] },
+    hooks: {
+      drawAxes: [(plot) => levels.forEach((level) => drawLevel(plot, level))],
+      draw: [(plot) => marks.forEach((mark) => drawMark(plot, mark))],
+    },
     legend: { live: true },
     cursor: { drag: { x: true, y: false } },
     axes: [
       { ...axis, label: xLabel, labelSize: 22, incrs: [...WHOLE] },
       { ...axis, size: 64 },
     ],
-    series: [
-      { label: xLabel },
-      { label, stroke: () => readColour('--estimate'), width: 2, points: { show: false } },
-      ...(band
-        ? [
-            { label: 'low', ...edge },
-            { label: 'high', ...edge },
-          ]
-        : []),
-      ...more.map((curve, at) => ({
-        label: curve.label,
-        stroke: () => readColour(FURTHER[at % FURTHER.length] ?? '--target'),
-        width: 2,
-        dash: [6, 3],
-        points: { show: false },
-      })),
-    ],
-    bands: band ? [{ series: [3, 2], fill: () => readColour('--band') }] : [],
+    ...listSeries(curve),
   };
+}
+
+/** Each curve with the edges of its band behind it, and the bands between these. */
+function listSeries({ xLabel, label = 'mean', band, more = [] }: Curve): Pick<uPlot.Options, 'series' | 'bands'> {
+  const series: uPlot.Series[] = [{ label: xLabel }];
+  const bands: uPlot.Band[] = [];
+  const add = (curve: uPlot.Series, colour: string, of: Band | undefined, edgeClass: string): void => {
+    series.push({ ...curve, stroke: () => readColour(colour), width: 2, points: { show: false }, spanGaps: true });
+    if (!of) return;
+    const edge = { stroke: 'transparent', points: { show: false }, spanGaps: true, class: edgeClass };
+    series.push({ ...edge, label: 'low' }, { ...edge, label: 'high' });
+    bands.push({ series: [series.length - 1, series.length - 2], fill: () => readColour(`${colour}-band`) });
+  };
+  add({ label }, '--estimate', band, 'own');
+  for (const [at, further] of more.entries())
+    add({ label: further.label, dash: [6, 3] }, FURTHER[at % FURTHER.length] ?? '--target', further.band, 'edge');
+  return { series, bands };
 }
 
 /** Steps between the marks of an axis of episodes, pairs, steps or versions. */
@@ -133,6 +159,27 @@ function drawLevel(plot: uPlot, level: number): void {
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
+  ctx.restore();
+}
+
+/** A line across the whole height, with a mark that points up for promote and down for regress: colour alone says nothing. */
+function drawMark(plot: uPlot, { x, kind }: Mark): void {
+  const { ctx, bbox } = plot;
+  const at = Math.round(plot.valToPos(x, 'x', true));
+  const size = 7 * devicePixelRatio;
+  const [tip, foot] = kind === 'promote' ? [0, size] : [size, 0];
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = readColour(kind === 'promote' ? '--good' : '--bad');
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(at, bbox.top + size);
+  ctx.lineTo(at, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.beginPath();
+  ctx.moveTo(at, bbox.top + tip);
+  ctx.lineTo(at - size * 0.7, bbox.top + foot);
+  ctx.lineTo(at + size * 0.7, bbox.top + foot);
+  ctx.fill();
   ctx.restore();
 }
 

@@ -8,6 +8,8 @@ export interface Actions {
   readonly go: (route: Route) => void;
   readonly readMore: () => void;
   readonly cancel: (id: string) => void;
+  /** Of groups for a training. */
+  readonly cancelStream: (id: string) => void;
   readonly replay: () => void;
   /** @param position among the pictures of the replay. */
   readonly showPicture: (position: number) => void;

@@ -4,6 +4,7 @@ import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { Ranking } from './route.ts';
 import type { AgentEpisode, EpisodeDiff, StoredStep } from './transcript.ts';
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
 /** What the server answers to a request that it refuses. */
@@ -111,6 +112,11 @@ export const listSteps = (id: string, after: number): Promise<{ readonly items: 
 /** What one step has changed. */
 export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
   ask('GET', `${agentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
+
+/** Streams of groups, latest first. */
+export const listStreams = (): Promise<{ readonly items: readonly RolloutsResource[] }> => ask('GET', '/v1/rollouts?limit=100');
+export const getBoard = (id: string): Promise<BoardResource> => ask('GET', `/v1/rollouts/${encodeURIComponent(id)}/board`);
+export const cancelStream = (id: string): Promise<RolloutsResource> => ask('DELETE', `/v1/rollouts/${encodeURIComponent(id)}`);
 
 /** What the server's clock said last, and when that was on the clock of this page, which no one sets. */
 let heard: { readonly time: number; readonly at: number } | undefined;

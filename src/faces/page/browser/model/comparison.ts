@@ -1,6 +1,7 @@
 import type { CandidateStatistics, EvidencePoint, Verdict } from '../../../../aggregation/comparison/comparison-statistics.ts';
 import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import { getEnds } from './ends.ts';
+import { thin } from './thinned.ts';
 
 /** What the page shows of a comparison. */
 
@@ -76,7 +77,7 @@ export function extendCourses(courses: DifferenceCourses, running: EvaluationRes
     const ends = getEnds(difference, figures);
     if (!ends) continue;
     const before = (courses.get(at + 1) ?? []).filter((point) => point.pairs < pairs);
-    extended.set(at + 1, [...before, { pairs, difference, low: ends[0], high: ends[1] }]);
+    extended.set(at + 1, thin([...before, { pairs, difference, low: ends[0], high: ends[1] }]));
   }
   return extended;
 }

@@ -2,10 +2,25 @@ import { EPISODE_RANKINGS, type EpisodeRanking } from '../../../../evaluation-st
 
 /** What the page shows; its address names it, so that it can be sent to a colleague. */
 export type Route =
-  | { readonly view: 'overview'; readonly filter: Filter }
-  | { readonly view: 'evaluation'; readonly id: string; readonly from: number; readonly arm: number; readonly ranking: Ranking }
+  | {
+      readonly view: 'overview';
+      readonly filter: Filter;
+      /** Runs whose curves are drawn over that of the filter's run. */
+      readonly beside: readonly string[];
+    }
+  | {
+      readonly view: 'evaluation';
+      readonly id: string;
+      readonly from: number;
+      readonly arm: number;
+      readonly ranking: Ranking;
+      /** Ids of evaluations whose courses are drawn over its own. */
+      readonly beside: readonly string[];
+    }
   | { readonly view: 'episode'; readonly id: string; readonly index: number; readonly arm: number }
   | { readonly view: 'batches'; readonly name: string }
+  | { readonly view: 'rollouts' }
+  | { readonly view: 'stream'; readonly id: string }
   | { readonly view: 'agents' }
   | { readonly view: 'agent'; readonly id: string }
   | { readonly view: 'pools' }
@@ -22,7 +37,17 @@ export interface Filter {
   readonly state: string;
 }
 
+/** As many as colours tell apart. */
+export const MOST_BESIDE = 4;
+
 export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
+
+export const ALL_EVALUATIONS: Extract<Route, { view: 'overview' }> = { view: 'overview', filter: NO_FILTER, beside: [] };
+
+/** The evaluation from its first episode on. */
+export function toEvaluation(id: string, change: Partial<Extract<Route, { view: 'evaluation' }>> = {}): Route {
+  return { view: 'evaluation', id, from: 0, arm: 0, ranking: '', beside: [], ...change };
+}
 
 /** @param address path and query. */
 export function parseRoute(address: URL): Route {
@@ -38,6 +63,7 @@ export function parseRoute(address: URL): Route {
       return {
         view: 'overview',
         filter: { run: query.get('run') ?? '', suite: query.get('suite') ?? '', state: query.get('state') ?? '' },
+        beside: query.getAll('beside').slice(0, MOST_BESIDE),
       };
     case 'evaluations':
       return {
@@ -46,11 +72,14 @@ export function parseRoute(address: URL): Route {
         from: parseWholeNumber(query.get('from')),
         arm,
         ranking: EPISODE_RANKINGS.find((ranking) => ranking === query.get('ranking')) ?? '',
+        beside: query.getAll('beside').slice(0, MOST_BESIDE),
       };
     case 'batches':
       return { view: 'batches', name: decodeURIComponent(name) };
     case 'agents':
       return name === '' ? { view: 'agents' } : { view: 'agent', id: decodeURIComponent(name) };
+    case 'rollouts':
+      return name === '' ? { view: 'rollouts' } : { view: 'stream', id: decodeURIComponent(name) };
     case 'pools':
     case 'access':
       return name === '' ? { view: room } : { view: 'unknown', path: address.pathname };
@@ -63,16 +92,19 @@ export function parseRoute(address: URL): Route {
 export function formatRoute(route: Route): string {
   switch (route.view) {
     case 'overview':
-      return `/${queryOf({ ...route.filter })}`;
+      return `/${queryOf({ ...route.filter, beside: route.beside })}`;
     case 'evaluation':
-      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '', ranking: route.ranking })}`;
+      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '', ranking: route.ranking, beside: route.beside })}`;
     case 'episode':
       return `/evaluations/${encodeURIComponent(route.id)}/episodes/${route.index}${queryOf({ arm: route.arm || '' })}`;
     case 'batches':
       return route.name === '' ? '/batches' : `/batches/${encodeURIComponent(route.name)}`;
     case 'agent':
       return `/agents/${encodeURIComponent(route.id)}`;
+    case 'stream':
+      return `/rollouts/${encodeURIComponent(route.id)}`;
     case 'agents':
+    case 'rollouts':
     case 'pools':
     case 'access':
       return `/${route.view}`;
@@ -81,9 +113,11 @@ export function formatRoute(route: Route): string {
   }
 }
 
-function queryOf(parameters: Readonly<Record<string, string | number>>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== '');
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+function queryOf(parameters: Readonly<Record<string, string | number | readonly string[]>>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    (typeof value === 'object' ? value : [String(value)]).filter((each) => each !== '').map((each) => [name, each]),
+  );
+  const text = new URLSearchParams(given).toString();
   return text === '' ? '' : `?${text}`;
 }
 

@@ -3,6 +3,7 @@ import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-b
 import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
+import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';
 import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { AuditEntry, ListedToken, Session } from './api.ts';
 import type { DifferenceCourses, Pair } from './comparison.ts';
@@ -20,12 +21,18 @@ export interface PageState {
   readonly evaluations: ReadonlyMap<string, EvaluationItem>;
   /** Where the list goes on; null at its end, undefined while it has not been read. */
   readonly next: string | null | undefined;
+  /** Of the list that are shown at most: more slow a browser down. */
+  readonly rows: number;
   readonly pools: readonly Pool[];
   readonly detail: Detail | undefined;
   readonly episode: EpisodeDetail | undefined;
   /** Episodes of agents; null at the end of the list. */
   readonly agents: { readonly items: readonly AgentEpisode[]; readonly next: string | null } | undefined;
   readonly transcript: Transcript | undefined;
+  /** Streams of groups for trainings. */
+  readonly streams: readonly RolloutsResource[] | undefined;
+  /** The stream that is looked at; `board` is null when there is none with this id, undefined while it is read. */
+  readonly stream: { readonly id: string; readonly board: BoardResource | null | undefined } | undefined;
   readonly access: Access | undefined;
   /** What went wrong last, for the reader. */
   readonly problem: string | undefined;
@@ -45,6 +52,8 @@ export interface Detail {
   /** Of the candidate that is looked at: those that disagree most. */
   readonly pairs: readonly Pair[];
   readonly episodes: readonly EpisodeLine[];
+  /** Other evaluations that are compared with it by eye. */
+  readonly beside: readonly EvaluationResource[];
 }
 
 /** The episode that is looked at. */
@@ -73,6 +82,9 @@ export interface Access {
   readonly tokens: readonly ListedToken[];
 }
 
+/** As many evaluations as play at a time on a busy server. */
+export const ROWS_AT_FIRST = 200;
+
 export function createInitialState(route: Route, now: number): PageState {
   return {
     route,
@@ -80,11 +92,14 @@ export function createInitialState(route: Route, now: number): PageState {
     connection: 'connecting',
     evaluations: new Map(),
     next: undefined,
+    rows: ROWS_AT_FIRST,
     pools: [],
     detail: undefined,
     episode: undefined,
     agents: undefined,
     transcript: undefined,
+    streams: undefined,
+    stream: undefined,
     access: undefined,
     problem: undefined,
     now,
@@ -96,9 +111,8 @@ export function applyMessage(state: PageState, message: LiveMessage): PageState 
   return { ...state, ...board, detail: withRunning(state.detail, board.evaluations) };
 }
 
-/** @param replaces whether the list is read anew, or goes on. */
-export function applyList(state: PageState, items: readonly EvaluationItem[], next: string | null, replaces: boolean): PageState {
-  const evaluations = new Map(replaces ? [] : state.evaluations);
+export function applyList(state: PageState, items: readonly EvaluationItem[], next: string | null): PageState {
+  const evaluations = new Map(state.evaluations);
   for (const item of items) evaluations.set(item.id, item);
   return { ...state, evaluations, next };
 }
@@ -107,8 +121,11 @@ export function applyList(state: PageState, items: readonly EvaluationItem[], ne
 export function filterEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
   if (route.view !== 'overview') return [];
   const { run, suite, state } = route.filter;
+  const runs = new Set<string | null>([run, ...route.beside]);
   return [...evaluations.values()]
-    .filter((item) => (run === '' || item.run === run) && (suite === '' || item.suite === suite) && (state === '' || item.state === state))
+    .filter(
+      (item) => (run === '' || runs.has(item.run)) && (suite === '' || item.suite === suite) && (state === '' || item.state === state),
+    )
     .sort(compareLatestFirst);
 }
 
@@ -120,7 +137,7 @@ export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint |
 }
 
 /** The course that a summary has kept, where there is one; else what was seen while it was played. */
-export function getCourse({ evaluation, course }: Detail): readonly CoursePoint[] {
+export function getCourse({ evaluation, course }: Pick<Detail, 'evaluation' | 'course'>): readonly CoursePoint[] {
   const summary = evaluation?.summary;
   return hasCourse(summary) && summary.official.course.length > 1 ? summary.official.course : course;
 }

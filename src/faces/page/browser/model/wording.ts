@@ -53,6 +53,12 @@ export function renderAge(time: string, now: number): TemplateResult {
   return html`<time datetime=${time} title=${time}>${formatAge(now - Date.parse(time))} ago</time>`;
 }
 
+/** How long something is still leased. @param now milliseconds since 1970. */
+export function formatLease(until: string, now: number): string {
+  const seconds = (Date.parse(until) - now) / 1000;
+  return seconds > 0 ? `${formatDuration(seconds)} left` : 'over';
+}
+
 /** The last part of its address, with the version of its run. */
 export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
   const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
@@ -63,7 +69,7 @@ export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem):
 }
 
 /** Of the browser's tab: what is looked at comes first, since tabs are narrow. */
-export function formatTitle({ route, detail, transcript }: PageState): string {
+export function formatTitle({ route, detail, transcript, stream }: PageState): string {
   switch (route.view) {
     case 'overview':
       return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;
@@ -73,6 +79,10 @@ export function formatTitle({ route, detail, transcript }: PageState): string {
       return `Episode ${formatCount(route.index)} · Muster`;
     case 'batches':
       return `${route.name === '' ? 'Batches' : route.name} · Muster`;
+    case 'rollouts':
+      return 'Rollouts · Muster';
+    case 'stream':
+      return `${stream?.board ? `${stream.board.stream.policy} on ${stream.board.stream.suite}` : route.id} · Muster`;
     case 'agents':
       return 'Agents · Muster';
     case 'agent':

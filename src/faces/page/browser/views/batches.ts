@@ -5,6 +5,7 @@ import type { Actions } from '../model/actions.ts';
 import { groupBatches, listCells, type Batch } from '../model/batch.ts';
 import type { PageState } from '../model/state.ts';
 import { estimateText, formatCheckpoint, stateMark } from '../model/wording.ts';
+import { toEvaluation } from '../model/route.ts';
 import { link } from './link.ts';
 
 /** Jobs of many evaluations: how far each is, and of one the table of checkpoints by suites. */
@@ -64,8 +65,7 @@ function renderCells(items: readonly EvaluationItem[], actions: Actions): Templa
 
 function renderCell(item: EvaluationItem, actions: Actions): TemplateResult {
   const text = item.running === null ? item.state : estimateText(item);
-  return html`${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0, ranking: '' }, text)}
-  ${item.state === 'finished' ? nothing : stateMark(item)}`;
+  return html`${link(actions, toEvaluation(item.id), text)} ${item.state === 'finished' ? nothing : stateMark(item)}`;
 }
 
 function renderEmpty(name: string): TemplateResult {

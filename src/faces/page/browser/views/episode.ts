@@ -5,7 +5,7 @@ import type { ReplayDocument } from '../../../../orchestrator/replay/replay-docu
 import type { EpisodeLine } from '../../../http/schemas/evaluation-schemas.ts';
 import { renderCurve } from '../charts/curve.ts';
 import type { Actions } from '../model/actions.ts';
-import type { Route } from '../model/route.ts';
+import { toEvaluation, type Route } from '../model/route.ts';
 import type { EpisodeDetail, PageState } from '../model/state.ts';
 import { link } from './link.ts';
 
@@ -15,7 +15,7 @@ type EpisodeRoute = Extract<Route, { view: 'episode' }>;
 export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Actions): TemplateResult {
   const { episode } = state;
   if (!episode || episode.line === undefined) return html`<p class="muted">Reading …</p>`;
-  const back = link(actions, { view: 'evaluation', id: route.id, from: 0, arm: route.arm, ranking: '' }, 'its evaluation');
+  const back = link(actions, toEvaluation(route.id, { arm: route.arm }), 'its evaluation');
   if (episode.line === null)
     return html`<div class="card empty">
       <h1>There is no episode ${formatCount(route.index)}</h1>

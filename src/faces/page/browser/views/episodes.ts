@@ -5,7 +5,7 @@ import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/eval
 import type { Actions } from '../model/actions.ts';
 import { EPISODES_A_PAGE } from '../model/api.ts';
 import type { Detail } from '../model/state.ts';
-import type { Ranking } from '../model/route.ts';
+import { type Ranking, toEvaluation } from '../model/route.ts';
 import { link } from './link.ts';
 
 export interface EpisodePage {
@@ -14,6 +14,8 @@ export interface EpisodePage {
   readonly ranking: Ranking;
   /** Of a comparison: 0 for the baseline, 1, 2, … for the candidates. */
   readonly arm: number;
+  /** Ids of evaluations that stay beside it. */
+  readonly beside: readonly string[];
 }
 
 const RANKING_WORDS: Readonly<Record<Ranking, string>> = {
@@ -48,11 +50,11 @@ function formatEmpty({ from, ranking }: EpisodePage): string {
   return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
 }
 
-function rankings(id: string, { arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
+function rankings(id: string, { arm, ranking, beside }: EpisodePage, actions: Actions): TemplateResult {
   const offered = (['', ...EPISODE_RANKINGS] as const).filter((each) => each !== 'discordant' || arm > 0);
   const onChange = ({ target }: Event): void => {
     const chosen = target instanceof HTMLSelectElement ? offered.find((each) => each === target.value) : undefined;
-    if (chosen !== undefined) actions.go({ view: 'evaluation', id, from: 0, arm, ranking: chosen });
+    if (chosen !== undefined) actions.go(toEvaluation(id, { arm, beside, ranking: chosen }));
   };
   return html`<label class="filters"
     >Order
@@ -62,27 +64,27 @@ function rankings(id: string, { arm, ranking }: EpisodePage, actions: Actions): 
   </label>`;
 }
 
-function renderArms({ id, checkpoints }: EvaluationResource, { arm }: EpisodePage, actions: Actions): TemplateResult {
+function renderArms({ id, checkpoints }: EvaluationResource, { arm, beside }: EpisodePage, actions: Actions): TemplateResult {
   return html`<nav class="pages" aria-label="Checkpoints">
     ${checkpoints.map(({ part }, position) =>
-      link(
-        actions,
-        { view: 'evaluation', id, from: 0, arm: position, ranking: '' },
-        part === 'baseline' ? part : `${part} ${position}`,
-        position === arm,
-      ),
+      link(actions, toEvaluation(id, { arm: position, beside }), part === 'baseline' ? part : `${part} ${position}`, position === arm),
     )}
   </nav>`;
 }
 
-function renderPages(episodes: readonly EpisodeLine[], id: string, { from, arm, ranking }: EpisodePage, actions: Actions): TemplateResult {
+function renderPages(
+  episodes: readonly EpisodeLine[],
+  id: string,
+  { from, arm, ranking, beside }: EpisodePage,
+  actions: Actions,
+): TemplateResult {
   const last = ranking === '' ? episodes.at(-1)?.index : from + episodes.length - 1;
   const earlier = Math.max(0, from - EPISODES_A_PAGE);
   return html`<nav class="pages" aria-label="Pages of episodes">
-    ${from > 0 ? link(actions, { view: 'evaluation', id, from: earlier, arm, ranking }, 'Earlier') : nothing}
+    ${from > 0 ? link(actions, toEvaluation(id, { from: earlier, arm, ranking, beside }), 'Earlier') : nothing}
     ${
       last !== undefined && episodes.length === EPISODES_A_PAGE
-        ? link(actions, { view: 'evaluation', id, from: last + 1, arm, ranking }, 'Later')
+        ? link(actions, toEvaluation(id, { from: last + 1, arm, ranking, beside }), 'Later')
         : nothing
     }
   </nav>`;

@@ -3,10 +3,10 @@ import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts'
 import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
-import { renderCurve } from '../charts/curve.ts';
-import { getCourse, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
+import type { Detail, PageState } from '../model/state.ts';
 import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
 import { renderComparison } from './comparison.ts';
+import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
@@ -21,17 +21,16 @@ export function renderEvaluation(state: PageState, id: string, actions: Actions)
   return renderFound(detail, detail.evaluation, state, actions);
 }
 
-const FIRST_PAGE: EpisodePage = { from: 0, arm: 0, ranking: '' };
+const FIRST_PAGE = { from: 0, arm: 0, ranking: '', beside: [] } as const satisfies EpisodePage;
 
 function renderFound(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
-  const course = getCourse(detail);
   const place = state.route.view === 'evaluation' ? state.route : FIRST_PAGE;
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
       ${stateMark(evaluation)}
       <p class="muted">
-        <bdi>${formatCheckpoint(evaluation)}</bdi> · by ${evaluation.principal} · ${renderAge(evaluation.createdAt, state.now)}
+        <bdi>${formatCheckpoint(evaluation)}</bdi> · by <bdi>${evaluation.principal}</bdi> · ${renderAge(evaluation.createdAt, state.now)}
       </p>
       ${mayCancel(evaluation, state) ? html`<button type="button" @click=${() => actions.cancel(evaluation.id)}>Cancel</button>` : nothing}
       ${evaluation.summary ? html`<a class="button" href="/v1/evaluations/${evaluation.id}/report" target="_blank">Full report</a>` : nothing}
@@ -46,7 +45,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
       </dl>
     </div>
     ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
-    ${course.length < 2 ? nothing : html`<div class="card">${renderCourseChart(course)}</div>`}
+    ${evaluation.kind === 'comparison' ? nothing : renderCourse(detail, evaluation, state, actions)}
     ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
 }
@@ -82,16 +81,4 @@ function formatInFlight(evaluation: EvaluationResource): string {
 function formatLabels({ labels }: EvaluationResource): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? '–' : pairs.join(', ');
-}
-
-function renderCourseChart(course: readonly CoursePoint[]): TemplateResult {
-  const last = course.at(-1);
-  return renderCurve({
-    title: 'The interval, episode by episode',
-    xLabel: 'episodes',
-    x: course.map(({ episodes }) => episodes),
-    mean: course.map(({ mean }) => mean),
-    band: { low: course.map(({ low }) => low), high: course.map(({ high }) => high) },
-    alternative: `The running mean and its interval over ${last?.episodes ?? 0} episodes.`,
-  });
 }

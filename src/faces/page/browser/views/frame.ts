@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Actions } from '../model/actions.ts';
-import { NO_FILTER, type Route } from '../model/route.ts';
+import { ALL_EVALUATIONS, type Route } from '../model/route.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAccess } from './access.ts';
 import { renderAgents } from './agents.ts';
@@ -10,6 +10,8 @@ import { renderEvaluation } from './evaluation.ts';
 import { link } from './link.ts';
 import { renderOverview } from './overview.ts';
 import { renderPools } from './pools.ts';
+import { renderStream } from './stream.ts';
+import { renderStreams } from './streams.ts';
 import { renderTranscript } from './transcript.ts';
 
 /** The whole page for a state. */
@@ -21,9 +23,10 @@ export function renderPage(state: PageState, actions: Actions): TemplateResult {
     <header>
       <nav aria-label="Views">
         <b class="brand">Muster</b>
-        ${link(actions, { view: 'overview', filter: NO_FILTER }, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
+        ${link(actions, ALL_EVALUATIONS, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
         ${link(actions, { view: 'batches', name: '' }, 'Batches', state.route.view === 'batches')}
         ${link(actions, { view: 'agents' }, 'Agents', state.route.view === 'agents' || state.route.view === 'agent')}
+        ${link(actions, { view: 'rollouts' }, 'Rollouts', state.route.view === 'rollouts' || state.route.view === 'stream')}
         ${link(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
         ${state.session.role === 'operator' ? link(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
       </nav>
@@ -58,7 +61,7 @@ const CONNECTION: Readonly<Record<PageState['connection'], string>> = {
 function renderContent(state: PageState, route: Route, actions: Actions): TemplateResult {
   switch (route.view) {
     case 'overview':
-      return renderOverview(state, route.filter, actions);
+      return renderOverview(state, route, actions);
     case 'evaluation':
       return renderEvaluation(state, route.id, actions);
     case 'episode':
@@ -69,6 +72,10 @@ function renderContent(state: PageState, route: Route, actions: Actions): Templa
       return renderAgents(state, actions);
     case 'agent':
       return renderTranscript(state, route.id, actions);
+    case 'rollouts':
+      return renderStreams(state, actions);
+    case 'stream':
+      return renderStream(state, route.id, actions);
     case 'pools':
       return renderPools(state, actions);
     case 'access':
@@ -76,7 +83,7 @@ function renderContent(state: PageState, route: Route, actions: Actions): Templa
     case 'unknown':
       return html`<div class="card empty">
         <h1>There is no page ${route.path}</h1>
-        <p>${link(actions, { view: 'overview', filter: NO_FILTER }, 'Show all evaluations')}</p>
+        <p>${link(actions, ALL_EVALUATIONS, 'Show all evaluations')}</p>
       </div>`;
   }
 }

@@ -1,12 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
+import { formatCount } from '../../../../kernel/text/figures.ts';
 import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
-import { renderCurve, type Curve } from '../charts/curve.ts';
 import { computeDomain, renderIntervalBar, type Domain } from '../charts/interval-bar.ts';
-import { NO_FILTER, type Filter } from '../model/route.ts';
-import { toCoursePoint, filterEvaluations, type PageState } from '../model/state.ts';
+import { ALL_EVALUATIONS, NO_FILTER, toEvaluation, type Filter, type Route } from '../model/route.ts';
+import { filterEvaluations, type PageState } from '../model/state.ts';
 import {
   renderAge,
   toBar,
@@ -17,41 +17,55 @@ import {
   formatRate,
   stateMark,
 } from '../model/wording.ts';
+import { renderBeside } from './beside.ts';
 import { link } from './link.ts';
 import { renderPoolSummary } from './pools.ts';
+import { renderRunCurve } from './run-curve.ts';
+
+type Place = Extract<Route, { view: 'overview' }>;
 
 /** Evaluations as they come, each with its interval on the scale of its suite; of one run also the curve over its versions. */
-export function renderOverview(state: PageState, filter: Filter, actions: Actions): TemplateResult {
-  const items = filterEvaluations(state);
+export function renderOverview(state: PageState, place: Place, actions: Actions): TemplateResult {
+  const { filter, beside } = place;
+  const found = filterEvaluations(state);
+  const items = found.slice(0, state.rows);
   return html`
     <section aria-labelledby="evaluations">
       <div class="head">
         <h1 id="evaluations">Evaluations</h1>
-        <p class="muted">${formatCounts(items)}</p>
+        <p class="muted">${formatCounts(found, items.length)}</p>
         ${renderPoolSummary(state.pools)}
       </div>
-      ${renderFilters(state, filter, actions)} ${filter.run === '' ? nothing : runCurve(items, filter.run)}
+      ${renderFilters(state, place, actions)} ${filter.run === '' ? nothing : renderRunCurve(found, [filter.run, ...beside])}
       ${items.length === 0 ? renderEmptyList(state) : renderTable(items, state, actions)}
-      ${state.next ? html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>` : nothing}
+      ${state.next || found.length > items.length ? html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>` : nothing}
     </section>
   `;
 }
 
-function formatCounts(items: readonly EvaluationItem[]): string {
+function formatCounts(items: readonly EvaluationItem[], shown: number): string {
   const count = (state: EvaluationItem['state']): number => items.filter((item) => item.state === state).length;
-  return `${count('running')} running · ${count('waiting')} waiting · ${items.length} shown`;
+  return `${count('running')} running · ${count('waiting')} waiting · ${formatCount(shown)} shown`;
 }
 
-function renderFilters(state: PageState, filter: Filter, actions: Actions): TemplateResult {
+function renderFilters(state: PageState, place: Place, actions: Actions): TemplateResult {
+  const { filter } = place;
   const all = [...state.evaluations.values()];
-  const choose = (change: Partial<Filter>): void => actions.go({ view: 'overview', filter: { ...filter, ...change } });
+  const runs = listDistinct(all.map(({ run }) => run ?? ''));
+  const choose = (change: Partial<Filter>): void =>
+    actions.go({ ...place, filter: { ...filter, ...change }, beside: change.run === undefined ? place.beside : [] });
   const isFiltered = Object.values(filter).some((value) => value !== '');
   return html`<form class="filters" @submit=${(event: Event) => event.preventDefault()}>
-    ${renderChoice('Run', filter.run, listDistinct(all.map(({ run }) => run ?? '')), (run) => choose({ run }))}
+    ${renderChoice('Run', filter.run, runs, (run) => choose({ run }))}
     ${renderChoice('Suite', filter.suite, listDistinct(all.map(({ suite }) => suite)), (suite) => choose({ suite }))}
     ${renderChoice('State', filter.state, ['waiting', 'running', 'finished', 'cancelled', 'failed'], (value) => choose({ state: value }))}
-    ${isFiltered ? html`<button type="button" @click=${() => choose(NO_FILTER)}>Show all</button>` : nothing}
+    ${filter.run === '' ? nothing : renderBeside(place, 'Over it', listOthers(runs, filter.run), actions)}
+    ${isFiltered ? html`<button type="button" @click=${() => actions.go(ALL_EVALUATIONS)}>Show all</button>` : nothing}
   </form>`;
+}
+
+function listOthers(runs: readonly string[], chosen: string): readonly { readonly value: string; readonly text: string }[] {
+  return runs.filter((run) => run !== chosen).map((run) => ({ value: run, text: run }));
 }
 
 /** @param values without the chosen one, perhaps: an address can name what is not in the list. */
@@ -71,25 +85,6 @@ function renderChoice(label: string, chosen: string, values: readonly string[], 
 
 function listDistinct(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value) => value !== ''))].sort();
-}
-
-function runCurve(items: readonly EvaluationItem[], run: string): TemplateResult {
-  const points = items
-    .flatMap((item) => {
-      const point = toCoursePoint(item.running);
-      return item.version === null || point?.mean === undefined || point.mean === null ? [] : [{ version: item.version, ...point }];
-    })
-    .sort((a, b) => a.version - b.version);
-  if (points.length < 2) return html``;
-  const curve: Curve = {
-    title: `Mean return of ${run} by version`,
-    xLabel: 'version (training step)',
-    x: points.map(({ version }) => version),
-    mean: points.map(({ mean }) => mean),
-    band: { low: points.map(({ low }) => low), high: points.map(({ high }) => high) },
-    alternative: `Mean return with its interval for ${points.length} versions of ${run}; the table below has the figures.`,
-  };
-  return html`<div class="card">${renderCurve(curve)}</div>`;
 }
 
 function renderTable(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
@@ -132,11 +127,9 @@ function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
     <td>${stateMark(item)}</td>
     <td class="name">
-      ${link(actions, { view: 'overview', filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
+      ${link(actions, { ...ALL_EVALUATIONS, filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
     </td>
-    <th scope="row" class="name">
-      ${link(actions, { view: 'evaluation', id: item.id, from: 0, arm: 0, ranking: '' }, html`<bdi>${formatCheckpoint(item)}</bdi>`)}
-    </th>
+    <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
     <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
     <td class="number">${estimateText(item)}</td>
     <td class="number">${formatEpisodes(item)}</td>
