@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MusterServer } from '../../test/end-to-end/muster-server.ts';
 import { ANYTHING, CARTPOLE, REPOSITORY, Stage } from '../../test/end-to-end/stage.ts';
+import { ANSWER_TASK } from '../../test/support/agent-suite-fixture.ts';
+import { writeFiles } from '../../test/support/grading-fixture.ts';
+import { ScriptedModelServer, type ScriptedReply } from '../../test/support/model-server.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { writeRun } from './blended-checkpoints.ts';
 
@@ -16,6 +19,7 @@ const DEADLINE_MS = 900_000;
 
 const acceptedSchema = z.looseObject({ id: z.string() });
 const startedSchema = z.looseObject({ episode: z.string() });
+const leasedSchema = z.looseObject({ items: z.array(z.looseObject({ group: z.string(), lease: z.int() })) });
 const stateSchema = z.looseObject({ state: z.string() });
 
 export interface ShownServer extends AsyncDisposable {
@@ -37,16 +41,21 @@ export async function openShownServer(): Promise<ShownServer> {
     failureScores: { timeout: 0, crash: 0 },
     stop: { rule: 'fixed', episodes: 40 },
   });
+  await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
+  const code = await stage.write('code.json', { name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 2 } });
+  const agent = await stage.write('agent.yaml', 'agent: model\nendpoint: trainer\nmodel: org/policy\ntokenIds: vllm\n');
+  const model = opening.use(await ScriptedModelServer.start(({ seed = 0 }) => answerOf(seed)));
   const config = await stage.write('shown.json', {
     stateDir: stage.stateDir,
-    sources: { roots: [join(REPOSITORY, 'examples'), ANYTHING, runs] },
+    sources: { roots: [join(REPOSITORY, 'examples'), ANYTHING, runs, agent] },
+    models: { endpoints: { trainer: { url: model.url } } },
     pool: { max: 2 },
     quotas: {
       default: limit(64, 500, '10GB', 1_000_000, 16),
       nightly: limit(32, 20, '2GB', 100_000, 4),
     },
     arena: { tasks: [join(REPOSITORY, 'examples/code')] },
-    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling } },
+    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling, code } },
   });
   const token = await stage.token('research', 'operator');
   const nightly = await stage.token('nightly', 'submitter');
@@ -56,9 +65,16 @@ export async function openShownServer(): Promise<ShownServer> {
     await server.command.ended;
   });
   const shown = new Shown(server, token);
-  const views = await fill(shown, new Shown(server, nightly), runs);
+  const views = await fill(shown, new Shown(server, nightly), { runs, agent });
   const opened = opening.move();
   return { url: server.url, token, views, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** By its seed, a trajectory finds the answer or not. */
+function answerOf(seed: number): ScriptedReply {
+  const content = seed % 5 < 2 ? '42\n' : 'no\n';
+  const write = { name: 'write_file', arguments: { file: 'answer.txt', content } };
+  return { calls: [write, { name: 'submit', arguments: {} }] };
 }
 
 function limit(
@@ -72,7 +88,11 @@ function limit(
 }
 
 /** What is evaluated, ended or still under way when the pictures are taken. */
-async function fill(research: Shown, nightly: Shown, runs: string): Promise<Readonly<Record<string, string>>> {
+async function fill(
+  research: Shown,
+  nightly: Shown,
+  { runs, agent }: { readonly runs: string; readonly agent: string },
+): Promise<Readonly<Record<string, string>>> {
   const versions = await writeRun('ppo', [EARLY ?? '', MIDDLE ?? '', LATE ?? ''], VERSIONS, runs);
   const ofRun = [];
   for (const [at, uri] of versions.entries())
@@ -83,24 +103,30 @@ async function fill(research: Shown, nightly: Shown, runs: string): Promise<Read
   const comparison = await research.send('/v1/comparisons', {
     suite: 'cartpole',
     baseline: { uri: MIDDLE },
-    candidates: [{ uri: LATE }, { uri: EARLY }, { uri: versions[5] }],
+    candidates: [{ uri: LATE, run: 'ppo-1', version: 90_000 }, { uri: EARLY }, { uri: versions[5] }],
     margin: 10,
     budgetEpisodes: 1200,
   });
   const compared = acceptedSchema.parse(comparison).id;
+  const earlier = await writeRun('a2c', [EARLY ?? '', MIDDLE ?? ''], 5, runs);
+  for (const [at, uri] of earlier.entries())
+    ofRun.push(await research.evaluate('cartpole', { uri, run: 'a2c-3', version: 20_000 * (at + 1) }, { halfWidth: 22 }));
+  const stream = await research.train(agent);
   const episode = await research.playTask();
   for (const id of [...ofRun, falling, compared]) await research.untilOver(id);
   await nightly.evaluate('cartpole', { uri: versions[7] ?? '', run: 'ppo-2', version: 80_000 }, { halfWidth: 1 });
   await nightly.evaluate('cartpole', { uri: versions[3] ?? '', run: 'ppo-2', version: 40_000 }, { halfWidth: 1 });
   return {
     overview: '/',
-    run: '/?run=ppo-1',
+    run: '/?run=ppo-1&beside=a2c-3',
     evaluation: `/evaluations/${ofRun[4]}`,
+    beside: `/evaluations/${ofRun[4]}?beside=${ofRun[8]}`,
     comparison: `/evaluations/${compared}?arm=1`,
     episode: `/evaluations/${falling}/episodes/0`,
     batch: '/batches/ppo-1%20nightly',
     agents: '/agents',
     transcript: `/agents/${episode}`,
+    rollouts: `/rollouts/${stream}`,
     pools: '/pools',
     access: '/access',
   };
@@ -124,6 +150,21 @@ class Shown {
     const stop = halfWidth === undefined ? {} : { stop: { rule: 'certified', halfWidth } };
     const labels = batch === undefined ? {} : { labels: { batch } };
     return acceptedSchema.parse(await this.send('/v1/evaluations', { suite, checkpoint, ...stop, ...labels })).id;
+  }
+
+  /** A trainer takes groups, tells versions, and is slow with the last ones. @returns the stream. */
+  async train(agent: string): Promise<string> {
+    const terms = { groupSize: 4, concurrency: 8, batch: 2, maxStaleness: 1 };
+    const { id } = acceptedSchema.parse(await this.send('/v1/rollouts', { suite: 'code', agent: { uri: agent }, ...terms }));
+    for (let version = 1; version <= 3; version += 1) {
+      for (let taken = 0; taken < terms.batch; taken += 1) {
+        const { items } = leasedSchema.parse(await this.send(`/v1/rollouts/${id}/groups?wait=60`));
+        await this.send(`/v1/rollouts/${id}/ack`, { groups: items.map(({ group, lease }) => ({ group, lease })) });
+      }
+      await this.send('/v1/policies/org%2Fpolicy/versions', { version: 100 * version });
+    }
+    await this.send(`/v1/rollouts/${id}/groups?wait=60&lease=3600`);
+    return id;
   }
 
   /** An agent reads, tries, mends and submits. @returns the episode. */
