@@ -28,7 +28,7 @@ import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
 import { addMcpRoute } from './mcp/mcp-route.ts';
 import { addOpenEnvRoutes } from './openenv/openenv-routes.ts';
 import { isSocketRequest, SocketUpgrades } from './requests/socket-upgrades.ts';
-import { addRolloutRoutes } from './routes/rollout-routes.ts';
+import { addRolloutRoutes } from './routes/rollouts/rollout-routes.ts';
 import { addReplayRoute } from './routes/replay-route.ts';
 import { addReportRoute } from './routes/report-route.ts';
 import { addSessionRoutes } from './routes/session-routes.ts';

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Clock } from '../../../kernel/clock.ts';
-import { InputError } from '../../../kernel/errors.ts';
-import type { RolloutCalls } from '../../../service/rollouts/rollout-service.ts';
-import { PROBLEMS } from '../problems/problem-responses.ts';
-import { requireCaller } from '../requests/caller.ts';
-import { createGoneSignal } from '../requests/gone-signal.ts';
-import { sendJsonText } from '../requests/stored-bytes.ts';
-import type { StreamRoom } from '../requests/stream-room.ts';
-import { textStreamSchema } from '../schemas/evaluation-schemas.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { InputError } from '../../../../kernel/errors.ts';
+import type { RolloutCalls } from '../../../../service/rollouts/rollout-service.ts';
+import { PROBLEMS } from '../../problems/problem-responses.ts';
+import { requireCaller } from '../../requests/caller.ts';
+import { createGoneSignal } from '../../requests/gone-signal.ts';
+import { sendJsonText } from '../../requests/stored-bytes.ts';
+import type { StreamRoom } from '../../requests/stream-room.ts';
+import { textStreamSchema } from '../../schemas/evaluation-schemas.ts';
 import {
   acknowledgedSchema,
   acknowledgeSchema,
@@ -22,8 +22,8 @@ import {
   rolloutsSchema,
   streamParamsSchema,
   toldVersionSchema,
-} from '../schemas/rollout-schemas.ts';
-import { sendLines } from './event-stream.ts';
+} from '../../schemas/rollout-schemas.ts';
+import { sendLines } from '../event-stream.ts';
 import { addRolloutBoardRoutes } from './rollout-board-routes.ts';
 import { toRolloutsResource } from './rollout-resource.ts';
 

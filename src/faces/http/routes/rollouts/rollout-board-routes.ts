@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Clock } from '../../../kernel/clock.ts';
-import type { RolloutCalls } from '../../../service/rollouts/rollout-service.ts';
-import type { StreamBoard } from '../../../service/rollouts/stream-board.ts';
-import { PROBLEMS } from '../problems/problem-responses.ts';
-import { requireCaller } from '../requests/caller.ts';
-import { createGoneSignal } from '../requests/gone-signal.ts';
-import { boardSchema, boardStreamSchema, streamParamsSchema } from '../schemas/rollout-schemas.ts';
-import type { StreamRoom } from '../requests/stream-room.ts';
-import { sendEvents } from './event-stream.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { RolloutCalls } from '../../../../service/rollouts/rollout-service.ts';
+import type { StreamBoard } from '../../../../service/rollouts/stream-board.ts';
+import { PROBLEMS } from '../../problems/problem-responses.ts';
+import { requireCaller } from '../../requests/caller.ts';
+import { createGoneSignal } from '../../requests/gone-signal.ts';
+import { boardSchema, boardStreamSchema, streamParamsSchema } from '../../schemas/rollout-schemas.ts';
+import type { StreamRoom } from '../../requests/stream-room.ts';
+import { sendEvents } from '../event-stream.ts';
 import { toBoardResource } from './rollout-resource.ts';
 
 interface RolloutBoardRoutesOptions {

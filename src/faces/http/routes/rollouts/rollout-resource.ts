@@ -1,8 +1,8 @@
-import type { StoredStream } from '../../../agents/rollouts/streams/rollout-streams.ts';
-import { nameGroup } from '../../../agents/rollouts/streams/stream-ids.ts';
-import { readRolloutOrder } from '../../../service/rollouts/rollout-order.ts';
-import type { StreamBoard } from '../../../service/rollouts/stream-board.ts';
-import type { BoardResource, RolloutsResource } from '../schemas/rollout-schemas.ts';
+import type { StoredStream } from '../../../../agents/rollouts/streams/rollout-streams.ts';
+import { nameGroup } from '../../../../agents/rollouts/streams/stream-ids.ts';
+import { readRolloutOrder } from '../../../../service/rollouts/rollout-order.ts';
+import type { StreamBoard } from '../../../../service/rollouts/stream-board.ts';
+import type { BoardResource, RolloutsResource } from '../../schemas/rollout-schemas.ts';
 
 export function toRolloutsResource(stream: StoredStream): RolloutsResource {
   const { id, principal, policy, terms, state, problem = null, createdAt, endedAt, counts } = stream;
