@@ -243,8 +243,10 @@ describe('the commands that speak to a server', () => {
     const at = ['--server', server.url];
     expect((await stage.run(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
     const id = (await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
-    await server.command.until('it has begun', async () => (await server.find(id)).state !== 'waiting');
-    expect(await server.find(id)).toMatchObject({ state: 'running', failure: null });
+    await server.command.until('its sandboxes are waited for', async () =>
+      (await stage.run(['pool', 'list', ...at])).stdout.includes('2 waiting'),
+    );
+    expect(await server.find(id)).toMatchObject({ state: 'waiting', failure: null });
     expect((await stage.run(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
     const watched = await stage.run(['watch', id, ...at]);
     expect(watched.exitCode).toBe(0);

@@ -50,7 +50,7 @@ export function measure(registry: Registry, { service, pools, delivered }: Measu
     for (const { name, max, draining } of pools.list()) set({ pool: name }, draining ? 0 : max);
   });
   addGauge(registry, 'muster_leases_waiting', 'Places that wait for a sandbox', ['pool'], (set) => {
-    for (const { name, state } of pools.list()) set({ pool: name }, state?.waiting ?? 0);
+    for (const { name, waiting } of pools.list()) set({ pool: name }, waiting);
   });
   const totals = new Counter({
     name: 'muster_sandbox_events_total',

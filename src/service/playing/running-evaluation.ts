@@ -51,6 +51,8 @@ export class RunningEvaluation {
   readonly #options: RunningEvaluationOptions;
   readonly #ownership: Ownership;
   readonly #stop: Stop;
+  #beginning: Promise<void> | undefined;
+  #hasBegun = false;
 
   constructor(ownership: Ownership, options: RunningEvaluationOptions) {
     this.#options = options;
@@ -103,10 +105,39 @@ export class RunningEvaluation {
     if ('state' in order) return order;
     if (order.deadline !== undefined) stop.stopAt(order.deadline);
     if (stored.state === 'waiting' && stop.reason !== undefined) return this.#concludeStopped(order, undefined);
-    await store.course.begin(this.#ownership);
-    await turns.next();
-    this.#options.onNews('progress');
     return await this.#play(order, stored.principal);
+  }
+
+  /** It runs from its first sandbox on. What needs none, as all its episodes are known, runs when it concludes. @throws InfrastructureError of the store. */
+  #begin(): Promise<void> {
+    this.#beginning ??= this.#options.store.course.begin(this.#ownership).then(
+      () => {
+        this.#hasBegun = true;
+        this.#options.onNews('progress');
+      },
+      (error: unknown) => {
+        this.#beginning = undefined;
+        throw error;
+      },
+    );
+    return this.#beginning;
+  }
+
+  #shareOf(template: string): SlotShare {
+    const share = this.#options.share(template);
+    return {
+      standBack: () => share.standBack(),
+      take: async (signal) => {
+        const slot = await share.take(signal);
+        try {
+          await this.#begin();
+          return slot;
+        } catch (error) {
+          slot[Symbol.dispose]();
+          throw error;
+        }
+      },
+    };
   }
 
   /** What cannot be read will not be readable the next time either. */
@@ -131,6 +162,7 @@ export class RunningEvaluation {
       onLost: () => this.#stop.stopNow('lost'),
     });
     const conclusion = await this.#playOrder(order, principal, reporter);
+    if (conclusion?.state === 'finished') await this.#begin();
     if (conclusion) return { ...conclusion, report: await reporter.close() };
     await reporter.flush();
     return undefined;
@@ -151,7 +183,7 @@ export class RunningEvaluation {
   }
 
   #buildCourse(order: EvaluationOrder, principal: string, reporter: Reporter): PlayCourse {
-    const { store, share, turns } = this.#options;
+    const { store, turns } = this.#options;
     const isOver = this.#stop.reason !== undefined;
     return {
       principal,
@@ -159,12 +191,14 @@ export class RunningEvaluation {
         const leg = { arm, cacheKey: order.cache ? buildCacheKey(parts, principal) : undefined };
         return takeTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
-      share,
+      share: (template) => this.#shareOf(template),
       turns,
       // What was stored is still to be taken in when there is nothing left to play.
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,
       recallOnly: isOver,
-      onProgress: (figures) => reporter.update(figures),
+      onProgress: (figures) => {
+        if (this.#hasBegun) reporter.update(figures);
+      },
     };
   }
 

@@ -83,6 +83,11 @@ export class Slots implements Disposable {
     this.#share();
   }
 
+  /** Slots that evaluations want and have not been given. */
+  get waiting(): number {
+    return [...this.#members].reduce((sum, { waiting }) => sum + waiting.size, 0);
+  }
+
   join(competing: Competing): HeldShare {
     const member = new Member(competing);
     this.#members.add(member);

@@ -22,6 +22,8 @@ export interface PoolReport extends PoolSize {
   readonly name: string;
   /** Nothing is played on it, and it keeps no sandboxes. */
   readonly draining: boolean;
+  /** Sandboxes that evaluations want and do not have: those that wait for their share of the pool, and those that wait for the pool. */
+  readonly waiting: number;
   readonly state: PoolState | undefined;
 }
 
@@ -102,7 +104,9 @@ export class PoolService {
   }
 
   #report(name: string): PoolReport {
-    return { name, ...this.#pools.sizeOf(name), draining: this.#draining.has(name), state: this.#pools.stateOf(name) };
+    const state = this.#pools.stateOf(name);
+    const waiting = (this.#slots.get(name)?.waiting ?? 0) + (state?.waiting ?? 0);
+    return { name, ...this.#pools.sizeOf(name), draining: this.#draining.has(name), waiting, state };
   }
 }
 
