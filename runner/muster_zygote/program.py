@@ -66,6 +66,7 @@ class Confinement:
     def _limit(self) -> None:
         limits = self._settings
         wished = {
+            resource.RLIMIT_DATA: limits.data_bytes,
             resource.RLIMIT_AS: limits.memory_bytes,
             resource.RLIMIT_NPROC: limits.processes,
             resource.RLIMIT_NOFILE: limits.open_files,

@@ -39,6 +39,8 @@ class Settings:
     own_user: bool
     """Whether programs share the host's network."""
     host_network: bool
+    """Writable memory that each process may ask for."""
+    data_bytes: int
     """Limits of each process; none where a control group holds the whole tree."""
     memory_bytes: int | None
     processes: int | None
@@ -62,6 +64,7 @@ def parse_settings(value: Object) -> Settings:
         uid=as_count(required(value, "uid", "open"), "uid"),
         own_user=as_flag(required(value, "own_user", "open"), "own_user"),
         host_network=as_flag(required(value, "host_network", "open"), "host_network"),
+        data_bytes=as_count(required(limits, "data_bytes", "limits"), "limits.data_bytes"),
         memory_bytes=_limit(limits, "memory_bytes"),
         processes=_limit(limits, "processes"),
         open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),

@@ -20,8 +20,8 @@ const episodeSchema = z.object({
 type Episode = z.infer<typeof episodeSchema>;
 
 /** Plays a suite whose episodes `FAULTY` go wrong; all others have to come out as if nothing had happened. */
-async function play(stage: Stage, suite: FaultSuite, limits: object = {}): Promise<{ summary: Summary; faulty: readonly Episode[] }> {
-  const config = await stage.write('muster.json', { templates: { local: { limits } } });
+async function play(stage: Stage, suite: FaultSuite, template: object = {}): Promise<{ summary: Summary; faulty: readonly Episode[] }> {
+  const config = await stage.write('muster.json', { templates: { local: template } });
   const file = await stage.faultSuite({ episodes: FAULTY, ...suite });
   const out = stage.path('out');
   const result = await stage.run(['eval', file, '-c', ANYTHING, '-n', '2', '--json', '--out', out, '--config', config]);
@@ -106,8 +106,20 @@ describe('an environment that takes too much', () => {
 
   it('memory: its episode is out of memory, and the sandbox is replaced', async () => {
     await using stage = await Stage.open();
-    expect(await play(stage, { how: 'allocates' }, { memoryBytes: '256MiB' })).toMatchObject(failures('out-of-memory', /memory/i));
+    expect(await play(stage, { how: 'allocates' }, { limits: { memoryBytes: '256MiB' } })).toMatchObject(
+      failures('out-of-memory', /memory/i),
+    );
   });
+
+  it.each(['forked', 'plain'])(
+    'far more memory than there can be, at once: %s, it is told where, and the sandbox goes on',
+    async (start) => {
+      await using stage = await Stage.open();
+      const played = await play(stage, { how: 'asks for far too much' }, { start, limits: { memoryBytes: '256MiB' } });
+      expect(played).toMatchObject(failures('out-of-memory', /^MemoryError[^]*in asks_for_far_too_much/));
+      expect(played.summary.run.pool.died).toBe(0);
+    },
+  );
 });
 
 describe('a return', () => {

@@ -19,6 +19,7 @@ def settings(host_network: bool) -> Settings:
         uid=1000,
         own_user=True,
         host_network=host_network,
+        data_bytes=2**33,
         memory_bytes=None,
         processes=None,
         open_files=64,

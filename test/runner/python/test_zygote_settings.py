@@ -14,7 +14,7 @@ FILTER = bytes(range(16))
 OPEN: dict[str, Any] = {
     "type": "open",
     "imports": ["json", "gymnasium"],
-    "limits": {"tmp_bytes": 4096, "shm_bytes": 8192, "memory_bytes": None, "processes": 17, "open_files": 64},
+    "limits": {"tmp_bytes": 4096, "shm_bytes": 8192, "data_bytes": 2**33, "memory_bytes": None, "processes": 17, "open_files": 64},
     "uid": 1000,
     "own_user": True,
     "host_network": False,

@@ -70,6 +70,7 @@ def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_net
         uid=1000,
         own_user=own_user,
         host_network=host_network,
+        data_bytes=2**33,
         memory_bytes=None,
         processes=None,
         open_files=64,

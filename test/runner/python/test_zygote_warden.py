@@ -26,6 +26,7 @@ SETTINGS = Settings(
     uid=1000,
     own_user=False,
     host_network=False,
+    data_bytes=2**33,
     memory_bytes=None,
     processes=None,
     open_files=64,

@@ -22,6 +22,7 @@ export interface WardenSettings {
   readonly limits: {
     readonly tmp_bytes: number;
     readonly shm_bytes: number;
+    readonly data_bytes: number;
     readonly memory_bytes: number | null;
     readonly processes: number | null;
     readonly open_files: number;

@@ -12,6 +12,7 @@ import { Inbox } from '../local/inbox.ts';
 import { INSIDE_UID } from '../local/host/inside-identity.ts';
 import type { DescriptorCover } from '../local/host/inherited-descriptors.ts';
 import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '../local/local-runtime.ts';
+import { computeDataBytes } from '../local/cgroups/enforced-limits.ts';
 import { OPEN_FILES } from '../local/host/open-files.ts';
 import type { HierarchyLimits, OwnerCgroups } from '../local/cgroups/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/program/system-call-filter.ts';
@@ -224,6 +225,7 @@ export class Wardens implements AsyncDisposable {
       limits: {
         tmp_bytes: tmpBytes,
         shm_bytes: sharedBytes,
+        data_bytes: computeDataBytes(limits.memoryBytes),
         memory_bytes: rlimits.memory ? limits.memoryBytes : null,
         // The process that holds the walls counts.
         processes: rlimits.processes ? limits.processes + 1 : null,

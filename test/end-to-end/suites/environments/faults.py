@@ -97,6 +97,10 @@ def allocates(_: float) -> float:
         blocks.append(b"x" * 2**22)
 
 
+def asks_for_far_too_much(_: float) -> float:
+    return float(len(bytearray(2**33)))
+
+
 def is_not_a_number(_: float) -> float:
     return float("nan")
 
@@ -139,6 +143,7 @@ FAULTS: dict[str, Callable[[float], float]] = {
     "exits": exits,
     "exits at once": exits_at_once,
     "forks and exits": forks_and_exits,
+    "asks for far too much": asks_for_far_too_much,
     "hangs": hangs,
     "allocates": allocates,
     "is not a number": is_not_a_number,

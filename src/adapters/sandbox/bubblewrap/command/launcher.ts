@@ -10,6 +10,7 @@ import {
   startLauncher,
 } from '../../local/program/launcher.ts';
 import type { LaunchedProcess } from '../../local/program/launched-program.ts';
+import { computeDataBytes } from '../../local/cgroups/enforced-limits.ts';
 import { OPEN_FILES } from '../../local/host/open-files.ts';
 import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR, NAMESPACE_DESCRIPTOR } from './command-line.ts';
 
@@ -147,8 +148,9 @@ function limitArguments({ limits, rlimits }: Launch): readonly string[] {
 /** The number of processes is counted within the sandbox's own user namespace, so it is set inside. Shells differ in the option. */
 function formatInsideLimits({ limits, rlimits }: Launch): string {
   const memory = `ulimit -v ${Math.ceil(limits.memoryBytes / 1024)} || exit 125; `;
+  const data = `ulimit -d ${Math.ceil(computeDataBytes(limits.memoryBytes) / 1024)} 2>/dev/null || :; `;
   // bubblewrap's monitor stays outside of the namespace, the first process counts.
   const count = limits.processes + 1;
   const processes = `ulimit -u ${count} 2>/dev/null || ulimit -p ${count} || exit 125; `;
-  return `${rlimits.memory ? memory : ''}${rlimits.processes ? processes : ''}`;
+  return `${rlimits.memory ? memory : data}${rlimits.processes ? processes : ''}`;
 }

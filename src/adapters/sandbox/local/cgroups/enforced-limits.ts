@@ -21,6 +21,15 @@ export function describeEnforcedLimits(layout: CgroupLayout | undefined, process
   };
 }
 
+/**
+ * Writable memory that a process may ask for, touched or not. What is far beyond the sandbox's limit fails at once, with an error that names the
+ * place: the kernel would let it be filled up to the limit, which takes long, and then end the process without a word. Libraries ask for a lot
+ * that they never touch, for threads first of all; that is allowed for.
+ */
+export function computeDataBytes(memoryBytes: number): number {
+  return 2 * memoryBytes + 2 * 2 ** 30;
+}
+
 /** @throws InputError `template.limit-unavailable` for a demand that is not met. */
 export function requireDemands({ name, demands }: SandboxTemplate, limits: EnforcedLimits, cgroups: Finding): void {
   for (const demand of demands) {
