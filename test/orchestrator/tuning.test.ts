@@ -119,14 +119,14 @@ describe('tuning', () => {
   /** Time passes by being looked at, so that a busy machine makes no trial too long. */
   function tickingClock(): Clock {
     let milliseconds = 0;
-    return { ...systemClock, now: () => (milliseconds += 0.02), after: (delay, callback) => systemClock.after(1000 * delay, callback) };
+    return { ...systemClock, now: () => (milliseconds += 0.005), after: (delay, callback) => systemClock.after(1000 * delay, callback) };
   }
 
-  async function tuned(program: Program, options: Partial<TuneOptions> = {}): Promise<Tuning> {
+  async function tuned(program: Program, { seconds = 0.5, ...options }: Partial<TuneOptions> & { seconds?: number } = {}): Promise<Tuning> {
     await using fixture = new EvaluationFixture({ program, clock: tickingClock(), sandboxes: 3 });
     const request = { suite: suiteWith({ stop: { rule: 'fixed', episodes: 5000 } }), suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT };
     const { signal = new AbortController().signal, ...others } = options;
-    return await tune(fixture.context, { ...request, checkpointUri: 'paper', processors: 2, seconds: 0.1 }, { signal, ...others });
+    return await tune(fixture.context, { ...request, checkpointUri: 'paper', processors: 2, seconds }, { signal, ...others });
   }
 
   it('times every way, tells of each when it begins, and names the fastest', async () => {
@@ -149,6 +149,20 @@ describe('tuning', () => {
     expect(refused.map(({ play }) => play.mode)).toEqual(['vector', 'vector', 'vector']);
     expect(refused[0]).toMatchObject({ episodesPerSecond: null, refusal: expect.stringContaining('it has no vector form') });
     expect(best?.play.mode).not.toBe('vector');
+  });
+
+  it('begins no way when its time is over, and says so', async () => {
+    const {
+      trials,
+      warnings,
+      fastest: best,
+    } = await tuned(
+      scriptedRunner(() => ({ return: 1 })),
+      { seconds: 0.001 },
+    );
+    expect(trials).toHaveLength(1);
+    expect(best).toMatchObject({ play: { mode: 'single' } });
+    expect(warnings).toEqual([expect.stringMatching(/^\d+ further ways were not tried, for want of time/)]);
   });
 
   it('throws where the suite cannot be played at all', async () => {

@@ -27,7 +27,7 @@ export function createTuneCommand(open: OpenTuner): Command {
     .argument('<suite>', 'suite file (YAML or JSON)');
   addNeededOption(command, new Option('-c, --checkpoint <path>', 'checkpoint file or directory')).option(
     '-s, --seconds <seconds>',
-    'for all trials together, about',
+    'for all trials together; the first takes as long as its sandboxes need to start',
     parsePositiveNumber,
     DEFAULT_SECONDS,
   );

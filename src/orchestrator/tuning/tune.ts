@@ -17,7 +17,7 @@ export interface TuningRequest {
   readonly checkpointUri: string;
   /** Of this machine. */
   readonly processors: number;
-  /** For all trials together, about; making sandboxes and waiting for slow episodes come on top. */
+  /** For all trials together. When they are over, no further trial begins; the first may take longer, until it has played an episode. */
   readonly seconds: number;
 }
 
@@ -42,6 +42,8 @@ export interface TuneOptions {
 const PATIENCE = 4;
 /** The first trial shows what a start takes, of sandboxes and up to an outcome; others may take this many times as long. */
 const START_PATIENCE = 2;
+/** A trial's start is taken off its share of the time, down to this part of the share. */
+const LEAST_OF_SHARE = 0.25;
 /** With more failures than this among its episodes a way is not timed: failing may be quick. */
 const MOST_FAILED = 0.5;
 
@@ -56,14 +58,28 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
   const startedAt = clock.now();
   const timed: TimedWay[] = [];
   const results: TuningTrialResult[] = [];
+  const endsAt = startedAt + 1000 * request.seconds;
   let startMilliseconds = context.config.loadMilliseconds;
+  let usualStart = 0;
+  let leftOut = 0;
   const round = async (ways: readonly Way[]): Promise<void> => {
     const trials = results.length + ways.length;
     for (const way of ways) {
+      const left = results.length === 0 ? Number.POSITIVE_INFINITY : endsAt - clock.now();
+      if (left <= 0) {
+        leftOut += 1;
+        continue;
+      }
       const seconds = (clock.now() - startedAt) / 1000;
       options.onProgress?.({ seconds, way, trial: results.length + 1, trials, results });
-      const { result, firstEpisodeSeconds } = await tryWay(context, request, { way, startMilliseconds, signal: options.signal });
-      if (results.length === 0) startMilliseconds = START_PATIENCE * 1000 * (firstEpisodeSeconds ?? 0);
+      const share = Math.max(0, endsAt - clock.now()) / (MOST_TRIALS - results.length);
+      const milliseconds = Math.max(share - usualStart, LEAST_OF_SHARE * share);
+      const terms = { way, milliseconds, startMilliseconds, left, signal: options.signal };
+      const { result, firstEpisodeSeconds } = await tryWay(context, request, terms);
+      if (results.length === 0) {
+        usualStart = 1000 * (firstEpisodeSeconds ?? 0);
+        startMilliseconds = START_PATIENCE * usualStart;
+      }
       results.push(addRatio(result, results[0]));
       if (result.episodesPerSecond !== null) timed.push({ way, episodesPerSecond: result.episodesPerSecond });
     }
@@ -81,7 +97,7 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
     seconds: (clock.now() - startedAt) / 1000,
     trials: results,
     fastest: best ? { ...best.way, episodesPerSecond: best.episodesPerSecond } : null,
-    warnings: listWarnings(results),
+    warnings: listWarnings(results, leftOut),
   };
 }
 
@@ -91,7 +107,11 @@ function getMostEpisodes({ stop, budget }: SuiteDefinition): number {
 
 interface TrialTerms {
   readonly way: Way;
+  /** To be timed for, after its start. */
+  readonly milliseconds: number;
   readonly startMilliseconds: number;
+  /** Milliseconds in which it has to end. */
+  readonly left: number;
   readonly signal: AbortSignal;
 }
 
@@ -100,16 +120,16 @@ interface Tried {
   readonly firstEpisodeSeconds: number | undefined;
 }
 
-async function tryWay(context: EvaluateContext, request: TuningRequest, { way, startMilliseconds, signal }: TrialTerms): Promise<Tried> {
+async function tryWay(context: EvaluateContext, request: TuningRequest, terms: TrialTerms): Promise<Tried> {
+  const { way, milliseconds, startMilliseconds, left, signal } = terms;
   const { clock } = context;
   const suite = replacePlay({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
   const trialContext = { ...context, maxSandboxes: way.sandboxes };
-  const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
   const config = { ...context.config, window: getWindow(trialContext, suite) };
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
   using deadline = new Deadline(
     clock,
-    startMilliseconds + PATIENCE * milliseconds,
+    Math.min(left, startMilliseconds + PATIENCE * milliseconds),
     createTooSlowError,
     AbortSignal.any([signal, trial.over]),
   );
@@ -141,12 +161,13 @@ function addRatio(result: TuningTrialResult, first: TuningTrialResult = result):
   return { ...result, timesSingle: result.episodesPerSecond / first.episodesPerSecond };
 }
 
-function listWarnings(results: readonly TuningTrialResult[]): string[] {
+function listWarnings(results: readonly TuningTrialResult[], leftOut: number): string[] {
   const failed = results.reduce((sum, trial) => sum + trial.failed, 0);
   const episodes = results.reduce((sum, trial) => sum + trial.episodes, 0);
   const estimates = results.filter(({ isEstimate }) => isEstimate).length;
   return [
     ...(failed > 0 ? [`${failed} of ${episodes} episodes failed; failing takes another time than playing does`] : []),
     ...(estimates > 0 ? [`${estimates} of ${results.length} trials were too short to be timed: give more --seconds`] : []),
+    ...(leftOut > 0 ? [`${leftOut} further ways were not tried, for want of time: give more --seconds`] : []),
   ];
 }
