@@ -163,7 +163,14 @@ describe('the summary', () => {
   it('has no mean where all episodes failed, and leaves their error to the lines that report it', () => {
     const failed = { ...OFFICIAL, failures: { ...OFFICIAL.failures, timeout: OFFICIAL.resolved } };
     const errors = [{ checkpoint: CHECKPOINT, cause: 'timeout' as const, episodes: 16, firstIndex: 0, detail: 'too slow\n  in step' }];
-    const lines = plain({ ...SUMMARY, official: failed, ended: 'failures', partial: true, run: { ...SUMMARY.run, errors } });
+    const lines = plain({
+      ...SUMMARY,
+      official: failed,
+      ended: 'failures',
+      partial: true,
+      allFailed: true,
+      run: { ...SUMMARY.run, errors },
+    });
     expect(lines.slice(0, 4)).toEqual([
       'shop · late.safetensors  (partial)',
       '  mean return      none',

@@ -91,6 +91,14 @@ describe('an evaluation whose first episodes all fail with one error', () => {
     }
   });
 
+  it('does so after five where each reaches its time limit, and not where one of the five does not', async () => {
+    const hang: PlayEpisode = ({ index }) => ({ failed: 'timeout', detail: `not finished within ${index} s` });
+    const after = async (play: PlayEpisode): Promise<number> => (await played(play)).summary.official.episodes;
+    expect(await after(hang)).toBe(5);
+    expect(await after((episode) => (episode.index === 4 ? { return: 1 } : hang(episode)))).toBe(200);
+    expect(await after((episode) => (episode.index === 4 ? crash(episode) : hang(episode)))).toBe(200);
+  });
+
   it('goes on where the suite says that failing is an answer, with the score that it declares', async () => {
     const { error, summary } = await played(crash, { suite: suiteWith(SCORED) });
     expect(error).toBeUndefined();
@@ -123,6 +131,17 @@ describe('an evaluation with failed episodes', () => {
       message: expect.stringMatching(/all 7 episodes that were played failed, with several errors.*\nValueError: a\n/),
     });
     expect(summary).toMatchObject({ ended: 'failures', partial: true, official: { endedBy: 'rule', episodes: 7 } });
+  });
+
+  it('has none when it is interrupted before one came out well', async () => {
+    const stop = new AbortController();
+    const play: PlayEpisode = (episode) => {
+      if (episode.index === 9) stop.abort(new DOMException('enough', 'AbortError'));
+      return crash(episode);
+    };
+    const { summary } = await played(play, { sandboxes: 1, signal: stop.signal });
+    expect(summary).toMatchObject({ ended: 'interrupted', partial: true, allFailed: true, official: { failedShare: 1 } });
+    expect(ofEpisodes(summary)).toEqual([expect.stringContaining('interrupted')]);
   });
 
   it('tells the first distinct errors by index, each shortened, and counts the rest', async () => {

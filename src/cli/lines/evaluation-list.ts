@@ -51,7 +51,9 @@ function getAnswer({ state, summary, running }: Listed): string {
   if (state === 'failed') return '';
   if (isSummary(summary)) {
     const { mean, interval } = summary.official;
-    return mean === null ? 'no mean' : formatMean(mean, interval === null ? null : (interval.high - interval.low) / 2);
+    return mean === null || summary.allFailed === true
+      ? 'no mean'
+      : formatMean(mean, interval === null ? null : (interval.high - interval.low) / 2);
   }
   if (isComparisonSummary(summary)) return summary.verdict;
   if (running === null) return '';

@@ -23,7 +23,7 @@ export function formatRanking(summaries: readonly Summary[]): string[] {
     const { mean, interval } = summary.official;
     const ends = interval ? `  [${format(interval.low)}, ${format(interval.high)}]` : '';
     const ranks = best === worst ? `rank ${best}` : `rank ${best} to ${worst}`;
-    const told = mean === null ? 'no mean' : styleText('bold', format(mean));
+    const told = mean === null || summary.allFailed === true ? 'no mean' : styleText('bold', format(mean));
     return [[ranks, `${told}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
   });
   const risk =

@@ -18,7 +18,7 @@ export function formatSummary(summary: Summary, title: string): string[] {
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
     ...formatTable([
-      ...(summary.ended === 'failures' ? formatRowsWithoutAnswer(summary) : formatAnswerRows(summary)),
+      ...(summary.allFailed === true ? formatRowsWithoutAnswer(summary) : formatAnswerRows(summary)),
       ...runRows(run),
       ...names,
     ]),

@@ -7,14 +7,14 @@ import { formatEnding, formatMethod, formatRule } from './text/wording.ts';
 type Official = Summary['official'];
 
 /** The answer, how sure it is, and what the certainty promises. */
-export function renderAnswer({ official, ended, partial }: Summary, source: string): Markup {
+export function renderAnswer({ official, ended, partial, allFailed }: Summary, source: string): Markup {
   const { interval, mean, episodes } = official;
-  const isAnswered = mean !== null && ended !== 'failures';
+  const isAnswered = mean !== null && allFailed !== true;
   const spread = computeSpread(interval, mean);
   return markup`<section class="card answer" aria-label="Answer">
 <div><p class="label">Mean return</p>
 <p class="headline">${isAnswered ? renderFigure(mean, spread, `${source}official.mean`) : 'none'}</p>
-${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${renderReducedLine(official, `${source}official`)}${renderIntervalLine(official, `${source}official`)}`}</div>
+${allFailed === true ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${renderReducedLine(official, `${source}official`)}${renderIntervalLine(official, `${source}official`)}`}</div>
 <dl>
 <div><dt>Episodes</dt><dd>${count(episodes, `${source}official.episodes`)}, ${formatEnding(ended)}</dd></div>
 <div><dt>Stopping rule</dt><dd>${formatRule(official.stop)}</dd></div>

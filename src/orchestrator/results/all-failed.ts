@@ -11,10 +11,14 @@ export interface FailedEpisodes {
   readonly resolved: number;
 }
 
-/** Whether there is no answer, because all episodes failed and the suite does not say that this is one. */
-export function isAllFailed({ failures }: Pick<SuiteDefinition, 'failures'>, ending: Ending, episodes: FailedEpisodes): boolean {
-  if (failures === 'scored' || ending === 'interrupted' || ending === 'failed') return false;
-  return episodes.resolved > 0 && countFailed(episodes.failures) === episodes.resolved;
+/** Whether it ended without an answer, because all episodes failed and the suite does not say that this is one. */
+export function isAllFailed(suite: Pick<SuiteDefinition, 'failures'>, ending: Ending, episodes: FailedEpisodes): boolean {
+  return ending !== 'interrupted' && ending !== 'failed' && isWithoutAnswer(suite, episodes);
+}
+
+/** Whether all episodes until now failed, so that their mean is one of scores alone, and the suite does not say that failing is an answer. */
+export function isWithoutAnswer({ failures: policy }: Pick<SuiteDefinition, 'failures'>, { failures, resolved }: FailedEpisodes): boolean {
+  return policy !== 'scored' && resolved > 0 && countFailed(failures) === resolved;
 }
 
 /** How many failed, and with which error, in full. @param whose as people say it: `episodes`, `episodes of NAME`. */

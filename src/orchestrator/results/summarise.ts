@@ -1,7 +1,7 @@
 import type { OfficialStatistics } from '../../aggregation/results/statistics.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { Checkpoint } from '../../policy-distribution/checkpoint.ts';
-import { warnOfFailures } from './all-failed.ts';
+import { isWithoutAnswer, warnOfFailures } from './all-failed.ts';
 import { runWarnings, type RunFacts } from '../facts/run-facts.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import type { CheckpointFacts, Ending, Summary } from './summary.ts';
@@ -16,6 +16,7 @@ export interface SummaryParts {
 }
 
 export function summarise({ suite, checkpoint, checkpointUri, official, ending, facts }: SummaryParts): Summary {
+  const allFailed = isWithoutAnswer(suite, official);
   return {
     schema: 'muster.summary/1',
     official: {
@@ -29,8 +30,9 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
     },
     ended: ending,
     partial: ending !== 'rule',
+    ...(allFailed ? { allFailed } : {}),
     // Where every episode failed there is no mean for them to count in.
-    warnings: [...(ending === 'failures' ? [] : warnOfFailures(suite, official, 'episodes')), ...runWarnings(ending, facts, suite)],
+    warnings: [...(allFailed ? [] : warnOfFailures(suite, official, 'episodes')), ...runWarnings(ending, facts, suite)],
     checkpoint: toCheckpointFacts(checkpoint, checkpointUri),
     run: facts,
   };

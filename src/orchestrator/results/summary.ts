@@ -39,6 +39,10 @@ export const summarySchema = z
         'what ended it: the stopping rule, the budget of episodes, seconds or cost, episodes that all failed, the caller, or an infrastructure failure',
       ),
     partial: z.boolean().describe('true when it ended before its stopping rule was satisfied or its episodes were played'),
+    allFailed: z
+      .literal(true)
+      .optional()
+      .describe('all episodes failed, and the suite does not say that failing is an answer: the mean is that of their scores alone'),
     warnings: z.array(z.string()),
     checkpoint: checkpointFactsSchema,
     run: runFactsSchema,

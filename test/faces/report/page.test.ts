@@ -298,7 +298,7 @@ describe('failed episodes', () => {
   });
 
   it('that are all there is leave no answer', () => {
-    const text = textOf(reportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true }) }));
+    const text = textOf(reportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true, allFailed: true }) }));
     expect(text).toMatch(/Mean return none There is no answer: all episodes failed/);
   });
 });
