@@ -92,34 +92,47 @@ class MusterCallback(BaseCallback):
 
     def _forget(self) -> None:
         self._seen: SeenObservations | None = None
-        self._taken_at = self._begun_at = 0
+        self._window = 0
+        # After the one and before the other there is nothing to do at a step.
+        self._quiet_from = self._quiet_until = 0
         self._is_interrupted = False
         self._former_handler: Any = None
 
     def _on_training_start(self) -> None:
         self._forget()
-        self._taken_at = self._begun_at = self.num_timesteps
         self._seen = SeenObservations(self.training_env)
+        self._window = self._seen.steps * self.training_env.num_envs
+        self._quiet_from = self.num_timesteps + self._window
+        self._quiet_until = self._following() - self._window
         if self.model.tensorboard_log is not None:
             self.evaluator.log_directory = Path(self.logger.dir)
         self.evaluator.start()
         self._await_interrupts()
 
     def _on_step(self) -> bool:
-        seen, step = self._seen, self.num_timesteps
-        if seen is not None:
-            window = seen.steps * self.training_env.num_envs
-            following = (self._taken_at // self._every + 1) * self._every
-            if step >= following - window or step <= self._begun_at + window:
-                seen.look(self.locals["new_obs"])
-            # The policy of the last step is taken at the end, after what it has still learned.
-            if step >= following and step < self.model._total_timesteps:
-                self._take()
+        step = self.num_timesteps
+        if step <= self._quiet_from or step >= self._quiet_until:
+            self._look(step)
         if self._on_regress is not None and (regression := self.evaluator.take_regression()) is not None:
             self._on_regress(*regression)
         if self.evaluator.reached:
             logger.info("the training ends at step %d: the target is certified", step)
-        return not (self._is_interrupted or self.evaluator.reached)
+            return False
+        return not self._is_interrupted
+
+    def _look(self, step: int) -> None:
+        """Around a checkpoint, or at the beginning."""
+        if self._seen is None:
+            return
+        self._seen.look(self.locals["new_obs"])
+        # The policy of the last step is taken at the end, after what it has still learned.
+        if step >= self._quiet_until + self._window and step < self.model._total_timesteps:
+            self._take()
+            self._quiet_until = self._following() - self._window
+
+    def _following(self) -> int:
+        """The step of the next checkpoint."""
+        return (self.num_timesteps // self._every + 1) * self._every
 
     def _on_training_end(self) -> None:
         interrupted = self._is_interrupted
@@ -130,7 +143,6 @@ class MusterCallback(BaseCallback):
             raise KeyboardInterrupt
 
     def _take(self, final: bool = False) -> None:
-        self._taken_at = self.num_timesteps
         self.evaluator.checkpoint(self.num_timesteps, self._snapshot, final=final)
 
     def _snapshot(self) -> Snapshot:
