@@ -14,6 +14,8 @@ import { playAndKeep, openResults } from './recorded-results.ts';
 import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
 import type { Baseline } from '../orchestrator/comparison.ts';
+import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
+import { nameCheckpoint } from '../orchestrator/run/refused-checkpoint-error.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -108,7 +110,7 @@ export class Muster implements AsyncDisposable {
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
       const given = { ...request, checkpoints: [checkpoint], trajectories: results?.trajectories };
-      const context = await this.#runtime.buildContext(given, LOCAL_CALLER.principal, signal);
+      const context = await this.#buildContext(given, [{ uri: input.checkpoint, checkpoint }], signal);
       using _players = context.players;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -119,6 +121,19 @@ export class Muster implements AsyncDisposable {
       });
     };
     return await playAndKeep(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
+  }
+
+  /** @param named as the caller named the checkpoints. */
+  async #buildContext(
+    given: Parameters<Runtime['buildContext']>[0],
+    named: readonly NamedCheckpoint[],
+    signal: AbortSignal,
+  ): Promise<EvaluateContext> {
+    try {
+      return await this.#runtime.buildContext(given, LOCAL_CALLER.principal, signal);
+    } catch (error) {
+      throw error instanceof Error ? nameCheckpoint(error, named) : error;
+    }
   }
 
   /**
@@ -153,7 +168,8 @@ export class Muster implements AsyncDisposable {
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
       const given = { suite, suiteFiles, checkpoints: played, trajectories: results?.trajectories };
-      const context = await this.#runtime.buildContext(given, LOCAL_CALLER.principal, signal);
+      const named = baseline.kind === 'played' ? [{ uri: input.baseline, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
+      const context = await this.#buildContext(given, named, signal);
       using _players = context.players;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),

@@ -29,6 +29,7 @@ import { ModelServers } from './grading/model-servers.ts';
 import { Pools } from './pools.ts';
 import { getPlugin } from './sandboxes/providers.ts';
 import { openStateDirectory } from '../adapters/files/state-directory.ts';
+import { assertOnePolicy } from '../orchestrator/run/refused-checkpoint-error.ts';
 import { blameFiles, readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { planTemplateDelivery } from './checkpoints/template-delivery.ts';
 
@@ -151,8 +152,10 @@ export class Runtime implements AsyncDisposable {
    *
    * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
    */
-  choosePolicyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
+  choosePolicyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): PolicyPlace {
     const settings = this.pools.getSettings(template);
+    // A runner of the template's own may take what it likes.
+    if (settings.command === undefined) for (const checkpoint of checkpoints) assertOnePolicy(checkpoint);
     const place = choosePolicyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
     if (place === 'apart') assertPlaysApart(template, { provider: getPlugin(settings), command: settings.command });
     return place;

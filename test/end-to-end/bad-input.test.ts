@@ -110,6 +110,20 @@ describe('a checkpoint', () => {
 });
 
 describe('one of several checkpoints', () => {
+  it('that is a directory of two policies is refused by its path, before there is a sandbox', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('no-sandbox.json', { templates: { local: { python: stage.path('no-python') } } });
+    const run = stage.path('run');
+    await mkdir(run);
+    for (const name of ['early', 'late']) await writeFile(path.join(run, `${name}.safetensors`), await readFile(LATE));
+    const said = `${run}: the checkpoint directory has 2 files of weights and no muster.json`;
+    for (const args of [
+      ['eval', CARTPOLE, '-c', run, '-c', LATE],
+      ['compare', CARTPOLE, '-b', run, '-c', LATE],
+    ])
+      expect(await stage.run([...args, '--config', config])).toEqual(refusal(said, 'early.safetensors, late.safetensors'));
+  });
+
   it('that does not fit is refused by its path, in an evaluation and in a comparison', async () => {
     await using stage = await Stage.open();
     const misfit = stage.path('six.onnx');

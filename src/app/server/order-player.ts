@@ -153,7 +153,7 @@ export class OrderPlayer implements Player {
   }
 
   /** Of what the episodes are played on. @throws InputError as `Runtime.policyPlace` does. */
-  #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
+  #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): Digest {
     // What a sandbox costs, and how its files came, decides nothing that happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);
     const policy = this.#runtime.choosePolicyPlace(name, checkpoints);

@@ -1,5 +1,9 @@
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
+import { isWeightsFile, type Checkpoint } from '../../policy-distribution/checkpoint.ts';
+
+/** In a directory, it says which file is the policy. */
+const DESCRIPTION = 'muster.json';
 
 /** A runner has refused a checkpoint: it is broken, or does not fit the suite. */
 export class RefusedCheckpointError extends InputError {
@@ -9,6 +13,18 @@ export class RefusedCheckpointError extends InputError {
     super(cause.code, cause.message, { cause });
     this.digest = digest;
   }
+}
+
+/** Files in a message. */
+const MOST_NAMED = 8;
+
+/** What Muster's runner refuses for its files alone, before there is a sandbox. @throws RefusedCheckpointError */
+export function assertOnePolicy({ digest, files }: Pick<Checkpoint, 'digest' | 'files'>): void {
+  const weights = files.map(({ path }) => path).filter(isWeightsFile);
+  if (weights.length < 2 || files.some(({ path }) => path === DESCRIPTION)) return;
+  const found = `the checkpoint directory has ${weights.length} files of weights and no ${DESCRIPTION} that says which one is the policy`;
+  const message = `${found}: ${weights.slice(0, MOST_NAMED).join(', ')}; give one of the files as the checkpoint, or write ${DESCRIPTION}`;
+  throw new RefusedCheckpointError(digest, new InputError('checkpoint.refused', message));
 }
 
 interface Named {
