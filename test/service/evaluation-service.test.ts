@@ -32,6 +32,19 @@ describe('an evaluation that was accepted', () => {
     expect(fixture.warnings).toEqual([]);
   });
 
+  it('waits, also when it has been taken up, until it has had a sandbox', async () => {
+    const fixture = new ServiceFixture();
+    const service = fixture.service({}, { places: 1 });
+    service.open();
+    const first = await submitted(service, submission(10));
+    const second = await submitted(service, submission(5, {}, 'other'));
+    await fixture.clock.advance(3 * EPISODE_MS);
+    expect([(await fixture.find(first)).state, (await fixture.find(second)).state]).toEqual(['running', 'waiting']);
+    await fixture.clock.advance(15 * EPISODE_MS);
+    expect(await fixture.find(second)).toMatchObject({ state: 'finished', startedAt: expect.any(Date) });
+    await fixture.drained(service);
+  });
+
   it('tells how it goes at a bounded rate, and its last figures before its end', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service({ reportMilliseconds: 1000 });

@@ -78,10 +78,10 @@ describe('the places of a pool, while evaluations come and go', () => {
     await settle();
     slots.resize(0);
     await settle();
-    expect(player.held).toBe(0);
+    expect({ held: player.held, waiting: slots.waiting }).toEqual({ held: 0, waiting: 2 });
     slots.resize(3);
     await settle();
-    expect(player.held).toBe(2);
+    expect({ held: player.held, waiting: slots.waiting }).toEqual({ held: 2, waiting: 0 });
     await player.leave();
   });
 

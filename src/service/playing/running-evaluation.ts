@@ -109,18 +109,17 @@ export class RunningEvaluation {
   }
 
   /** It runs from its first sandbox on. What needs none, as all its episodes are known, runs when it concludes. @throws InfrastructureError of the store. */
-  #begin(): Promise<void> {
-    this.#beginning ??= this.#options.store.course.begin(this.#ownership).then(
-      () => {
-        this.#hasBegun = true;
-        this.#options.onNews('progress');
-      },
-      (error: unknown) => {
-        this.#beginning = undefined;
-        throw error;
-      },
-    );
-    return this.#beginning;
+  async #begin(): Promise<void> {
+    this.#beginning ??= this.#options.store.course.begin(this.#ownership);
+    try {
+      await this.#beginning;
+    } catch (error) {
+      this.#beginning = undefined;
+      throw error;
+    }
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#options.onNews('progress');
   }
 
   #shareOf(template: string): SlotShare {
