@@ -132,7 +132,8 @@ class MusterCallback(BaseCallback):
 
     def _following(self) -> int:
         """The step of the next checkpoint."""
-        return (self.num_timesteps // self._every + 1) * self._every
+        following: int = (self.num_timesteps // self._every + 1) * self._every
+        return following
 
     def _on_training_end(self) -> None:
         interrupted = self._is_interrupted
