@@ -70,7 +70,7 @@ export type EpisodeEvent =
   /** Of the workspace or the Muster that had it. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'submit' }
-  /** The caller gives it up. @param isGraded whether it is graded as it lies. */
+  /** The caller gives it up. @param isGraded whether it is graded with the files that it has then. */
   | { readonly kind: 'cancel'; readonly isGraded: boolean }
   /** Its workspace cannot be made again. */
   | { readonly kind: 'unrestorable' }

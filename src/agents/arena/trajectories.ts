@@ -23,7 +23,7 @@ export interface NewAgentEpisode {
   readonly limits: EpisodeLimits;
   readonly actions: readonly ActionName[];
   readonly terms: RewardTerms;
-  /** Whether it is graded as it lies when it is given up, or nothing is asked of it for too long. */
+  /** Whether it is graded, with the files that it has then, when it is given up or nothing is asked of it for too long. */
   readonly gradesAbandoned: boolean;
   /** Undefined for an episode that begins with the files of its task. */
   readonly origin: EpisodeOrigin | undefined;

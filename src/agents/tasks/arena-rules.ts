@@ -63,7 +63,9 @@ export const arenaRulesSchema = z
     abandoned: z
       .enum(['ungraded', 'graded'])
       .default('ungraded')
-      .describe('graded: an episode that is given up, or from which nothing comes for too long, is graded as it lies'),
+      .describe(
+        'graded: an episode that is given up, or of which nothing is asked for too long, is graded with the files that it has then',
+      ),
     style: styleSchema.optional(),
     time: z
       .enum(['ignored', 'measured'])

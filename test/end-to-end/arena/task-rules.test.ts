@@ -51,7 +51,7 @@ async function writeTasks(stage: Stage): Promise<string> {
 }
 
 describe('a task that says how it is played', () => {
-  it('narrows the actions, brings a tool, measures time and style, weighs the reward, and has abandoned episodes graded as they lie', async () => {
+  it('narrows the actions, brings a tool, measures time and style, weighs the reward, and has abandoned episodes graded', async () => {
     await using stage = await Stage.open();
     const arena = { tasks: [await writeTasks(stage)] };
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena });
