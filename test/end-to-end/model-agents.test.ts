@@ -11,8 +11,20 @@ import { MusterCommand } from './muster-command.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
+/** With a tool of its own, which writes the answer that it is given. */
+const TOOL_TASK = {
+  ...ANSWER_TASK,
+  'muster.toml': `
+[[arena.tools]]
+name = "answer_with"
+description = "writes the answer"
+command = ["/usr/bin/python3", "-I", "-c", "import json, sys; print(json.load(sys.stdin)['number'], file=open('answer.txt', 'w'))"]
+arguments = { number = { type = "number" } }
+`,
+};
+
 let fixture: AgentSuiteFixture;
-beforeAll(async () => void (fixture = await AgentSuiteFixture.open({ answer: ANSWER_TASK, share: SHARE_TASK })));
+beforeAll(async () => void (fixture = await AgentSuiteFixture.open({ answer: TOOL_TASK, share: SHARE_TASK })));
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 /** Writes the answer, but not before it has made some mistakes; every third episode, by its seed, gives up. */
@@ -40,6 +52,8 @@ function solver({ messages, seed = 0 }: AskedCompletion): ScriptedReply {
       throw new Error('it goes on after its end');
   }
 }
+
+const says = (text: string): object => ({ text: expect.stringContaining(text) });
 
 async function trajectoriesOf(out: string): Promise<readonly Trajectory[]> {
   const all: Trajectory[] = [];
@@ -85,7 +99,11 @@ describe('an agent that is a model', () => {
     const ends: Record<string, string[]> = {};
     for (const [name, script, changes] of [
       ['talks', (): ScriptedReply => ({ text: 'hm' }), {}],
-      ['turns', (): ScriptedReply => ({ calls: [{ name: 'bash', arguments: { command: 'echo 42 > answer.txt' } }] }), { turns: 2 }],
+      [
+        'turns',
+        (): ScriptedReply => ({ calls: ['x', 42].map((number) => ({ name: 'answer_with', arguments: { number } })) }),
+        { turns: 2 },
+      ],
       ['context', (): ScriptedReply => ({ calls: [{ name: 'bash', arguments: { command: 'true' } }] }), { contextTokens: 900 }],
     ] as const) {
       await using server = await ScriptedModelServer.start(script);
@@ -94,7 +112,10 @@ describe('an agent that is a model', () => {
       const out = path.join(fixture.directory, name);
       await using muster = await fixture.muster(2);
       await muster.evaluate({ suite, checkpoint: agent }, { out });
-      ends[name] = (await trajectoriesOf(out)).map(({ stopReason, status, reward }) => `${stopReason} ${status} ${reward}`);
+      const kept = await trajectoriesOf(out);
+      if (name === 'turns')
+        expect(kept[0]).toMatchObject({ turns: [{ observations: [says('answer_with: number'), says('exit code 0')] }, {}] });
+      ends[name] = kept.map(({ stopReason, status, reward }) => `${stopReason} ${status} ${reward}`);
     }
     expect(ends).toEqual({
       talks: Array(2).fill('no-action completed 0'),

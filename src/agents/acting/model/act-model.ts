@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { ActionExecutor, describeMisfit, SHOWN_TO_AGENTS } from '../../actions/action-executor.ts';
+import type { OwnTool } from '../../actions/own-tool.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
@@ -53,6 +54,7 @@ class ModelEpisode {
   readonly #prompt: ReturnType<typeof composeFirstMessages>;
   readonly #messages: ChatMessage[];
   readonly #tools: ReturnType<typeof listTools>;
+  readonly #own: readonly OwnTool[];
   readonly #record = new TurnRecord();
   #millisecondsLeft: number;
   #actionMs = 0;
@@ -65,7 +67,8 @@ class ModelEpisode {
     this.#agent = agent;
     this.#seed = seed;
     this.#parts = parts;
-    this.#tools = listTools(agent);
+    this.#own = task.arena.tools;
+    this.#tools = listTools(agent, this.#own);
     this.#prompt = composeFirstMessages(agent, { instruction: step.instruction, workdir: task.workspace.workdir });
     this.#messages = [...this.#prompt];
     this.#millisecondsLeft = (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
@@ -78,7 +81,7 @@ class ModelEpisode {
     for (let turn = 0; turn < turns; turn += 1) {
       const completion = await this.#ask(turn, signal);
       if (typeof completion === 'string') return completion;
-      const planned = planTurn(completion, this.#tools);
+      const planned = planTurn(completion, this.#tools, this.#own);
       remarks = planned.kind === 'remark' ? remarks + 1 : 0;
       if (planned.kind === 'remark') this.#observe({ role: 'user', content: planned.text });
       else {
@@ -133,11 +136,15 @@ class ModelEpisode {
   }
 
   /** Undefined when the task's time is over. */
-  async #carryOut({ action }: Extract<PlannedCall, { kind: 'action' }>, signal: AbortSignal): Promise<Observation | undefined> {
+  async #carryOut(planned: Exclude<PlannedCall, { kind: 'misfit' }>, signal: AbortSignal): Promise<Observation | undefined> {
     if (this.#millisecondsLeft <= 0) return undefined;
     const { clock, executor } = this.#parts;
     const began = clock.now();
-    const { observation } = await executor.perform(action, this.#millisecondsLeft / 1000, signal);
+    const seconds = this.#millisecondsLeft / 1000;
+    const { observation } =
+      planned.kind === 'tool'
+        ? await executor.callTool(planned.given, seconds, signal)
+        : await executor.perform(planned.action, seconds, signal);
     const took = clock.now() - began;
     this.#millisecondsLeft -= took;
     this.#actionMs += took;

@@ -1,5 +1,6 @@
 import { readAction, type Action, type Misfit } from '../../actions/action.ts';
 import { ACTION_TOOLS, type Tool } from '../../actions/action-tools.ts';
+import { describeOwnTool, readToolCall, type OwnTool, type ToolCall as OwnToolCall } from '../../actions/own-tool.ts';
 import type { ToolCall } from '../../rollouts/record/trajectory.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { Completion } from './model-endpoint.ts';
@@ -7,6 +8,7 @@ import type { Completion } from './model-endpoint.ts';
 /** What is to be done for one call of a tool. */
 export type PlannedCall =
   | { readonly kind: 'action'; readonly call: ToolCall; readonly action: Action }
+  | { readonly kind: 'tool'; readonly call: ToolCall; readonly given: OwnToolCall }
   | { readonly kind: 'misfit'; readonly call: ToolCall; readonly misfit: Misfit };
 
 export type TurnPlan =
@@ -19,20 +21,28 @@ const BASH: readonly Tool[] = ACTION_TOOLS.flatMap(({ name, description, paramet
   name === 'run' ? [{ name: 'bash', description, parameters }] : name === 'submit' ? [{ name, description, parameters }] : [],
 );
 
-/** The tools of an agent. */
-export function listTools({ tools }: Pick<ModelAgent, 'tools'>): readonly Tool[] {
-  return tools === 'actions' ? ACTION_TOOLS : BASH;
+/** The tools of an agent. @param own those that the task brings. */
+export function listTools({ tools }: Pick<ModelAgent, 'tools'>, own: readonly OwnTool[]): readonly Tool[] {
+  return [...(tools === 'actions' ? ACTION_TOOLS : BASH), ...own.map(describeOwnTool)];
 }
 
-/** What follows from an answer of the model. What is wrong with it is for the model to read. */
-export function planTurn({ toolCalls, finishReason }: Pick<Completion, 'toolCalls' | 'finishReason'>, tools: readonly Tool[]): TurnPlan {
-  if (toolCalls.length > 0) return { kind: 'calls', calls: toolCalls.map((call) => plannedCall(call, tools)) };
+/**
+ * What follows from an answer of the model. What is wrong with it is for the model to read.
+ *
+ * @param own tools of the task, which are among `tools`.
+ */
+export function planTurn(
+  { toolCalls, finishReason }: Pick<Completion, 'toolCalls' | 'finishReason'>,
+  tools: readonly Tool[],
+  own: readonly OwnTool[],
+): TurnPlan {
+  if (toolCalls.length > 0) return { kind: 'calls', calls: toolCalls.map((call) => plannedCall(call, tools, own)) };
   const cut =
     finishReason === 'length' ? 'Your answer was cut off at its longest length before it called a tool. ' : 'You called no tool. ';
   return { kind: 'remark', text: `${cut}Call one of ${tools.map(({ name }) => name).join(', ')}; call submit when you are done.` };
 }
 
-function plannedCall(call: ToolCall, tools: readonly Tool[]): PlannedCall {
+function plannedCall(call: ToolCall, tools: readonly Tool[], own: readonly OwnTool[]): PlannedCall {
   const misfit = (reason: Misfit['reason'], detail: string): PlannedCall => ({ kind: 'misfit', call, misfit: { reason, detail } });
   const names = tools.map(({ name }) => name);
   if (!names.includes(call.name))
@@ -40,6 +50,8 @@ function plannedCall(call: ToolCall, tools: readonly Tool[]): PlannedCall {
   const given = buildParsedArguments(call.arguments);
   if (given === undefined)
     return misfit('malformed', `the arguments of ${call.name} are no JSON object; expected one, such as {"name": "value"}`);
+  const ownCall = readToolCall({ ...given, action: call.name }, own);
+  if (ownCall !== undefined) return ownCall.kind === 'tool' ? { kind: 'tool', call, given: ownCall.call } : { ...ownCall, call };
   const read = readAction({ ...given, action: call.name === 'bash' ? 'run' : call.name });
   return read.kind === 'action' ? { kind: 'action', call, action: read.action } : { kind: 'misfit', call, misfit: read.misfit };
 }

@@ -8,6 +8,7 @@ import type { Caller } from '../../../service/access/caller.ts';
 import type { EpisodeCalls } from '../../../service/arena/episode-service.ts';
 import { stepToReward, type RewardWait } from '../../../service/arena/step-to-reward.ts';
 import { ACTION_TOOLS } from '../../../agents/actions/action-tools.ts';
+import { describeOwnTool } from '../../../agents/actions/own-tool.ts';
 
 /** The arena as tools of a language model. No tool needs a session: each call names the episode. */
 
@@ -40,6 +41,12 @@ const startArguments = z.strictObject({
 });
 const episodeArguments = z.strictObject({ episode: z.string() });
 
+const callArguments = z.strictObject({
+  episode: z.string(),
+  tool: z.string().min(1).max(64).describe('its name'),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+
 const EPISODE = { type: 'string', description: 'as start_episode gave it' };
 
 const listTasks: ArenaTool = {
@@ -60,8 +67,13 @@ const startEpisode: ArenaTool = {
   call: async (given, { arena, caller }) => {
     const { episode, task } = await arena.start(readArguments(startArguments, given), caller);
     const { text } = toObservation({ kind: 'task', instruction: task.task.steps[0].instruction, workdir: task.task.workspace.workdir });
-    const data = { episode: episode.id, task: episode.task, remaining: computeRemaining(episode.limits, 0, episode.spent) };
-    return { text: `episode ${episode.id}\n${text}`, data, isError: false };
+    const tools = task.task.arena.tools.map(describeOwnTool);
+    const remaining = computeRemaining(episode.limits, 0, episode.spent);
+    const data = { episode: episode.id, task: episode.task, remaining, tools };
+    const own = tools.map(
+      ({ name, description, parameters }) => `\ncall_tool runs ${name}: ${description}; its arguments: ${JSON.stringify(parameters)}`,
+    );
+    return { text: `episode ${episode.id}\n${text}${own.join('')}`, data, isError: false };
   },
 };
 
@@ -75,6 +87,17 @@ const cancelEpisode: ArenaTool = {
   },
 };
 
+/** Clients list tools once, for all tasks: those that a task brings are called by this one. */
+const callTool: ArenaTool = {
+  name: 'call_tool',
+  description: 'runs a tool of the task of an episode: start_episode says which tools it has',
+  parameters: z.toJSONSchema(callArguments, { io: 'input', unrepresentable: 'any' }),
+  call: (given, parts) => {
+    const { episode, tool, arguments: fields } = readArguments(callArguments, given);
+    return act(episode, { ...fields, action: tool }, parts);
+  },
+};
+
 /** An action of the arena, with the episode beside its fields. What is wrong with the fields is for the arena to say, and costs a step. */
 function createActionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[number]): ArenaTool {
   const fields = z.looseObject({ properties: z.looseObject({}), required: z.array(z.string()) }).parse(parameters);
@@ -82,18 +105,19 @@ function createActionTool({ name, description, parameters }: (typeof ACTION_TOOL
     name,
     description: description || `${name.replaceAll('_', ' ')} of the workspace`,
     parameters: { ...fields, properties: { episode: EPISODE, ...fields.properties }, required: ['episode', ...fields.required] },
-    call: async ({ episode, ...action }, { arena, caller, wait }) => {
-      if (typeof episode !== 'string') throw new InputError('episode.missing', 'episode: expected the text that start_episode gave');
-      const { answer, reward } = await stepToReward(arena, episode, caller, { ...action, action: name }, wait);
-      if (reward === 'grading')
-        throw new InputError('episode.grading', `episode ${episode} is graded, and that takes longer; submit again`);
-      if (answer === undefined) throw new InputError('episode.empty', `episode ${episode} has ended before its first step`);
-      const { observation, done, truncated, remaining, step, notice } = answer;
-      const data = { episode, step, done, truncated, remaining, notice, observation: observation.data, reward: reward?.reward ?? null };
-      const text = [notice, observation.text, ...(reward ? [formatReward(reward)] : [])].filter((line) => line !== null).join('\n');
-      return { text, data, isError: observation.data.kind === 'refused' };
-    },
+    call: ({ episode, ...action }, parts) => act(episode, { ...action, action: name }, parts),
   };
+}
+
+async function act(episode: unknown, action: Record<string, unknown>, { arena, caller, wait }: ToolParts): Promise<ToolAnswer> {
+  if (typeof episode !== 'string') throw new InputError('episode.missing', 'episode: expected the text that start_episode gave');
+  const { answer, reward } = await stepToReward(arena, episode, caller, action, wait);
+  if (reward === 'grading') throw new InputError('episode.grading', `episode ${episode} is graded, and that takes longer; submit again`);
+  if (answer === undefined) throw new InputError('episode.empty', `episode ${episode} has ended before its first step`);
+  const { observation, done, truncated, remaining, step, notice } = answer;
+  const data = { episode, step, done, truncated, remaining, notice, observation: observation.data, reward: reward?.reward ?? null };
+  const text = [notice, observation.text, ...(reward ? [formatReward(reward)] : [])].filter((line) => line !== null).join('\n');
+  return { text, data, isError: observation.data.kind === 'refused' };
 }
 
 function formatReward({ outcome, reward, tests_passed, total_tests, problem }: RewardAnswer): string {
@@ -101,7 +125,7 @@ function formatReward({ outcome, reward, tests_passed, total_tests, problem }: R
   return `the episode has ended: reward ${reward}; ${tests_passed} of ${total_tests} tests pass${problem === null ? '' : `; ${problem}`}`;
 }
 
-export const ARENA_TOOLS: readonly ArenaTool[] = [listTasks, startEpisode, ...ACTION_TOOLS.map(createActionTool), cancelEpisode];
+export const ARENA_TOOLS: readonly ArenaTool[] = [listTasks, startEpisode, ...ACTION_TOOLS.map(createActionTool), callTool, cancelEpisode];
 
 function readArguments<Schema extends z.ZodType>(schema: Schema, given: Record<string, unknown>): z.infer<Schema> {
   const result = schema.safeParse(given);
