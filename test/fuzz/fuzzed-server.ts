@@ -1,6 +1,10 @@
+import path from 'node:path';
 import { connect } from '../../src/app/client/server-client.ts';
 import { MusterServer } from '../end-to-end/muster-server.ts';
-import { CARTPOLE, LATE, SOURCES, type Stage } from '../end-to-end/stage.ts';
+import { CARTPOLE, LATE, REPOSITORY, SOURCES, type Stage } from '../end-to-end/stage.ts';
+
+const TASK_ID = 'muster-examples/fix-bug-in-sort-function';
+const TASK = path.join(REPOSITORY, 'examples/code/fix-bug-in-sort-function');
 
 /** The longest that anything of it takes, on a slow machine. */
 const DEADLINE_MS = 3_600_000;
@@ -12,6 +16,7 @@ export interface FuzzedServer {
   readonly token: string;
   /** What requests may name: by the parts of their paths, and in bodies. */
   readonly known: {
+    readonly task: string;
     readonly paths: Readonly<Record<string, Readonly<Record<string, string>>>>;
     readonly suite: string;
     readonly checkpoint: { readonly uri: string };
@@ -31,6 +36,8 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
       failedTokensPerMinute: 'unlimited',
     },
     pool: { max: 2 },
+    arena: { tasks: [TASK], idleSeconds: 10 },
+    quotas: { default: { openEpisodes: 4 } },
   });
   const made = await stage.run(['token', 'create', 'fuzzer', '--role', 'operator', '--config', config]);
   const token = made.stdout.trim();
@@ -46,6 +53,17 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
     pools: { name: 'local' },
     suites: { name: 'cartpole' },
     checkpoints: { sha256, principal: 'other' },
+    episodes: { id: await playEpisode(client) },
+    openenv: { task: TASK_ID },
   };
-  return { server, token, known: { paths, suite: 'cartpole', checkpoint: { uri: LATE } } };
+  return { server, token, known: { paths, suite: 'cartpole', task: TASK_ID, checkpoint: { uri: LATE } } };
+}
+
+/** An episode that has ended: streams of its events end, too, and it can be forked. */
+async function playEpisode({ arena }: ReturnType<typeof connect>): Promise<string> {
+  const { episode } = await arena.start(TASK_ID, 'fuzzed');
+  await arena.step(episode, 1, { action: 'run', command: 'ls' });
+  await arena.step(episode, 2, { action: 'submit' });
+  await arena.reward(episode);
+  return episode;
 }

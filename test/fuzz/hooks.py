@@ -31,13 +31,17 @@ def before_call(_context: Any, case: Any, _kwargs: dict[str, Any]) -> None:
         case.body = _few_sandboxes(case.body)
     if is_negative or _is_left([case.operation.path, case.path_parameters, case.query]):
         return
-    given = KNOWN["paths"].get(case.operation.path.split("/")[2] if case.operation.path.startswith("/v1/") else "", {})
+    given = KNOWN["paths"].get(case.operation.path.removeprefix("/v1").split("/")[1], {})
     if case.path_parameters:
         case.path_parameters = {name: given.get(name, value) for name, value in case.path_parameters.items()}
     if case.query and "wait" in case.query:
         case.query["wait"] = "0"
     if case.operation.path in ("/v1/evaluations", "/v1/comparisons") and isinstance(case.body, dict):
         case.body = _playable(case.operation.path, case.body)
+    if case.operation.path in ("/v1/episodes", "/episodes") and isinstance(case.body, dict):
+        case.body = {**case.body, "task" if "task" in case.body else "task_id": KNOWN["task"]}
+    if case.operation.path.endswith("/fork") and isinstance(case.body, dict):
+        case.body = {"n": 1}
 
 
 def _is_left(drawn: object) -> bool:

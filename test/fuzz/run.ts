@@ -5,10 +5,11 @@ import { fuzz } from './schemathesis.ts';
 
 const HELP = `Sends what the OpenAPI document allows, and what it forbids, to a real server, and holds each answer against the document.
 
-  npm run fuzz -- [--seed N] [--examples N]
+  npm run fuzz -- [--seed N] [--examples N] [--only REGEX]
 
   --seed N       of what is sent (1); another one is another run
   --examples N   requests of each call (200)
+  --only REGEX   calls whose path it fits: '/episodes'
 
 Exit code 1 when an answer is not as the document says. test/end-to-end/fuzz.test.ts does a little of it.
 `;
@@ -16,11 +17,16 @@ Exit code 1 when an answer is not as the document says. test/end-to-end/fuzz.tes
 /** @returns undefined when the command line is wrong, which has been said. */
 function readOptions() {
   try {
-    const options = { help: { type: 'boolean' }, seed: { type: 'string' }, examples: { type: 'string' } } as const;
-    const { help = false, seed = '1', examples = '200' } = parseArgs({ options }).values;
+    const options = {
+      help: { type: 'boolean' },
+      seed: { type: 'string' },
+      examples: { type: 'string' },
+      only: { type: 'string' },
+    } as const;
+    const { help = false, seed = '1', examples = '200', only } = parseArgs({ options }).values;
     const wrong = Object.entries({ seed, examples }).find(([, text]) => !/^\d+$/.test(text));
     if (wrong) throw new Error(`--${wrong[0]}: expected a number, got ${wrong[1]}`);
-    return { help, seed: Number(seed), examples: Number(examples) };
+    return { help, seed: Number(seed), examples: Number(examples), only };
   } catch (error) {
     process.stderr.write(`${getMessage(error)}; see --help\n`);
     return undefined;
@@ -36,7 +42,8 @@ async function main(): Promise<number> {
   }
   await using stage = await Stage.open();
   const phases = ['coverage', 'fuzzing', 'stateful'] as const;
-  const { isClean, text, defects } = await fuzz(stage, { seed: options.seed, examples: options.examples, phases });
+  const { seed, examples, only } = options;
+  const { isClean, text, defects } = await fuzz(stage, { seed, examples, only, phases });
   process.stdout.write([text, ...defects, ''].join('\n'));
   return isClean ? 0 : 1;
 }

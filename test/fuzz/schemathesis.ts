@@ -8,6 +8,8 @@ export interface FuzzOptions {
   readonly seed: number;
   /** Of each call, in each phase. */
   readonly examples: number;
+  /** Of the paths to be called, a regular expression; all of them when left out. */
+  readonly only?: string | undefined;
   readonly phases: readonly ('coverage' | 'fuzzing' | 'stateful')[];
 }
 
@@ -65,6 +67,7 @@ async function schemathesis(
     'suppress-health-check': 'all',
     // This stream goes on until its reader leaves.
     'exclude-path': '/v1/live',
+    ...(options.only === undefined ? {} : { 'include-path-regex': options.only }),
   };
   const flags = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
   const args = ['run', `${server.url}/openapi.json`, '--no-color', '--continue-on-failure', ...flags];

@@ -23,7 +23,7 @@ import {
   stepsQuerySchema,
   storedStepsSchema,
 } from '../schemas/agent-episode-schemas.ts';
-import { eventStreamSchema } from '../schemas/evaluation-schemas.ts';
+import { describeEventStream } from '../schemas/evaluation-schemas.ts';
 import { toAgentEpisodeResource, toStartedEpisodeResource, parseStepAnswer, toStoredStepsResource } from './agent-episode-resource.ts';
 import { addEpisodeBranchRoutes } from './episode-branch-routes.ts';
 import { sendEvents } from './event-stream.ts';
@@ -177,7 +177,7 @@ function addAgentEventRoute(instance: FastifyInstance, { arena, clock, room }: A
             .optional(),
         }),
         response: {
-          200: { description: 'events', content: { 'text/event-stream': { schema: eventStreamSchema } } },
+          200: { description: 'events', content: { 'text/event-stream': { schema: describeEventStream(['step', 'closed']) } } },
           ...PROBLEMS,
         },
       },

@@ -230,15 +230,20 @@ export const textSchema = z.string();
 export const textStreamSchema = z.custom<Readable>().meta({ type: 'string' });
 
 /** The same, as what each server-sent event is made of. */
-export const eventStreamSchema = z.custom<Readable>().meta({
-  type: 'object',
-  description: 'one event of the stream',
-  properties: {
-    id: { type: 'string', description: 'its sequence, without a gap' },
-    event: { enum: ['state', 'progress', 'verdict'] },
-    data: { type: 'string', contentMediaType: 'application/json', description: '{ sequence, type, at, data }' },
-  },
-});
+export const eventStreamSchema = describeEventStream(['state', 'progress', 'verdict']);
+
+/** @param types of its events. */
+export function describeEventStream(types: readonly string[]): z.ZodType<Readable> {
+  return z.custom<Readable>().meta({
+    type: 'object',
+    description: 'one event of the stream',
+    properties: {
+      id: { type: 'string', description: 'its sequence, without a gap' },
+      event: { enum: types },
+      data: { type: 'string', contentMediaType: 'application/json', description: '{ sequence, type, at, data }' },
+    },
+  });
+}
 
 export const eventsQuerySchema = z.strictObject({
   after: wholeNumber.exactOptional().describe('sequence of the last event seen; as the header Last-Event-ID, which goes first'),
