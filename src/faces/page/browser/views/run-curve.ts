@@ -38,8 +38,9 @@ function toCourse(items: readonly EvaluationItem[], run: string): Course {
 function listMarks(items: readonly EvaluationItem[], runs: readonly string[]): readonly Mark[] {
   return items.flatMap(({ run, version, running }) => {
     if (run === null || version === null || !runs.includes(run) || running?.kind !== 'comparison') return [];
-    return running.candidates.flatMap(({ verdict }) =>
-      verdict === 'promote' || verdict === 'regress' ? [{ x: version, kind: verdict }] : [],
-    );
+    // With several candidates the server does not say of which one run and version are.
+    const [only, ...others] = running.candidates;
+    const verdict = others.length === 0 ? only?.verdict : null;
+    return verdict === 'promote' || verdict === 'regress' ? [{ x: version, kind: verdict }] : [];
   });
 }

@@ -51,7 +51,7 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
       'versions told',
       versions.last === null ? formatCount(versions.told) : `${formatCount(versions.told)}, the last ${formatCount(versions.last)}`,
     ],
-    ['may be behind', `${formatCount(terms.maxStaleness)} versions`],
+    ['may be behind', terms.maxStaleness === 1 ? '1 version' : `${formatCount(terms.maxStaleness)} versions`],
     ['advantages', terms.advantages],
   ];
   return html`<div class="card answer">
@@ -107,7 +107,7 @@ function renderGroups(groups: readonly Group[], now: number): TemplateResult {
   return html`<section aria-labelledby="groups">
     <div class="head">
       <h2 id="groups">Groups</h2>
-      <p class="muted">The latest, ${groups.length} at most 60.</p>
+      <p class="muted">The latest, 60 at most.</p>
     </div>
     ${groups.length === 0 ? html`<p class="muted">No group has begun yet.</p>` : renderTable(groups, now)}
   </section>`;
