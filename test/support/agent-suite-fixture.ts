@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { listChildren, listProcesses, readProcessFile } from './process-table.ts';
+import { listChildren, listProcesses, listWorkspaces } from './process-table.ts';
 import { readConfiguration, Muster } from '../../src/app/main.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
@@ -128,11 +128,8 @@ export class AgentSuiteFixture implements AsyncDisposable {
   /** The programs that run commands in sandboxes of this fixture. In an agent's, a command is at work. */
   async #programs(): Promise<readonly { readonly pid: number; readonly kind: 'workspace' | 'grading' }[]> {
     const processes = listProcesses();
-    const programs = processes.filter(({ argv }) => argv[0]?.startsWith('/muster/') && argv.some((word) => word.endsWith('/workspace.py')));
     const own = await Promise.all(
-      programs.map(async ({ pid }) => {
-        const mounts = readProcessFile(pid, 'mountinfo');
-        if (!mounts.includes(path.basename(this.directory))) return [];
+      listWorkspaces(this.directory).map(async ({ pid }) => {
         const below = descendantsOf(pid);
         const isActedIn = processes.some((each) => below.includes(each.pid) && each.argv.some((word) => word.includes(AT_WORK)));
         // One without files has no holder yet.

@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { stepAnswerSchema } from '../../../src/agents/arena/episode-answers.ts';
 import { extent } from '../../support/full-form.ts';
 import { explainMissingRedis, RedisServer } from '../../support/redis-server.ts';
+import { killWorkspaces } from '../../support/process-table.ts';
 import { MusterServer } from '../muster-server.ts';
 import { Stage } from '../stage.ts';
 import { Agent, TASKS, type Answered } from './http-agent.ts';
-import { killWorkspaces } from './killed-workspaces.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -99,7 +99,7 @@ class Model {
       case 'wipe':
         return await this.#wipe();
       case 'lose-workspace':
-        await killWorkspaces(this.#stage);
+        killWorkspaces(this.#stage.path(''));
     }
   }
 

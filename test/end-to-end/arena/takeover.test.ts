@@ -3,9 +3,9 @@ import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
 import { extent } from '../../support/full-form.ts';
 import { PostgresServer } from '../../support/postgres-server.ts';
+import { killWorkspaces } from '../../support/process-table.ts';
 import { MusterServer } from '../muster-server.ts';
 import { Stage } from '../stage.ts';
-import { killWorkspaces } from './killed-workspaces.ts';
 import { playScript, TASKS, type Trajectory } from './scripted-agents.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -75,8 +75,8 @@ class Pair {
     this.#other = this.#start(`again-${this.killed}`);
   }
 
-  async killSandboxes(): Promise<void> {
-    this.lost += await killWorkspaces(this.#stage);
+  killSandboxes(): void {
+    this.lost += killWorkspaces(this.#stage.path(''));
   }
 }
 
