@@ -58,6 +58,19 @@ def resident_bytes(but: int | None = None) -> int:
     return total
 
 
+def waiting_seconds(but: int | None = None) -> float:
+    """How long all others, without one, were ready and waited for a processor. 0 where the kernel does not say."""
+    total = 0
+    for pid in others():
+        if pid == but:
+            continue
+        try:
+            total += int(read_proc(f"{pid}/schedstat").split()[1])
+        except (OSError, IndexError):
+            continue
+    return total / 1e9
+
+
 class Accounts:
     """What processes have used that have ended."""
 

@@ -10,7 +10,7 @@ from muster_workspace.channel import Channel
 from muster_workspace.command import Command, end_of
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import BoundedOutput
-from muster_workspace.processes import Accounts, resident_bytes
+from muster_workspace.processes import Accounts, resident_bytes, waiting_seconds
 from muster_workspace.starting import begin
 
 # Few commands need it, and every sandbox that is not forked would wait for it.
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
 _WRITE_BYTES = 1 << 16
+# What a command may get beyond its time for what it has waited for a processor, as a multiple of that time and at most.
+# It is a bound because a command can make itself wait, by processes of its own. workspace-session.ts waits for it.
+_WAITING_TIMES = 3.0
+_WAITING_SECONDS = 60.0
 
 
 class Beside(Protocol):
@@ -93,7 +97,7 @@ class RunningCommand:
             self._end_input()
 
     def _serve(self, exited: int) -> dict[str, Any]:
-        deadline = self._start + self._command.seconds
+        limit = deadline = self._start + self._command.seconds
         sample = self._start
         while True:
             now = time.monotonic()
@@ -107,14 +111,22 @@ class RunningCommand:
                     self._attend(key.fd, key.data)
             self._drain_beside()
             if self._line is not None and self._line.seconds is not None:
-                deadline, self._line.seconds = min(deadline, now + self._line.seconds), None
+                limit = deadline = min(limit, now + self._line.seconds)
+                self._line.seconds = None
             status = self._look_for_end(exited)
             if status is not None:
                 return end_of(status)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if time.monotonic() >= deadline:
-                return {"kind": "timeout"}
+                deadline = limit + self._waited()
+                if time.monotonic() >= deadline:
+                    return {"kind": "timeout"}
+
+    def _waited(self) -> float:
+        """The seconds that a busy machine has kept it from running, so that it is not judged by them."""
+        waited = waiting_seconds(but=self._interpreters.pid)
+        return min(waited, _WAITING_TIMES * self._command.seconds, _WAITING_SECONDS)
 
     def _drain_beside(self) -> None:
         if self._beside is not None:

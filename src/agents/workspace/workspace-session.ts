@@ -18,6 +18,8 @@ import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WOR
 const STDERR_KEPT = 8 * 1024;
 /** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
 const GRACE_MS = 60_000;
+/** What a command may get beyond its time on a busy machine, as running.py counts it. */
+const MOST_WAITING_MS = 60_000;
 /** An input that goes with its request in one write. */
 const SENT_TOGETHER_BYTES = 64 * 1024;
 
@@ -95,7 +97,7 @@ export class WorkspaceSession implements Occupant {
     const { reports = false, alone = false, watched = [], forkedWith } = command;
     const answer = new CommandAnswer(line);
     try {
-      return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
+      return await this.#ask(answer, seconds * 1000 + MOST_WAITING_MS + GRACE_MS, signal, async (request) => {
         for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
         await this.#send({
           type: 'exec',
