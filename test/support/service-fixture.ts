@@ -1,3 +1,4 @@
+import type { RunningFigures } from '../../src/service/orders/running-figures.ts';
 import { inMemoryEvaluationStore } from './in-memory-store/in-memory-evaluation-store.ts';
 import { Memory } from './in-memory-store/memory.ts';
 import type { Question } from '../../src/evaluation-store/answer-cache.ts';
@@ -46,6 +47,21 @@ export const PAPER_LIBRARY: Library = {
   },
   assertPlayable: () => undefined,
 };
+
+function runningFigures(episodes: number): RunningFigures {
+  return {
+    kind: 'evaluation',
+    episodes,
+    mean: 0.5,
+    halfWidth: 0.1,
+    target: null,
+    outcomes: episodes,
+    inFlight: 1,
+    episodesPerSecond: 10,
+    seconds: (episodes - 1) / 10,
+    secondsLeft: null,
+  };
+}
 
 /** Plays episodes one after the other, as many as the suite's name says (`20 episodes`), and stores each before it counts it. */
 export class ScriptedPlayer implements Player {
@@ -103,25 +119,17 @@ export class ScriptedPlayer implements Player {
     const answer = (partial: boolean): Answer => playedSummary(folded, partial);
     try {
       for (; folded < episodes; folded += 1) {
-        if (known.has(folded)) continue;
+        if (known.has(folded)) {
+          course.onProgress(runningFigures(folded + 1));
+          continue;
+        }
         if (course.signal.aborted || course.recallOnly) return answer(true);
         place ??= await share.take(course.signal);
         if (!(await this.#episode(course.signal))) return answer(true);
         if (this.failAt?.index === folded) throw this.failAt.error;
         this.played.push({ evaluation: checkpoint ?? '', index: folded });
         await journal.append([completed(folded)]);
-        course.onProgress({
-          kind: 'evaluation',
-          episodes: folded + 1,
-          mean: 0.5,
-          halfWidth: 0.1,
-          target: null,
-          outcomes: folded + 1,
-          inFlight: 1,
-          episodesPerSecond: 10,
-          seconds: folded / 10,
-          secondsLeft: null,
-        });
+        course.onProgress(runningFigures(folded + 1));
         if (place.recalled.aborted) {
           place[Symbol.dispose]();
           place = undefined;

@@ -53,6 +53,7 @@ export class RunningEvaluation {
   readonly #stop: Stop;
   #beginning: Promise<void> | undefined;
   #hasBegun = false;
+  #figures: RunningFigures | undefined;
 
   constructor(ownership: Ownership, options: RunningEvaluationOptions) {
     this.#options = options;
@@ -161,7 +162,10 @@ export class RunningEvaluation {
       onLost: () => this.#stop.stopNow('lost'),
     });
     const conclusion = await this.#playOrder(order, principal, reporter);
-    if (conclusion?.state === 'finished') await this.#begin();
+    if (conclusion?.state === 'finished' && !this.#hasBegun) {
+      await this.#begin();
+      if (this.#figures) reporter.update(this.#figures);
+    }
     if (conclusion) return { ...conclusion, report: await reporter.close() };
     await reporter.flush();
     return undefined;
@@ -196,6 +200,7 @@ export class RunningEvaluation {
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,
       recallOnly: isOver,
       onProgress: (figures) => {
+        this.#figures = figures;
         if (this.#hasBegun) reporter.update(figures);
       },
     };
