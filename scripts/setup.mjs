@@ -70,6 +70,7 @@ function refuseLinks() {
     '.venv-openenv',
     '.venv-training',
     '.venv-agentic',
+    '.venv-programs',
     '.tools',
   ]) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
@@ -327,5 +328,9 @@ if (forTests) {
   installFakeGcs();
 }
 if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');
-if (forAgentic) installAgentic();
+if (forAgentic) {
+  installAgentic();
+  // Programs that are agents, nearly all of it what speaks to providers of models.
+  installBeside('.venv-programs', 'test/end-to-end/requirements-programs.txt');
+}
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);
