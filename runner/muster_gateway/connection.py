@@ -9,7 +9,7 @@ _READ_BYTES = 1 << 16
 
 
 class Connection:
-    """What comes is sent on as far as there is credit for it; what is to be written waits here, bounded by the credit that was given."""
+    """Sends on what comes while there is credit for it. Holds what cannot be written yet, bounded by the credit that was given."""
 
     def __init__(self, number: int, accepted: socket.socket) -> None:
         accepted.setblocking(False)

@@ -19,11 +19,11 @@ LEAST_DISTINCT = 24
 
 @dataclass(frozen=True)
 class Trace:
-    """What a fix is told by: these lines anywhere, or these windows of lines."""
+    """What gives a fix away: these lines anywhere, or these windows of lines."""
 
     lines: frozenset[str]
     windows: list[str]
-    # A file that holds the fix holds each of its words: most files are told by the longest one.
+    # A file that holds the fix holds each of its words: the longest one is enough to rule out most files.
     word: bytes
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A command, as Muster asks for it, and how it ended, as Muster is told."""
+"""A command, as Muster asks for it, and how it ended, as Muster reads it."""
 
 import os
 from typing import Any, NamedTuple, Self
@@ -54,7 +54,7 @@ class Command(NamedTuple):
 
 
 def end_of(status: int) -> dict[str, Any]:
-    """How a process ended, as Muster is told."""
+    """How a process ended, as Muster reads it."""
     if os.WIFSIGNALED(status):
         return {"kind": "signalled", "signal": os.WTERMSIG(status)}
     return {"kind": "exited", "code": os.WEXITSTATUS(status)}

@@ -44,7 +44,7 @@ class ForkedProgram(NamedTuple):
         return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules))
 
     def order(self) -> tuple[str, ...]:
-        """What the interpreter is told."""
+        """The request to the interpreter."""
         return (self.directory, str(len(self.variables)), *self.variables, *self.words)
 
     def has_same_interpreter(self, other: "ForkedProgram") -> bool:

@@ -32,7 +32,7 @@ def bury() -> Iterator[tuple[int, int, resource.struct_rusage]]:
 
 
 def end_message(sandbox: str, status: int, usage: resource.struct_rusage) -> Message:
-    """What Muster is told of the end of a sandbox's program."""
+    """The message to Muster about the end of a sandbox's program."""
     seconds = usage.ru_utime + usage.ru_stime
     ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
     if os.WIFSIGNALED(status):

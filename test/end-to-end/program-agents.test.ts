@@ -122,7 +122,7 @@ describe('an agent that is a program', () => {
     );
   });
 
-  it('that is not there ends the evaluation with what is to be done', async () => {
+  it('that is not there ends the evaluation with a remedy', async () => {
     await using muster = await fixture.muster(1);
     await using server = await ScriptedModelServer.start(says());
     await expect(play(muster, 'missing', { endpoint: server.url, command: ['/opt/agent'] })).rejects.toThrow(

@@ -29,7 +29,7 @@ export const agentSchema = z
 
 export type Agent = z.infer<typeof agentSchema>;
 
-/** Whether a model behind a server says what is to be done. */
+/** Whether a model behind a server decides on the actions. */
 export function hasModel(agent: Agent): agent is ModelAgent | ProgramAgent {
   return agent.agent === 'model' || agent.agent === 'program';
 }

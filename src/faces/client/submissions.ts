@@ -31,7 +31,7 @@ export interface SubmissionOptions {
 const SUITE_FILE = /\.(ya?ml|json)$/;
 const NEVER = new AbortController().signal;
 
-/** Reads suites and brings checkpoints, then submits what is to be played with them. */
+/** Reads suites and brings checkpoints, then submits evaluations of them. */
 export class Submissions {
   readonly #calls: Calls;
   readonly #rollouts: RolloutsClient;

@@ -161,7 +161,7 @@ describe.each(STARTS)('a workspace that is %s', (start) => {
     expect(before).toBe(later);
     // The first process, the shell, and the two of the pipe.
     expect(Number(processes)).toBeLessThanOrEqual(4);
-    // One that nobody may look into is found all the same.
+    // A process that no other may look into is found all the same.
     const hidden = `(setsid ${HIDDEN} </dev/null >/dev/null 2>&1 &); until [ -e /app/hidden ]; do sleep .01; done`;
     expect((await shell(session, hidden)).end).toEqual({ kind: 'exited', code: 0 });
     expect(Number((await shell(session, 'ls /proc | grep -c "^[0-9]*$"')).stdout.head.toString())).toBeLessThanOrEqual(4);

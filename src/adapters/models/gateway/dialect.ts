@@ -50,7 +50,7 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** What a program is told when its model has not answered. */
+/** The error that a program gets when its model has not answered. */
 export function toProblem(answered: Exclude<Answered, Completion> | Refusal): Problem {
   const { detail } = answered;
   switch (answered.kind) {

@@ -29,7 +29,7 @@ export class TurnRecord {
     });
   }
 
-  /** The model is told something after its last turn. @param toolCall id of the call that it answers. */
+  /** Adds a message to the model after its last turn. @param toolCall id of the call that it answers. */
   observe(toolCall: string | null, text: string): void {
     this.#turns.at(-1)?.observations.push({ toolCall, text });
   }

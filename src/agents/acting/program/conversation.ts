@@ -67,7 +67,7 @@ export function toPrompt(messages: readonly HeardMessage[]): Trajectory['prompt'
   );
 }
 
-/** What the model is told after its last turn: all that stands behind it. */
+/** The messages after the last turn of the model. */
 export function listNews(messages: readonly HeardMessage[]): readonly HeardMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 }

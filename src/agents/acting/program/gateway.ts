@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Answered } from '../model/model-endpoint.ts';
 
-/** What a program is told in place of an answer. */
+/** The error that a program gets in place of an answer. */
 export type Refusal =
   /** A limit of its agent is reached: it is about to be ended. */
   | { readonly kind: 'over'; readonly detail: string }
