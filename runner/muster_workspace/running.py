@@ -10,8 +10,9 @@ from muster_workspace.channel import Channel
 from muster_workspace.command import Command, end_of
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import BoundedOutput
-from muster_workspace.processes import Accounts, resident_bytes, waiting_seconds
+from muster_workspace.processes import Accounts, resident_bytes
 from muster_workspace.starting import begin
+from muster_workspace.time_limit import TimeLimit
 
 # Few commands need it, and every sandbox that is not forked would wait for it.
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
 _WRITE_BYTES = 1 << 16
-# What a command may get beyond its time for what it has waited for a processor, as a multiple of that time and at most.
-# It is a bound because a command can make itself wait, by processes of its own. workspace-session.ts waits for it.
-_WAITING_TIMES = 3.0
-_WAITING_SECONDS = 60.0
 
 
 class Beside(Protocol):
@@ -97,36 +94,29 @@ class RunningCommand:
             self._end_input()
 
     def _serve(self, exited: int) -> dict[str, Any]:
-        limit = deadline = self._start + self._command.seconds
+        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid)
         sample = self._start
         while True:
             now = time.monotonic()
             if now >= sample:
                 self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
                 sample = now + _SAMPLE_SECONDS
-            for key, events in self._selector.select(max(0.0, min(deadline, sample) - now)):
+            for key, events in self._selector.select(max(0.0, min(limit.deadline, sample) - now)):
                 if self._line is not None and key.data is self._line:
                     self._line.attend(key.fd, events, self._selector)
                 else:
                     self._attend(key.fd, key.data)
             self._drain_beside()
             if self._line is not None and self._line.seconds is not None:
-                limit = deadline = min(limit, now + self._line.seconds)
+                limit.shorten(now, self._line.seconds)
                 self._line.seconds = None
             status = self._look_for_end(exited)
             if status is not None:
                 return end_of(status)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
-            if time.monotonic() >= deadline:
-                deadline = limit + self._waited()
-                if time.monotonic() >= deadline:
-                    return {"kind": "timeout"}
-
-    def _waited(self) -> float:
-        """The seconds that a busy machine has kept it from running, so that it is not judged by them."""
-        waited = waiting_seconds(but=self._interpreters.pid)
-        return min(waited, _WAITING_TIMES * self._command.seconds, _WAITING_SECONDS)
+            if limit.is_over():
+                return {"kind": "timeout"}
 
     def _drain_beside(self) -> None:
         if self._beside is not None:

@@ -18,7 +18,7 @@ import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WOR
 const STDERR_KEPT = 8 * 1024;
 /** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
 const GRACE_MS = 60_000;
-/** What a command may get beyond its time on a busy machine, as running.py counts it. */
+/** What a command may get beyond its time on a busy machine, as time_limit.py counts it. */
 const MOST_WAITING_MS = 60_000;
 /** An input that goes with its request in one write. */
 const SENT_TOGETHER_BYTES = 64 * 1024;
