@@ -67,20 +67,8 @@ export function toProblem(answered: Exclude<Answered, Completion> | Refusal): Pr
   }
 }
 
-/** The arguments of a call as an object, for dialects that have no other. */
-export function readObject(text: string): object {
-  if (text.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  } catch {
-    // Said below.
-  }
-  return { unreadable: text };
-}
-
-/** Without what is undefined, and under other names. */
-export function rename(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** The fields that have a value. */
+export function dropAbsent(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Completion } from '../../../agents/acting/model/model-endpoint.ts';
-import { cutPieces, readObject, rename, type AnswerWriter, type Dialect, type DialectTerms, type ServerEvent } from './dialect.ts';
+import { readArguments } from '../../../agents/rollouts/formats/chat-messages.ts';
+import { cutPieces, dropAbsent, type AnswerWriter, type Dialect, type DialectTerms, type ServerEvent } from './dialect.ts';
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 const texts = z.union([z.string(), z.array(textBlock)]);
@@ -63,7 +64,7 @@ function toChat(request: Request): Readonly<Record<string, unknown>> {
     type: 'function',
     function: { name, description: description ?? '', parameters },
   }));
-  return rename({
+  return dropAbsent({
     messages: [...first, ...messages.flatMap(({ role, content }) => toMessages(role, content))],
     tools: functions,
     tool_choice: choice && toChoice(choice),
@@ -155,7 +156,7 @@ type Said =
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: object };
 
 function listBlocks({ content, reasoning, toolCalls }: Completion): readonly Said[] {
-  const calls = toolCalls.map(({ id, name, arguments: text }): Said => ({ type: 'tool_use', id, name, input: readObject(text) }));
+  const calls = toolCalls.map((call): Said => ({ type: 'tool_use', id: call.id, name: call.name, input: readArguments(call) }));
   return [
     ...(reasoning === null ? [] : [{ type: 'thinking', thinking: reasoning, signature: '' } as const]),
     ...(content === '' && calls.length > 0 ? [] : [{ type: 'text', text: content } as const]),

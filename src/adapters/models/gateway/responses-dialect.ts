@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rename, type Dialect } from './dialect.ts';
+import { dropAbsent, type Dialect } from './dialect.ts';
 import { writeResponse } from './responses-answer.ts';
 
 const partSchema = z.looseObject({
@@ -67,7 +67,7 @@ function toChat(request: Request, conversation: readonly object[]): Readonly<Rec
     type: 'function',
     function: { name, description: description ?? '', parameters: parameters ?? {} },
   }));
-  return rename({
+  return dropAbsent({
     messages: [...first, ...conversation],
     tools: functions,
     tool_choice: typeof choice === 'object' && choice !== null ? { type: 'function', function: { name: choice.name } } : choice,
