@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { TrajectoryDirectory } from '../../src/adapters/files/trajectory-directory.ts';
 import { canTrain } from '../../src/agents/rollouts/formats/formats.ts';
 import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts';
-import { Muster, readConfiguration } from '../../src/app/main.ts';
+import { Muster } from '../../src/app/main.ts';
 import { AgentSuiteFixture, ANSWER_TASK } from '../support/agent-suite-fixture.ts';
 import { ScriptedModelServer } from '../support/model-server.ts';
 
@@ -47,7 +47,7 @@ describe.skipIf(!existsSync(PYTHON))('mini-swe-agent as it is published (install
     });
     const agent = await fixture.agent({ ...AGENT, endpoint: server.url });
     const suite = await fixture.suite({ stop: { rule: 'fixed', episodes: 2 } });
-    const configuration = readConfiguration(undefined, 2);
+    const configuration = fixture.configuration(2);
     const { local } = configuration.templates;
     if (!local) throw new Error('there is no template local');
     const interpreter = path.dirname(path.dirname(realpathSync(PYTHON)));
@@ -56,7 +56,6 @@ describe.skipIf(!existsSync(PYTHON))('mini-swe-agent as it is published (install
     await using muster = await Muster.open({
       ...configuration,
       templates: { ...configuration.templates, local: { ...local, mounts } },
-      stateDir: fixture.stateDir,
     });
     const { official, run } = await muster.evaluate({ suite, checkpoint: agent }, { out });
     const trajectories: Trajectory[] = [];

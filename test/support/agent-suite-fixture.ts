@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import { listChildren, listProcesses, listWorkspaces } from './process-table.ts';
-import { readConfiguration, Muster } from '../../src/app/main.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
+import { Muster } from '../../src/app/main.ts';
+import type { Config } from '../../src/config/config.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { type FilesByPath, TASK, writeFiles } from './grading-fixture.ts';
 
@@ -104,7 +106,13 @@ export class AgentSuiteFixture implements AsyncDisposable {
   }
 
   muster(sandboxes: number): Promise<Muster> {
-    return Muster.open({ ...readConfiguration(undefined, sandboxes), stateDir: this.stateDir });
+    return Muster.open(this.configuration(sandboxes));
+  }
+
+  /** Without the variables of the tests, such as MUSTER_TEST_ALL. */
+  configuration(sandboxes: number): Config {
+    const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
+    return loadConfig({ environment: { MUSTER_STATE_DIR: this.stateDir }, flags });
   }
 
   /** Kills workspaces and grading sandboxes from outside until so many of each are dead, or the signal is aborted. @returns how many of each it killed. */
