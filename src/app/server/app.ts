@@ -38,7 +38,7 @@ export interface AppParts {
   readonly checkpointService: CheckpointService;
   readonly use: CheckpointUse;
   readonly library: Library;
-  /** Whom alone it serves; undefined for those whom the configuration lets in. */
+  /** The only principal that it serves; undefined for all principals of the configuration. */
   readonly starter: Starter | undefined;
   readonly arena: EpisodeService;
   readonly rollouts: RolloutService;
