@@ -88,6 +88,8 @@ export class RealDaemons implements AsyncDisposable {
     const walls = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
     const child = spawn('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port), this.#checkout], {
       stdio: 'ignore',
+      // The directory of the tests may be hidden: some programs do not start in one that is not there.
+      cwd: '/',
     });
     const url = `http://127.0.0.1:${port}`;
     const deadline = performance.now() + HEALTHY_MS;

@@ -13,14 +13,22 @@ nock.restore();
 
 const canMount = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
-/** Answers as the daemon does as far as its start needs it, and says to anything else what it sees of the machine's files. */
-const standIn = (seen: readonly string[]): string => `#!/bin/sh
-exec ${process.execPath} -e '
-const { existsSync } = require("node:fs");
-const seen = ${JSON.stringify(seen)};
-require("node:http").createServer((request, response) => {
-  response.end(request.url === "/files" ? JSON.stringify(seen.filter((path) => existsSync(path))) : "ok");
-}).listen(Number(process.argv.at(-1)), "127.0.0.1");' -- "$@"
+/**
+ * Answers as the daemon does as far as its start needs it, and says to anything else what it sees of the machine's files. Node may be in a checkout
+ * that the walls hide.
+ */
+const standIn = (seen: readonly string[]): string => `#!/usr/bin/env python3
+import http.server, json, os, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        seen = [path for path in ${JSON.stringify(seen)} if os.path.exists(path)]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(seen).encode())
+    do_POST = do_GET
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_forever()
 `;
 
 describe.skipIf(!canMount)('a real sandbox daemon (needs root)', () => {
@@ -31,13 +39,15 @@ describe.skipIf(!canMount)('a real sandbox daemon (needs root)', () => {
     const runner = path.join(checkout, 'runner');
     await mkdir(runner, { recursive: true });
     await writeFile(other, '');
-    await writeFile(daemon, standIn([runner, other, process.execPath]), { mode: 0o755 });
+    await writeFile(daemon, standIn([runner, other, '/bin/sh']), { mode: 0o755 });
     const daemons = new RealDaemons(daemon, checkout);
-    const front = createServer((request, response) => void daemons.forward('one', request, response)).listen(0, '127.0.0.1');
+    const front = createServer((request, response) => {
+      daemons.forward('one', request, response).catch((error: Error) => response.destroy(error));
+    }).listen(0, '127.0.0.1');
     try {
       await once(front, 'listening');
       const answer = await fetch(`http://127.0.0.1:${portOf(front)}/files`);
-      expect(await answer.json()).toEqual([runner, process.execPath]);
+      expect(await answer.json()).toEqual([runner, '/bin/sh']);
     } finally {
       front.close();
       await daemons[Symbol.asyncDispose]();
