@@ -66,7 +66,10 @@ export class ClientFixture implements AsyncDisposable {
 }
 
 export function callsOptions(url: string, clock: CallsOptions['clock']): CallsOptions {
-  return { url, token: undefined, clock, random: () => 0.5, retry: DEFAULT_RETRY };
+  const warn = (message: string): never => {
+    throw new Error(`the client warned: ${message}`);
+  };
+  return { url, token: undefined, clock, random: () => 0.5, retry: DEFAULT_RETRY, warn };
 }
 
 export function clientOf(options: CallsOptions): MusterClient {

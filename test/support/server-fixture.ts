@@ -1,3 +1,4 @@
+import { PACKAGE_VERSION } from '../../src/kernel/package-root.ts';
 import type { FastifyInstance } from 'fastify';
 import { createHttpServer, type HttpServerOptions } from '../../src/faces/http/http-server.ts';
 import type { EvaluationService, ServiceConfig } from '../../src/service/evaluation-service.ts';
@@ -38,7 +39,7 @@ export class ServerFixture implements AsyncDisposable {
     const service = fixture.service(config);
     service.open();
     const { clock, log, use } = fixture;
-    const fixed = { version: '0.0.0', maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
+    const fixed = { version: PACKAGE_VERSION, maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
     const app = await createHttpServer({
       service,
       clock,

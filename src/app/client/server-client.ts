@@ -8,6 +8,7 @@ import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { readConfiguration } from '../configuration.ts';
 import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 
@@ -21,6 +22,8 @@ export interface ConnectionOptions {
   readonly retry?: Partial<Retry>;
   /** Allows a token to travel to another machine without TLS. */
   readonly plainHttp?: boolean | undefined;
+  /** Told of a server of another version. A warning of the process (`process.on('warning')`) when left out. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface ConnectionOptions {
  * @throws InputError `client.url`, `client.token`, `client.plain-http`
  */
 export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
-  const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false } = options;
+  const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false, onWarning = emitWarning } = options;
   const address = parseServerUrl(url);
   return new MusterClient({
     url: address,
@@ -40,7 +43,12 @@ export function connect(url = process.env['MUSTER_URL'] ?? '', options: Connecti
     retry: { ...DEFAULT_RETRY, ...retry },
     source: filesystemSource,
     readSuite,
+    warn: onWarning,
   });
+}
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, { type: 'MusterWarning', code: 'client.server-version' });
 }
 
 /** A person waits at a shell: long enough for a server to start again. */
@@ -58,6 +66,7 @@ export function createClient({ server, config, plainHttp, patienceSeconds = SHEL
   return connect(server ?? process.env['MUSTER_URL'] ?? readServerUrl(config), {
     plainHttp,
     retry: { patienceMilliseconds: 1000 * patienceSeconds },
+    onWarning: (message) => void process.stderr.write(`muster: ${escapeUnprintable(message)}\n`),
   });
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { sleep } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { OtherVersions } from '../server-version.ts';
 import { readProblem } from './answer-problem.ts';
 import { UnavailableError } from './client-errors.ts';
 import { Patience, type PatienceOptions } from './patience.ts';
@@ -12,6 +13,8 @@ export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
+  /** Told of a server of another version: once for each. */
+  readonly warn: (message: string) => void;
 }
 
 export interface Call {
@@ -44,9 +47,11 @@ export const SLOW_ANSWER_MILLISECONDS = 900_000;
 /** Requests to one server. */
 export class Calls {
   readonly options: CallsOptions;
+  readonly #versions: OtherVersions;
 
   constructor(options: CallsOptions) {
     this.options = options;
+    this.#versions = new OtherVersions(options);
   }
 
   /**
@@ -93,6 +98,7 @@ export class Calls {
     const { method, path, also = [] } = call;
     const message = await openAnswer(`${url}${path}`, { method, headers: this.#buildHeaders(call), body: encodeBody(call), signal });
     const { statusCode: status = 0, headers } = message;
+    this.#versions.check(headers);
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
     throw readProblem(status, headers, await readText(message, url, signal));
   }

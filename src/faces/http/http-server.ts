@@ -2,6 +2,7 @@ import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
+import { VERSION_HEADER } from '../server-version.ts';
 import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
 import type { RolloutCalls } from '../../service/rollouts/rollout-service.ts';
@@ -121,7 +122,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 /** By this header a client warns of a server of another version. The guard has answered callers that may not know it. */
 function sayVersion(app: FastifyInstance, version: string): void {
   app.addHook('onRequest', async (_, reply) => {
-    reply.header('muster-version', version);
+    reply.header(VERSION_HEADER, version);
   });
 }
 

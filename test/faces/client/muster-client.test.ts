@@ -4,6 +4,8 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EvaluationEndedError, RefusedError, UnavailableError, WaitTimeoutError } from '../../../src/faces/client/client-errors.ts';
 import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
+import { VERSION_HEADER } from '../../../src/faces/server-version.ts';
+import { PACKAGE_VERSION } from '../../../src/kernel/package-root.ts';
 import type { RunningFigures } from '../../../src/service/orders/running-figures.ts';
 import { callsOptions, clientOf, ClientFixture } from '../../support/client-fixture.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
@@ -197,6 +199,22 @@ describe('a client of a server', () => {
     await expect(clock.advanceFor(follow(), 60_000, 100)).rejects.toMatchObject({ code: 'server.answer' });
     expect(received).toEqual([{ pools: [] }, { running: [] }, 'lost', 'lost', { pools: [], isIncomplete: true }, 'lost']);
     expect(clock.pending).toBe(0);
+  });
+
+  it('warns once of a server of another version, also where it is refused', async () => {
+    const same = `${PACKAGE_VERSION.split('.', 2).join('.')}.99`;
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const client = clientOf({ ...callsOptions('http://muster.test', new ManualClock()), warn });
+    for (const version of [same, '7.2.0', '7.2.0', PACKAGE_VERSION])
+      nock('http://muster.test')
+        .get('/v1/pools')
+        .reply(403, '', { [VERSION_HEADER]: version });
+    for (let call = 0; call < 4; call += 1) await expect(client.pools()).rejects.toMatchObject({ reason: 'forbidden' });
+    expect(warnings).toEqual([
+      `the server at http://muster.test is Muster 7.2.0, and this client is ${PACKAGE_VERSION}; an answer may be one that this client ` +
+        "does not know. Install the server's version: muster-eval 7.2.0",
+    ]);
   });
 
   it('says at which address no server listens', async () => {

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { PACKAGE_VERSION } from '../kernel/package-root.ts';
+
+/** The header in which a server says its version. */
+export const VERSION_HEADER = 'muster-version';
+
+interface Warned {
+  readonly url: string;
+  readonly warn: (message: string) => void;
+}
+
+/** For a client: warns once of each version of a server whose first two numbers are not the client's. What differs may still work. */
+export class OtherVersions {
+  readonly #options: Warned;
+  readonly #warned = new Set<string>();
+
+  constructor(options: Warned) {
+    this.#options = options;
+  }
+
+  check(headers: IncomingHttpHeaders): void {
+    const found = headers[VERSION_HEADER];
+    if (typeof found !== 'string' || this.#warned.has(found) || getSeries(found) === getSeries(PACKAGE_VERSION)) return;
+    this.#warned.add(found);
+    const { url, warn } = this.#options;
+    warn(
+      `the server at ${url} is Muster ${found}, and this client is ${PACKAGE_VERSION}; an answer may be one that this client does not know. ` +
+        `Install the server's version: muster-eval ${found}`,
+    );
+  }
+}
+
+function getSeries(version: string): string {
+  return version.split('.').slice(0, 2).join('.');
+}
