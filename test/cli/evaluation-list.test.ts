@@ -65,6 +65,12 @@ describe('a list of evaluations', () => {
     ]);
   });
 
+  it('has the names that callers gave, before paths and digests', () => {
+    const named = (part: 'subject' | 'baseline' | 'candidate', name: string) => ({ part, uri: DIGEST, digest: DIGEST, name });
+    expect(cells({ checkpoints: [named('subject', 'final\u001b[31m.zip')] })[1]).toBe('final\\u001b[31m.zip');
+    expect(cells({ checkpoints: [named('baseline', 'old.zip'), named('candidate', 'new.zip')] })[1]).toBe('new.zip against old.zip');
+  });
+
   it('has the answer of the summary where that is known, and none before there is one', () => {
     expect(cells({ state: 'finished', summary: evaluation() })).toContain('0.2730 ± 0.0093');
     const checkpoints: Listed['checkpoints'] = [

@@ -44,7 +44,11 @@ def test_a_file_is_sent_in_parts_and_evaluated_by_its_digest(muster: Client, fak
         "bytes 3000-3071/3072",
     ]
     assert {asked.query["name"] for asked in puts} == {"policy.safetensors"}
-    assert fake.requests("POST", "/v1/evaluations")[0].json["checkpoint"] == {"sha256": digest_of(weights), "run": "ppo-1"}
+    assert fake.requests("POST", "/v1/evaluations")[0].json["checkpoint"] == {
+        "sha256": digest_of(weights),
+        "name": "policy.safetensors",
+        "run": "ppo-1",
+    }
 
 
 def test_what_the_server_has_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
@@ -222,6 +226,10 @@ def test_a_checkpoint_is_one_of_path_uri_and_digest() -> None:
         Checkpoint(path="a", uri="b")
     with pytest.raises(InvalidArgument, match="64 lower-case"):
         Checkpoint(sha256="ABC")
+    with pytest.raises(InvalidArgument, match=r"checkpoint\.name: expected 1 to 255 characters"):
+        Checkpoint(sha256="a" * 64, name="two\nlines")
+    assert checkpoint.checkpoint_reference(Checkpoint(path="runs/..", name="best"), "d") == {"sha256": "d", "name": "best"}
+    assert checkpoint.checkpoint_reference(Checkpoint(path="/"), "d") == {"sha256": "d"}
     assert checkpoint.named_checkpoint("a" * 64) == Checkpoint(sha256="a" * 64)
     assert checkpoint.named_checkpoint("gs://bucket/x", "r", 3) == Checkpoint(uri="gs://bucket/x", run="r", version=3)
     assert checkpoint.named_checkpoint("runs/x.onnx") == Checkpoint(path="runs/x.onnx")

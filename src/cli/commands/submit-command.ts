@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import type { OpenedBatch } from '../../app/client/batch-input.ts';
 import type { MusterClient, SubmitOptions } from '../../faces/client/muster-client.ts';
-import { nameCheckpoint, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
+import { nameCheckpoint, nameFile, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { collect, parseWholeNumber } from '../flags/flag-values.ts';
@@ -139,5 +139,5 @@ async function bringCheckpoint(client: MusterClient, given: string, signal: Abor
     base,
     onUpload: (upload) => display.show({ ...upload, seconds: (performance.now() - began) / 1000 }),
   });
-  return { sha256 };
+  return { name: nameFile(named.path), sha256 };
 }

@@ -33,16 +33,17 @@ function getCells(item: Listed, now: Date): readonly string[] {
 }
 
 export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem): string {
-  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(({ uri }) => getLast(uri));
+  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(getName);
   const baseline = checkpoints.find(({ part }) => part === 'baseline');
   const label = run === null && version === null ? '' : ` (${run ?? ''}${version === null ? '' : `@${version}`})`;
   const [first = '', ...more] = named;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
-  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getLast(baseline.uri)}`}${label}`);
+  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getName(baseline)}`}${label}`);
 }
 
-/** What people know a checkpoint by: the end of its path, or as much of its digest as tells it from others. */
-function getLast(uri: string): string {
+/** What people know a checkpoint by: its name, the end of its path, or as much of its digest as tells it from others. */
+function getName({ name, uri }: EvaluationItem['checkpoints'][number]): string {
+  if (name !== undefined) return name;
   const digest = /^sha256:([0-9a-f]{12})[0-9a-f]{52}$/.exec(uri)?.[1];
   return digest === undefined ? (uri.split('/').findLast((part) => part !== '') ?? uri) : `sha256:${digest}…`;
 }

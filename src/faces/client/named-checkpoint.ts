@@ -1,6 +1,9 @@
+import { basename, resolve } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 
 interface Labels {
+  /** What lists show it by; the name of the file or directory when it is left out and there is a path. */
+  readonly name?: string | undefined;
   /** The training run that it belongs to. */
   readonly run?: string | undefined;
   /** How far the run had got: its training step. */
@@ -15,6 +18,12 @@ export type CheckpointLike = string | NamedCheckpoint;
 
 const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
 const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)./;
+
+/** What lists show a file or directory of this machine by; undefined where its name is none that a server takes. */
+export function nameFile(path: string): string | undefined {
+  const name = basename(resolve(path));
+  return name.isWellFormed() && /^[^\p{Cc}]{1,255}$/u.test(name) ? name : undefined;
+}
 
 /** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256` */
 export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Digest } from '../../kernel/ids.ts';
 import type { newComparisonSchema, newEvaluationSchema } from '../http/schemas/evaluation-schemas.ts';
-import type { NamedCheckpoint } from './named-checkpoint.ts';
+import { nameFile, type NamedCheckpoint } from './named-checkpoint.ts';
 
 /** What requests ask for, from what callers give. */
 
@@ -76,8 +76,12 @@ export function createComparisonBody(
 
 /** @param digest of one that was given by its path. */
 export function createCheckpointReference(named: NamedCheckpoint, digest: Digest | undefined): CheckpointReference {
-  const { run, version } = named;
-  const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
+  const { run, version, name = 'path' in named ? nameFile(named.path) : undefined } = named;
+  const labels = {
+    ...(name === undefined ? {} : { name }),
+    ...(run === undefined ? {} : { run }),
+    ...(version === undefined ? {} : { version }),
+  };
   if (digest !== undefined) return { sha256: digest, ...labels };
   if ('uri' in named) return { uri: named.uri, ...labels };
   return 'sha256' in named ? { sha256: named.sha256, ...labels } : labels;

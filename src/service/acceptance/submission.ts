@@ -52,7 +52,7 @@ export async function createOrder(
   const { question, labels, priority } = submission;
   const [suite, asked] = await runSideBySide(
     () => library.orderSuite(submission.suite, submission.stop, signal),
-    (either) => resolveQuestion(question, (reference) => library.orderCheckpoint(reference, principal, either)),
+    (either) => resolveQuestion(question, (reference) => orderNamed(library, reference, principal, either)),
     signal,
   );
   const request: EvaluationOrder = {
@@ -70,6 +70,16 @@ export async function createOrder(
   library.assertPlayable(suite.written.template, listCheckpoints(request));
   const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
+}
+
+async function orderNamed(
+  library: Library,
+  reference: CheckpointReference,
+  principal: string,
+  signal: AbortSignal,
+): Promise<OrderedContent> {
+  const content = await library.orderCheckpoint(reference, principal, signal);
+  return reference.name === undefined ? content : { ...content, name: reference.name };
 }
 
 type OrderedQuestion =

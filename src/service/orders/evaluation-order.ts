@@ -18,6 +18,8 @@ export const digestSchema = z
 export const contentSchema = z.strictObject({
   /** As the caller gave it. */
   uri: z.string(),
+  /** As the caller called it, for people. */
+  name: z.string().exactOptional(),
   digest: digestSchema,
   kind: z.enum(['file', 'directory']),
   files: z.array(z.strictObject({ path: z.string(), size: z.int().min(0), digest: digestSchema })),

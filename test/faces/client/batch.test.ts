@@ -3,7 +3,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseBatch, type BatchFile } from '../../../src/faces/client/batch/batch-file.ts';
 import { isLabelPattern, readLabels } from '../../../src/faces/client/batch/batch-labels.ts';
-import { planCheckpoints, planSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
+import { buildBatchKey, planCheckpoints, planSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
 import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { ClientFixture } from '../../support/client-fixture.ts';
@@ -162,6 +162,13 @@ describe('a batch file', () => {
     [[{ files: 'runs/*', labelled: 'epoch-{version}.bin' }], 'batch.labels'],
   ])('is refused with checkpoints %j', async (checkpoints, code) => {
     await expect(planCheckpoints(batchFile({ suites: ['a'], checkpoints }), GROUND)).rejects.toMatchObject({ code });
+  });
+
+  it('asks the same of a file under another name', () => {
+    const keyOf = (name: string, sha256 = 'a'): string =>
+      buildBatchKey({ checkpoint: { name, sha256 }, baseline: { name, sha256 }, suite: 'a' }, undefined, 1);
+    expect(keyOf('step-1.zip')).toBe(keyOf('step-2.zip'));
+    expect(keyOf('step-1.zip', 'b')).not.toBe(keyOf('step-1.zip'));
   });
 
   it('takes {run}, {version} and * for labels, each of the first two once, and all else as it stands', () => {

@@ -30,7 +30,11 @@ describe('a client of a server', () => {
     expect(summary).toMatchObject({ schema: 'muster.summary/1', official: { episodes: 5 } });
     expect(received.length).toBeGreaterThan(0);
     const [listed] = await all(fixture.client().list({ run: 'r' }));
-    expect(listed).toMatchObject({ state: 'finished', version: 3, checkpoints: [{ uri: expect.stringMatching(/^sha256:/) }] });
+    expect(listed).toMatchObject({
+      state: 'finished',
+      version: 3,
+      checkpoints: [{ uri: expect.stringMatching(/^sha256:/), name: 'late.safetensors' }],
+    });
   });
 
   it('has the answer with the one request when it was asked for before', async () => {

@@ -62,6 +62,9 @@ describe('asking for an evaluation', () => {
     const first = await server.send('POST', '/v1/evaluations', { body: ASKED, headers });
     const again = await server.send('POST', '/v1/evaluations', { body: ASKED, headers });
     expect(idSchema.parse(again.json).id).toBe(idSchema.parse(first.json).id);
+    const renamed = { ...ASKED, checkpoint: { ...ASKED.checkpoint, name: 'the same under another name' } };
+    const underAName = await server.send('POST', '/v1/evaluations', { body: renamed, headers });
+    expect(idSchema.parse(underAName.json).id).toBe(idSchema.parse(first.json).id);
     const other = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, priority: 1 }, headers });
     expect(other).toMatchObject({ status: 409, json: { code: 'idempotency.conflict' } });
   });
@@ -99,6 +102,7 @@ describe('asking for an evaluation', () => {
       'body.suite.stop.episodes',
       'number',
     ],
+    ['a name of two lines', { ...ASKED, checkpoint: { uri: '/late', name: 'a\nb' } }, 'body.checkpoint.name', undefined],
     ['a webhook that is none', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
   ])('with %s is refused, and the answer names the field, and what was expected', async (_what, body, field, expected) => {
     await using server = await ServerFixture.open();

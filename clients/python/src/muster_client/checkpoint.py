@@ -14,6 +14,7 @@ from muster_client.errors import InvalidArgument
 
 SHA256 = re.compile(r"(sha256:)?[0-9a-f]{64}")
 URI = re.compile(r"[a-z][a-z0-9+.-]*://.+|file:.+")
+NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 UNSAFE_IN_PATH = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ufffd\ud800-\udfff]")
 
 
@@ -34,6 +35,8 @@ class Checkpoint:
     base: str | os.PathLike[str] | None = None
     """Beside `path`: one that the server may have, the previous one of the run, say. Only what differs is sent, where that is less.
     Those that the same client has brought need not be named."""
+    name: str | None = None
+    """What lists show it by, 255 characters at most; the name of the file or directory when it is None and there is a `path`."""
 
     def __post_init__(self) -> None:
         given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
@@ -46,6 +49,8 @@ class Checkpoint:
             assert_is("checkpoint.base", self.base, (str, os.PathLike), "a path")
         if self.base is not None and self.path is None:
             raise InvalidArgument("checkpoint.base: expected beside path: only a file that is sent can be encoded as a delta")
+        if self.name is not None and not (isinstance(self.name, str) and NAME.fullmatch(self.name)):
+            raise InvalidArgument(f"checkpoint.name: expected 1 to 255 characters without control characters, got {self.name!r}")
         if self.sha256 is not None and not SHA256.fullmatch(self.sha256):
             raise InvalidArgument(f"checkpoint.sha256: expected 64 lower-case hexadecimal digits, got {self.sha256!r}")
 
@@ -67,8 +72,20 @@ def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int
 
 def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
     """As requests have it. @param digest: of one that was given by its path."""
-    found = {"uri": checkpoint.uri, "sha256": digest or checkpoint.sha256, "run": checkpoint.run, "version": checkpoint.version}
+    found = {
+        "uri": checkpoint.uri,
+        "sha256": digest or checkpoint.sha256,
+        "name": checkpoint.name or _file_name(checkpoint.path),
+        "run": checkpoint.run,
+        "version": checkpoint.version,
+    }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _file_name(path: str | os.PathLike[str] | None) -> str | None:
+    """None where it is none that a server takes."""
+    name = "" if path is None else Path(path).absolute().name
+    return name if NAME.fullmatch(name) and name != ".." else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ class PlayedCheckpoint:
     """`subject`, `baseline` or `candidate`."""
     uri: str
     digest: str
+    name: str | None = None
+    """As its caller named it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,10 @@ def _failure(fields: Fields) -> Failure:
     return Failure(fields.text("code"), fields.text("message"), fields.optional("kind", fields.text) or "infrastructure")
 
 
+def _played(fields: Fields) -> PlayedCheckpoint:
+    return PlayedCheckpoint(fields.text("part"), fields.text("uri"), fields.text("digest"), fields.optional("name", fields.text))
+
+
 def read_evaluation(fields: Fields) -> Evaluation:
     summary = fields.optional("summary", fields.object)
     running = fields.optional("running", fields.object)
@@ -120,7 +126,7 @@ def read_evaluation(fields: Fields) -> Evaluation:
         state=_one_of(State, fields.text("state")),
         principal=fields.text("principal"),
         suite=fields.text("suite"),
-        checkpoints=tuple(PlayedCheckpoint(c.text("part"), c.text("uri"), c.text("digest")) for c in fields.objects("checkpoints")),
+        checkpoints=tuple(_played(each) for each in fields.objects("checkpoints")),
         run=fields.optional("run", fields.text),
         version=fields.optional("version", fields.whole),
         labels={name: labels.text(name) for name in labels.raw},

@@ -4,6 +4,7 @@ import { getDigestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { BatchCheckpoint, BatchFile } from './batch-file.ts';
 import { readLabels } from './batch-labels.ts';
 import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import { omitNames } from '../../http/schemas/nameless.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
 /** What batches need of the machine that they are on. Paths are from the directory of the batch file. */
@@ -75,7 +76,7 @@ function getTitle(named: { readonly uri: string } | { readonly sha256: string })
  *
  * @param suiteDigest of a suite that the body names only: it may say something else by now. @param attempt 1, 2, …: the next after one that failed.
  */
-export function buildBatchKey(body: object, suiteDigest: string | undefined, attempt: number): string {
-  const digest = getDigestHex(digestBytes(formatCanonicalJson([body, suiteDigest ?? null])));
+export function buildBatchKey(body: Readonly<Record<string, unknown>>, suiteDigest: string | undefined, attempt: number): string {
+  const digest = getDigestHex(digestBytes(formatCanonicalJson([omitNames(body), suiteDigest ?? null])));
   return `batch-${digest}-${attempt}`;
 }

@@ -6,7 +6,7 @@ import type { BatchFile } from './batch-file.ts';
 import { buildBatchKey, type PlannedCheckpoint, type PlannedSuite } from './batch-plan.ts';
 import { RefusedError } from '../client-errors.ts';
 import type { MusterClient } from '../muster-client.ts';
-import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import { nameCheckpoint, nameFile, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { UploadProgress } from '../uploads.ts';
 
 /** One evaluation of a batch, as far as it has got. */
@@ -133,7 +133,7 @@ export class Batch {
     if (!('path' in named)) return named;
     const { path, ...labels } = named;
     const onUpload = (progress: UploadProgress): void => this.#options.onUpload(title, progress);
-    return { ...labels, sha256: await this.#options.client.upload(path, { signal, onUpload }) };
+    return { ...labels, name: labels.name ?? nameFile(path), sha256: await this.#options.client.upload(path, { signal, onUpload }) };
   }
 
   /** Looks at all that are under way at once, by their label: one request for many. */

@@ -46,6 +46,6 @@ function getCheckpoints(order: EvaluationOrder): Shown[] {
   }
 }
 
-function toShown(part: Shown['part'], { uri, digest }: OrderedContent): Shown {
-  return { part, uri, digest };
+function toShown(part: Shown['part'], { uri, digest, name }: OrderedContent): Shown {
+  return { part, uri, digest, ...(name === undefined ? {} : { name }) };
 }

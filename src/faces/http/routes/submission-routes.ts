@@ -3,6 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
 import { formatCanonicalJson, digestBytes } from '../../../kernel/canonical-json.ts';
+import { isMapping } from '../../../kernel/documents/path.ts';
 import { InputError } from '../../../kernel/errors.ts';
 import type { Submission, Terms } from '../../../service/acceptance/submission.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
@@ -17,6 +18,7 @@ import {
   newEvaluationSchema,
   waitQuerySchema,
 } from '../schemas/evaluation-schemas.ts';
+import { omitNames } from '../schemas/nameless.ts';
 import { toEvaluationResource } from './evaluation-resource.ts';
 
 export interface SubmissionRoutesOptions {
@@ -100,7 +102,8 @@ async function submit(
 
 function getIdempotency({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
   const key = headers['idempotency-key'];
-  return typeof key === 'string' ? { key, fingerprint: digestBytes(formatCanonicalJson([routeOptions.url, body])) } : undefined;
+  const asked = isMapping(body) ? omitNames(body) : body;
+  return typeof key === 'string' ? { key, fingerprint: digestBytes(formatCanonicalJson([routeOptions.url, asked])) } : undefined;
 }
 
 type NewEvaluation = z.infer<typeof newEvaluationSchema>;

@@ -19,6 +19,12 @@ const text = (most: number) =>
     .regex(new RegExp(`^${NO_NUL}*$`), 'expected text without NUL characters');
 
 const runSchema = text(200).describe('the training run that it belongs to');
+const nameSchema = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(new RegExp(String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`), 'expected text without control characters')
+  .describe('what lists show it by, such as the name of its file; decides nothing, and is no part of what the Idempotency-Key stands for');
 const versionSchema = z.int().min(0).describe('how far the run had got: its training step');
 
 export const checkpointReferenceSchema = z
@@ -31,6 +37,7 @@ export const checkpointReferenceSchema = z
       .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
       .exactOptional()
       .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
+    name: nameSchema.exactOptional(),
     run: runSchema.exactOptional(),
     version: versionSchema.exactOptional(),
   })
@@ -108,6 +115,7 @@ const checkpointSchema = z.strictObject({
   part: z.enum(['subject', 'baseline', 'candidate']),
   uri: z.string(),
   digest: z.string(),
+  name: z.string().exactOptional().describe('as the caller named it'),
 });
 
 const item = {

@@ -33,5 +33,6 @@ function compareCheckpoints(a: EvaluationItem | undefined, b: EvaluationItem | u
 }
 
 function formatKey(item: EvaluationItem | undefined): string {
-  return `${item?.run ?? ''} ${item?.checkpoints[0]?.uri ?? ''}`;
+  const checkpoint = item?.checkpoints[0];
+  return `${item?.run ?? ''} ${checkpoint?.name ?? checkpoint?.uri ?? ''}`;
 }

@@ -62,7 +62,7 @@ export function formatLease(until: string, now: number): string {
 /** The last part of its address, with the version of its run. */
 export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
   const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
-  const file = subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;
+  const file = subject?.name ?? subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;
   const others = checkpoints.length - (checkpoints.some(({ part }) => part === 'baseline') ? 1 : 0);
   const name = others > 1 ? `${others} candidates` : file;
   return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;

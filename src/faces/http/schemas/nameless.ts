@@ -1,0 +1,18 @@
+import { isMapping } from '../../../kernel/documents/path.ts';
+
+/** A question without the names that people gave its checkpoints. They decide nothing: under other names it is the same question. */
+export function omitNames(question: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { checkpoint, baseline, candidates } = question;
+  return {
+    ...question,
+    ...(checkpoint === undefined ? {} : { checkpoint: omitName(checkpoint) }),
+    ...(baseline === undefined ? {} : { baseline: omitName(baseline) }),
+    ...(Array.isArray(candidates) ? { candidates: candidates.map(omitName) } : {}),
+  };
+}
+
+function omitName(checkpoint: unknown): unknown {
+  if (!isMapping(checkpoint)) return checkpoint;
+  const { name: _forPeople, ...rest } = checkpoint;
+  return rest;
+}
