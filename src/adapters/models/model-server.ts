@@ -4,7 +4,10 @@ import type { ContextExceeded, RequestRefused } from '../../agents/acting/model/
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
-import { JsonPoster, type PostedAnswer } from './post-json.ts';
+import http from 'node:http';
+import https from 'node:https';
+import { createAbortError } from '../../kernel/abort.ts';
+import { readAnswerText } from '../http/answer-text.ts';
 
 export interface ModelServerTerms {
   /** Ends before /chat/completions. */
@@ -177,4 +180,56 @@ function parseDocument(text: string): unknown {
   if (typeof value === 'object' && value !== null && 'error' in value && value.error !== null && value.error !== undefined)
     throw new UnusableAnswerError(`it answered 200 with an error: ${JSON.stringify(value.error).slice(0, SHOWN)}`);
   return value;
+}
+
+/** Token ids and log-probabilities of a long prompt take some megabytes. */
+const MOST_ANSWER_BYTES = 256 * 2 ** 20;
+
+interface PostedAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Connections to one address, kept open between requests. */
+class JsonPoster implements Disposable {
+  readonly #url: URL;
+  readonly #agent: http.Agent;
+
+  constructor(url: string) {
+    this.#url = new URL(url);
+    this.#agent = this.#url.protocol === 'https:' ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
+  }
+
+  /** @throws Error when there is no whole answer; the signal's reason. */
+  async post(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<PostedAnswer> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+    const given = { 'content-type': 'application/json', accept: 'application/json', ...headers };
+    const options = { method: 'POST', agent: this.#agent, headers: { ...given, 'content-length': Buffer.byteLength(body) } };
+    const request = (this.#url.protocol === 'https:' ? https : http).request(this.#url, options);
+    const abort = (): void => void request.destroy(createAbortError(signal));
+    signal.addEventListener('abort', abort, { once: true });
+    request.on('error', reject);
+    request.on('response', (answer) => {
+      // Listened to even after the last read: the reader reports an answer that breaks off.
+      answer.on('error', () => undefined);
+      resolve(answer);
+    });
+    request.end(body);
+    try {
+      const answer = await promise;
+      return { status: answer.statusCode ?? 0, headers: answer.headers, text: await readAnswerText(answer, MOST_ANSWER_BYTES) };
+    } catch (error) {
+      request.destroy();
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
 }

@@ -7,8 +7,7 @@ import type { TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { markWorkspace, readChanges, restoreWorkspace, type WorkspaceEntry } from '../workspace/workspace-snapshots.ts';
-import type { Acted, OpenStep } from './acted/acted.ts';
-import { enterStep } from './acted/enter-step.ts';
+import { type Acted, type OpenStep, enterStep } from './acted/acted.ts';
 
 /** What is done in the workspace of a step. */
 type Acts = Omit<Acted, 'submission'>;

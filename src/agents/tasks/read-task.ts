@@ -3,11 +3,10 @@ import { INVALID, parseHarborTask, parseMusterTask } from './declaration.ts';
 import type { HarborTask } from './harbor-schema.ts';
 import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
 import { readStep, type StepPlace } from './read-step.ts';
-import { findKnownSubmissions } from './known-submissions.ts';
 import { digestTask } from './task-digest.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import { isTaskId, TASK_ID_EXPECTED, type TaskId } from './task-ids.ts';
-import type { Task, TaskStep } from './task.ts';
+import type { Task, TaskStep, KnownSubmission, TaskFile } from './task.ts';
 import { decodeText } from './text-file.ts';
 import { readLimits, readWorkspace } from './workspace.ts';
 
@@ -109,4 +108,27 @@ function listTaskNotices({
       notices.push(`step "${name}": tests share a process with the candidate and have no tripwires: one that rewrites the report passes`);
   }
   return notices;
+}
+
+const SCRIPT = 'solve.sh';
+const SOLUTION = /^(steps\/[^/]+\/)?solution\//;
+
+type Known = Pick<Task, 'oracle' | 'cheats' | 'twins'>;
+
+/** The submissions that the task brings along: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
+function findKnownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
+  const paths = new Set(files.map(({ path }) => path));
+  const submission = (name: string, directory: string): KnownSubmission => ({
+    name,
+    directory,
+    kind: paths.has(`${directory}/${SCRIPT}`) ? 'script' : 'files',
+    environment,
+  });
+  const inside = (directory: string): readonly KnownSubmission[] => {
+    const names = [...paths].filter((path) => path.startsWith(`${directory}/`)).map((path) => path.split('/'));
+    const ofDirectories = new Set(names.filter(({ length }) => length > 2).map(([, name = '']) => name));
+    return [...ofDirectories].sort().map((name) => submission(name, `${directory}/${name}`));
+  };
+  const hasOracle = [...paths].some((path) => SOLUTION.test(path));
+  return { oracle: hasOracle ? submission('oracle', 'solution') : undefined, cheats: inside('cheats'), twins: inside('twins') };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ActingTime } from '../../../src/agents/acting/program/acting-time.ts';
+import { ActingTime } from '../../../src/agents/acting/program/act-program.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 describe('the time of a program', () => {

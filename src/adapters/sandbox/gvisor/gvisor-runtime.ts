@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
-import { LaunchedProgram } from '../local/program/launched-program.ts';
+import { LaunchedProgram, type FurtherProcesses } from '../local/program/launched-program.ts';
 import type { LocalHost, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
 import { readSystemView } from '../local/template/system-view.ts';
 import { writeBundle } from './bundle.ts';
@@ -10,7 +10,8 @@ import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
 import { checkSocketPath, buildRunscCommand } from './command-line.ts';
 import { describeIsolation } from './isolation.ts';
 import { launch } from './launcher.ts';
-import { RunscProcesses } from './runsc-processes.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { killSandboxProcesses } from '../local/sweep.ts';
 
 export interface GvisorSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
@@ -69,4 +70,27 @@ export class GvisorRuntime implements LocalRuntime {
  */
 function countHostProcesses({ limits }: SandboxTemplate): number {
   return 32 * limits.processes + 256;
+}
+
+/**
+ * What follows `runsc run`: the sentry, which is the kernel inside, and the gofer, which hands it files. The kernel kills them
+ * with it; one that it had only just forked is found by its command line, as are those that have not gone yet.
+ */
+class RunscProcesses implements FurtherProcesses {
+  readonly #directory: string;
+  readonly #clock: Clock;
+
+  /** @param directory the sandbox's own, in which runsc has its state. */
+  constructor(directory: string, clock: Clock) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  async find(): Promise<void> {}
+
+  kill(): void {}
+
+  async waitUntilGone(): Promise<void> {
+    await killSandboxProcesses(this.#directory, this.#clock);
+  }
 }

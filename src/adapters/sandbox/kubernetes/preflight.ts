@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from './settings/pod-template.ts';
+import type { PodTemplate, ClaimSettings } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { isNotFound, readRefusal } from './cluster/api-errors.ts';
-import type { AgentSandbox } from './claims/agent-sandbox.ts';
-import { checkClaims } from './claims/claim-preflight.ts';
+import { type AgentSandbox, GROUP, getLabels, VERSION } from './claims/agent-sandbox.ts';
 import { withSignal, type Cluster } from './cluster/cluster.ts';
 import { assertNetworkPolicy } from './network-check.ts';
 import { listPermissions, type Permission } from './permissions.ts';
 import { createSharedPodLabels } from './cluster/pod-labels.ts';
+import { createPodTemplate } from './claims/claim-manifest.ts';
+import { readPodLabels, findShortcomings } from './claims/sandbox-template-check.ts';
+import { readSandboxTemplate, TEMPLATE_HASH } from './claims/warm-pool.ts';
 
 /** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
 export const CACHE_PERMISSIONS: readonly Permission[] = [
@@ -126,4 +128,33 @@ async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortS
     'kubernetes.no-runtime-class',
     `the cluster has no runtime class "${name}"; set kubernetes.runtimeClassName to one that it has, or leave it away`,
   );
+}
+
+/**
+ * Finds out whether pods of the template can be claimed, before any is.
+ *
+ * @returns labels that they have for certain.
+ * @throws InputError `kubernetes.no-agent-sandbox`, `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.sandbox-template`.
+ */
+async function checkClaims(
+  api: AgentSandbox,
+  template: SandboxTemplate,
+  pod: PodTemplate,
+  settings: ClaimSettings,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  if (!(await api.isInstalled(signal))) {
+    const remedy = 'install it with its extensions, or leave kubernetes.claims away and Muster makes pods itself';
+    throw new InputError('kubernetes.no-agent-sandbox', `the cluster does not have agent-sandbox (no API ${GROUP}/${VERSION}): ${remedy}`);
+  }
+  if (!('warmPool' in settings)) return createSharedPodLabels(template);
+  const { name, template: found } = await readSandboxTemplate(api, settings.warmPool, signal);
+  const problems = findShortcomings(found, createPodTemplate(template, pod).spec, pod);
+  if (problems.length > 0) {
+    const text = `the SandboxTemplate "${name}" of kubernetes.claims.warmPool does not make the pods that template "${template.name}" describes`;
+    const remedy = 'change the one or the other; deploy/kubernetes/sandbox-template.yaml is an example';
+    throw new InputError('template.sandbox-template', `${text}: ${problems.join('; ')}; ${remedy}`);
+  }
+  const hash = getLabels(found)[TEMPLATE_HASH];
+  return { ...readPodLabels(found), ...(hash === undefined ? {} : { [TEMPLATE_HASH]: hash }) };
 }

@@ -7,7 +7,6 @@ import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
-import { composeFirstMessages } from './first-messages.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
 import { TurnRecord } from './turn-record.ts';
@@ -156,4 +155,17 @@ class ModelEpisode {
     this.#messages.push(message);
     this.#record.observe(message.role === 'tool' ? message.toolCall : null, message.content);
   }
+}
+
+const SYSTEM = `You work on a task in a sandbox. Its working directory is {workdir}. Use the tools to look at the files, to change them and to run commands. Each command runs in a shell of its own that begins in the working directory. Call submit when you are done: what lies in the working directory is then graded.`;
+
+/** What a model reads before its first answer. */
+function composeFirstMessages(
+  { system = SYSTEM }: Pick<ModelAgent, 'system'>,
+  { instruction, workdir }: { readonly instruction: string; readonly workdir: string },
+): readonly { readonly role: 'system' | 'user'; readonly content: string }[] {
+  return [
+    { role: 'system', content: system.replaceAll('{workdir}', workdir) },
+    { role: 'user', content: instruction },
+  ];
 }

@@ -3,15 +3,13 @@ import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import { joinStreams, SHOWN_OUTPUT } from '../../grading/endings.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
-import { OWN_PYTHON } from '../../workspace/command.ts';
+import { OWN_PYTHON, type CommandEnd, type CommandResult } from '../../workspace/command.ts';
 import { CommandLine } from '../../workspace/command-line.ts';
-import type { CommandEnd, CommandResult } from '../../workspace/command.ts';
 import { Tunnel } from '../../workspace/tunnel.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
 import type { ProgramAgent } from '../model/model-agent.ts';
 import type { ModelEndpoint } from '../model/model-endpoint.ts';
-import { ActingTime } from './acting-time.ts';
 import type { Gateway } from './gateway.ts';
 import { RecordedSession, type SessionEnd } from './recorded-session.ts';
 
@@ -113,5 +111,46 @@ function parseEnd(end: CommandEnd, { isTooLong }: RecordedSession): StopReason {
     case 'output-limit':
     case 'unstartable':
       return 'program-failed';
+  }
+}
+
+/** Time that runs while a program acts, and stands still while it waits for its model: how busy a model server is changes no result. */
+export class ActingTime implements Disposable {
+  readonly #clock: Clock;
+  readonly #onOver: () => void;
+  #leftMs: number;
+  #since: number | undefined;
+  #timer: Disposable | undefined;
+  #spentMs = 0;
+
+  /** Begins at once. @param onOver called once, when it is over. */
+  constructor(clock: Clock, seconds: number, onOver: () => void) {
+    this.#clock = clock;
+    this.#leftMs = seconds * 1000;
+    this.#onOver = onOver;
+    this.go();
+  }
+
+  get spentSeconds(): number {
+    return (this.#spentMs + (this.#since === undefined ? 0 : this.#clock.now() - this.#since)) / 1000;
+  }
+
+  go(): void {
+    if (this.#since !== undefined) return;
+    this.#since = this.#clock.now();
+    this.#timer = this.#clock.after(this.#leftMs, this.#onOver);
+  }
+
+  stand(): void {
+    if (this.#since === undefined) return;
+    const ran = this.#clock.now() - this.#since;
+    this.#timer?.[Symbol.dispose]();
+    this.#since = undefined;
+    this.#spentMs += ran;
+    this.#leftMs = Math.max(0, this.#leftMs - ran);
+  }
+
+  [Symbol.dispose](): void {
+    this.stand();
   }
 }

@@ -1,3 +1,5 @@
+import type { WorkspaceFile } from '../../workspace/command.ts';
+
 /** ELF, 64 bits, little-endian: elf(5). */
 const MAGIC = Buffer.from('7f454c460201', 'hex');
 const SECTION_BYTES = 64;
@@ -48,4 +50,24 @@ function getSection(content: Buffer, headers: Buffer, at: number): Buffer | unde
 function readPart(content: Buffer, start: bigint, bytes: bigint): Buffer | undefined {
   if (start + bytes > BigInt(content.length)) return undefined;
   return content.subarray(Number(start), Number(start + bytes));
+}
+
+type FoundNames = { readonly found: string[]; readonly reason?: undefined } | { readonly found: null; readonly reason: string };
+
+/**
+ * Which of the forbidden symbols the programs and libraries among the files define or ask for.
+ *
+ * A program that has its symbols taken away says nothing of what it uses, so it fails; one that finds a function by its name as it runs has
+ * dlsym among its symbols.
+ */
+export function findForbiddenSymbols(forbidden: readonly string[], files: readonly WorkspaceFile[]): FoundNames {
+  const programs = files.filter(({ content }) => content.subarray(0, 4).equals(Buffer.from('7f454c46', 'hex')));
+  if (programs.length === 0) return { found: null, reason: 'there is no program or library for 64-bit Linux to look at' };
+  const used = new Set<string>();
+  for (const { path, content } of programs) {
+    const symbols = readElfSymbols(content);
+    if (symbols === undefined) return { found: null, reason: `${path} has no table of symbols that can be read` };
+    for (const name of symbols) used.add(name);
+  }
+  return { found: forbidden.filter((name) => used.has(name)) };
 }

@@ -4,7 +4,7 @@ import type { CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import { getSystemCallNumbers } from '../../tasks/system-calls.ts';
 import type { Counted } from './counted-run.ts';
 import { findForbiddenImports } from './forbidden-imports.ts';
-import { findForbiddenSymbols } from './forbidden-symbols.ts';
+import { findForbiddenSymbols } from './elf-symbols.ts';
 import { readKernelResources } from './kernel-resources.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];

@@ -10,9 +10,8 @@ import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endin
 import type { Grading, GradingContext } from '../grading-context.ts';
 import { describeGradingPlace } from '../grading-place.ts';
 import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
-import { countInstructions } from '../measures/count-instructions.ts';
+import { countInstructions, measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
-import { measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
 import { rememberContent } from '../remembered-content.ts';
 import { putSubmission } from '../submission.ts';

@@ -7,7 +7,6 @@ import { joinStreams, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
 import { describeGradingPlace, TESTS } from '../grading-place.ts';
 import { putSubmission } from '../submission.ts';
 import { assertStarted, type GradedSuite, isHostRoot, buildSuiteCommand, listSuiteFiles, listTools } from './grade-suite.ts';
-import { endCandidate, relay } from './relay.ts';
 import { describeNotRun, readSuiteEvidence } from './suite-report.ts';
 import { drawOrders, REPORT, buildSuiteRun } from './suite-run.ts';
 
@@ -82,4 +81,27 @@ function createCandidateCommand({ grading, verifier, within }: CandidateTerms, e
 function withCandidate(output: string, used: CommandResult): string {
   const printed = joinStreams(used);
   return printed === '' ? output : shortenEvidence(`${output}\nthe candidate printed:\n${printed}`);
+}
+
+/** Of one message, with its length; the two sides speak in turns. */
+const TURN_BYTES = 16 * 2 ** 20 + 4;
+/** For the candidate to end by itself, so that what it printed is not cut off. */
+const LAST_SECONDS = 1;
+
+/** Carries what tests and candidate say to each other. The candidate may say one message before the tests speak again, and is cut off beyond that. */
+function relay(tests: CommandLine, candidate: CommandLine): void {
+  let said = 0;
+  tests.onData((data) => {
+    said = 0;
+    candidate.write(data);
+  });
+  candidate.onData((data) => {
+    said += data.length;
+    if (said <= TURN_BYTES) tests.write(data);
+    else endCandidate(candidate);
+  });
+}
+
+function endCandidate(candidate: CommandLine): void {
+  candidate.hangUp(LAST_SECONDS);
 }

@@ -5,13 +5,13 @@ import { judgeTests } from '../../verification/judge-tests.ts';
 import type { Command, CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { describeGradingPlace, TESTS, testFiles } from '../grading-place.ts';
+import { describeGradingPlace, TESTS, testFiles, LOGS } from '../grading-place.ts';
 import type { GradingTool } from '../grading-sandboxes.ts';
 import type { MeasuredRuns } from '../measures/measure-constraints.ts';
 import { putSubmission } from '../submission.ts';
-import { makeAnew } from './make-anew.ts';
 import { boundOutput, describeNotRun, readSuiteEvidence } from './suite-report.ts';
 import { drawOrders, REPORT, buildSuiteRun, type SuiteRun } from './suite-run.ts';
+import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 
 export interface GradedSuite {
   readonly evidence: SuiteEvidence;
@@ -93,4 +93,22 @@ export function assertStarted({ end }: CommandResult, workdir: string, { command
   if (end.kind !== 'unstartable') return;
   const isSubmitted = program.includes('/') && (!program.startsWith('/') || program.startsWith(`${workdir}/`));
   if (!isSubmitted) throw new InfrastructureError('task.verifier', `${end.detail}; the root file system needs it for the tests`);
+}
+
+/**
+ * Makes everything anew that can be written to, and lays the candidate's files there: nothing is left of the run before.
+ *
+ * @param own directories of the sandbox beside those of the task.
+ * @returns why the candidate could not be brought in.
+ */
+async function makeAnew(
+  session: WorkspaceSession,
+  { grading, files }: CandidateTerms,
+  own: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { task, step } = grading;
+  for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...describeGradingPlace(task, step, []).writable])
+    await session.wipe(directory, signal);
+  return await putSubmission(session, files, signal);
 }
