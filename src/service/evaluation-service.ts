@@ -17,7 +17,8 @@ import { isOver } from './orders/is-over.ts';
 import { KnownAnswers } from './acceptance/known-answers.ts';
 import type { Library } from './orders/library.ts';
 import { News } from './playing/news.ts';
-import { Retention, type RetentionConfig } from './upkeep/retention.ts';
+import type { Chore } from '../kernel/chore.ts';
+import { createRetention, type RetentionConfig } from './upkeep/retention.ts';
 import type { QuotaGate } from './acceptance/quota-gate.ts';
 import { acceptRepeated } from './acceptance/repetition.ts';
 import { runSideBySide } from './acceptance/side-by-side.ts';
@@ -51,7 +52,7 @@ export class EvaluationService {
   readonly #options: ServiceOptions;
   readonly #news = new News();
   readonly #conductor: Scheduler;
-  readonly #retention: Retention;
+  readonly #retention: Chore;
   readonly #answers: KnownAnswers;
   readonly #ends: EndWatch;
   readonly #live: LiveFeed;
@@ -61,7 +62,7 @@ export class EvaluationService {
   constructor(options: ServiceOptions) {
     this.#options = options;
     this.#conductor = new Scheduler({ ...options, news: this.#news });
-    this.#retention = new Retention(options);
+    this.#retention = createRetention(options);
     this.#answers = new KnownAnswers(options.store.answers);
     const { evaluations } = options.store;
     this.#live = new LiveFeed({ evaluations, news: this.#news, clock: options.clock, log: options.log });

@@ -241,7 +241,7 @@ describe('the summary', () => {
   });
 
   it.each<[Ending, string]>([
-    ['episodes', 'all that the budget allows'],
+    ['episodes', 'all that the budget of episodes allows'],
     ['seconds', 'ended by the budget of seconds'],
     ['interrupted', 'interrupted'],
     ['failed', 'ended by a failure of the infrastructure'],

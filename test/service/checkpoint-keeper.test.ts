@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
 import type { CheckpointService } from '../../src/service/checkpoints/checkpoint-service.ts';
-import { CheckpointKeeper } from '../../src/service/checkpoints/checkpoint-keeper.ts';
+import { createCheckpointKeeper } from '../../src/service/checkpoints/checkpoint-keeper.ts';
+import type { Chore } from '../../src/kernel/chore.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { eventually } from '../support/eventually.ts';
 import { PAPER_LIBRARY, ServiceFixture, submission, submitted } from '../support/service-fixture.ts';
@@ -46,9 +47,9 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
     return new Fixture(await UploadFixture.open(time), time);
   }
 
-  keeper(maxBytes: number | undefined): CheckpointKeeper {
+  keeper(maxBytes: number | undefined): Chore {
     const { checkpoints, uploads } = this.files;
-    return new CheckpointKeeper({
+    return createCheckpointKeeper({
       store: this.store,
       checkpoints,
       uploads,

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
+import { Once } from '../../kernel/once.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
@@ -55,7 +56,7 @@ export class OriginServer implements AsyncDisposable {
   readonly #options: OriginOptions;
   readonly #links: SignedLinks;
   #sending = 0;
-  #listening: Promise<http.Server> | undefined;
+  readonly #server = new Once(() => this.#listen());
 
   constructor(options: OriginOptions) {
     this.#options = options;
@@ -69,7 +70,7 @@ export class OriginServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const server = await this.#listening?.catch(() => undefined);
+    const server = await this.#server.result();
     if (!server) return;
     const closed = once(server, 'close');
     server.close();
@@ -79,11 +80,7 @@ export class OriginServer implements AsyncDisposable {
 
   async #startServer(): Promise<string> {
     const { url, port } = this.#options;
-    this.#listening ??= this.#listen().catch((error: unknown) => {
-      this.#listening = undefined;
-      throw error;
-    });
-    const address = (await this.#listening).address();
+    const address = (await this.#server.run()).address();
     return port === 0 && typeof address === 'object' && address !== null ? `${url}:${address.port}` : url;
   }
 

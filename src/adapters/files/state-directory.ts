@@ -1,6 +1,6 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDiskFull } from '../../kernel/disk-full.ts';
+import { isDiskFull } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage, type MusterError } from '../../kernel/errors.ts';
 import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';

@@ -1,6 +1,7 @@
 import type { AuthClient } from 'google-auth-library';
 import { z } from 'zod';
 import { getMessage } from '../../kernel/errors.ts';
+import { Once } from '../../kernel/once.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
@@ -30,18 +31,17 @@ const refusalSchema = z.object({ error: z.object({ message: z.string(), status: 
  * machine's own identity. Nothing is tried again here.
  */
 export class GoogleApi {
-  readonly #isSigned: boolean;
-  #client: Promise<AuthClient> | undefined;
+  readonly #client: Once<AuthClient>;
 
   /** @param isSigned false for a server that is not Google's, an emulator for example: it gets no credentials. */
   constructor(isSigned: boolean) {
-    this.#isSigned = isSigned;
+    this.#client = new Once(() => createClient(isSigned));
   }
 
   /** The answer's document. @throws GoogleApiError */
   async send({ method, url, body }: GoogleRequest, signal: AbortSignal): Promise<unknown> {
     try {
-      const client = await this.#createClient();
+      const client = await this.#client.run();
       const { data } = await client.request<unknown>({
         method,
         url,
@@ -57,20 +57,17 @@ export class GoogleApi {
       throw toGoogleApiError(error);
     }
   }
-
-  #createClient(): Promise<AuthClient> {
-    this.#client ??= createClient(this.#isSigned).catch((error: unknown) => {
-      this.#client = undefined;
-      throw new GoogleApiError('NO_CREDENTIALS', getMessage(error), { cause: error });
-    });
-    return this.#client;
-  }
 }
 
 /** The library is loaded with the first request. */
 async function createClient(isSigned: boolean): Promise<AuthClient> {
   const { GoogleAuth, PassThroughClient } = await import('google-auth-library');
-  return isSigned ? await new GoogleAuth({ scopes: [SCOPE] }).getClient() : new PassThroughClient();
+  if (!isSigned) return new PassThroughClient();
+  try {
+    return await new GoogleAuth({ scopes: [SCOPE] }).getClient();
+  } catch (error) {
+    throw new GoogleApiError('NO_CREDENTIALS', getMessage(error), { cause: error });
+  }
 }
 
 function toGoogleApiError(error: unknown): GoogleApiError {

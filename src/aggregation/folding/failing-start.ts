@@ -1,5 +1,4 @@
-import { buildErrorKey } from '../../kernel/error-key.ts';
-import type { Outcome } from '../../kernel/outcome.ts';
+import { buildErrorKey, type Outcome } from '../../kernel/outcome.ts';
 
 /**
  * So many episodes that all failed with one error are taken for a mistake in the suite, the environment or the checkpoint. A policy of which 4 in 5

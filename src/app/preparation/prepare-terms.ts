@@ -1,3 +1,5 @@
+import type { PreparedCandidate } from '../../agents/preparation/preparation-report.ts';
+
 /** What `muster prepare` is asked for. */
 export interface PrepareTerms {
   readonly repository: string;
@@ -11,4 +13,9 @@ export interface PrepareTerms {
   readonly testSeconds: number;
   /** Hosts that the installation of dependencies reaches. */
   readonly registries: readonly string[];
+}
+
+export interface PrepareListeners {
+  readonly onStart: (candidates: number) => void;
+  readonly onCandidate: (candidate: PreparedCandidate) => void;
 }

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SyntaxParser } from '../../adapters/preparation/syntax-parser.ts';
 import { StepStore } from '../../adapters/preparation/step-store.ts';
-import { countRefusals, type Preparation, type PreparedCandidate } from '../../agents/preparation/preparation-report.ts';
+import { countRefusals, type Preparation } from '../../agents/preparation/preparation-report.ts';
 import { findLicence } from '../../agents/preparation/licence.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -10,17 +10,12 @@ import { TaskGrader } from '../grading/task-grader.ts';
 import { discoverCandidates } from './discover-candidates.ts';
 import { Bootstrap } from './bootstrap.ts';
 import type { PreparationContext } from './preparation-context.ts';
-import type { PrepareTerms } from './prepare-terms.ts';
+import type { PrepareListeners, PrepareTerms } from './prepare-terms.ts';
 import { prepareCandidate } from './prepare-candidate.ts';
 import { openRepository } from './repository-source.ts';
 import { TestRuns } from './test-runs.ts';
 
 const STAGING = '.preparing';
-
-export interface PrepareListeners {
-  readonly onStart: (candidates: number) => void;
-  readonly onCandidate: (candidate: PreparedCandidate) => void;
-}
 
 /**
  * Turns a repository into tasks. Every step is kept by the digest of its inputs, so that a preparation that was interrupted goes on when it is asked for

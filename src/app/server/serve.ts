@@ -30,7 +30,8 @@ import { createEndedCounter, measure } from '../../faces/http/figures.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
-import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
+import { createCheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
+import type { Chore } from '../../kernel/chore.ts';
 import { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
 import { EvaluationService } from '../../service/evaluation-service.ts';
 import type { Library } from '../../service/orders/library.ts';
@@ -194,9 +195,9 @@ function createDeliverer({ webhooks: outbox }: EvaluationStore, runtime: Runtime
   return new WebhookDeliverer({ outbox, sender, secret: () => getWebhookSecret(runtime), clock: systemClock, log: runtime.log });
 }
 
-function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads, rollouts: RolloutService): CheckpointKeeper {
+function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads, rollouts: RolloutService): Chore {
   const { checkpoints, log } = runtime;
-  return new CheckpointKeeper({
+  return createCheckpointKeeper({
     store,
     checkpoints,
     uploads,

@@ -27,7 +27,7 @@ export function composeTask(): Command {
 
 export function composePrepare(): Command {
   return createPrepareCommand(
-    async ({ config, ...terms }, listeners, signal) => {
+    async (terms, config, listeners, signal) => {
       const { prepare } = await import('../../app/preparation/prepare.ts');
       return await prepare(readConfiguration(config), terms, listeners, signal);
     },

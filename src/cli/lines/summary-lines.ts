@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
-import type { Ending, Summary } from '../../orchestrator/results/summary.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { formatEnding } from '../../faces/report/text/wording.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatErrors, formatFailedRows } from './failure-lines.ts';
@@ -96,26 +97,6 @@ function formatFailureRows({ failures, resolved, unresolved }: Summary['official
   return unresolved === 0
     ? rows
     : [...rows, ['lost episodes', `${formatCount(unresolved)}, with their sandboxes, in every attempt (they widen the interval)`]];
-}
-
-function formatEnding(ended: Ending): string {
-  switch (ended) {
-    case 'rule':
-      return 'as many as the stopping rule asked for';
-    case 'verdicts':
-      return 'as many as the verdicts needed';
-    case 'episodes':
-      return 'all that the budget allows';
-    case 'seconds':
-    case 'cost':
-      return `ended by the budget of ${ended}`;
-    case 'failures':
-      return 'all of them failed';
-    case 'interrupted':
-      return 'interrupted';
-    case 'failed':
-      return 'ended by a failure of the infrastructure';
-  }
 }
 
 function formatTaskRows({ official }: Summary): Row[] {

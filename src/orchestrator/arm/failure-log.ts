@@ -1,6 +1,5 @@
-import { buildErrorKey } from '../../kernel/error-key.ts';
+import { buildErrorKey, type Failed } from '../../kernel/outcome.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
-import type { Failed } from '../../kernel/outcome.ts';
 
 /** Failed episodes of the result that have one error. */
 export interface ErrorGroup {

@@ -1,7 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
-import { isDiskFull } from '../../kernel/disk-full.ts';
+import { isDiskFull, hasErrno } from '../../kernel/errno.ts';
 import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
-import { hasErrno } from '../../kernel/errno.ts';
 
 /** Files of the store on disk, and what their failures are called. */
 

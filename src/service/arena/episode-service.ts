@@ -9,7 +9,7 @@ import type { Task } from '../../agents/tasks/task.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Caller } from '../access/caller.ts';
-import { Chore } from '../upkeep/chore.ts';
+import { Chore } from '../../kernel/chore.ts';
 import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
 import { BroughtFiles } from './brought-files.ts';
 import { EpisodeCreation, type CreationParts, type ForkRequest } from './episode-creation.ts';
@@ -92,7 +92,7 @@ export class EpisodeService {
       onChange: (id) => this.#watch.tell(id),
     });
     const upkeep = new EpisodeUpkeep({ ...options, finish: (id) => this.#open.finish(id), endIdle: (id) => this.#open.endIdle(id) });
-    this.#sweep = new Chore(options.clock, SWEEP_MS, (signal) => upkeep.sweep(signal));
+    this.#sweep = new Chore(options.clock, (signal) => upkeep.sweep(signal).then(() => SWEEP_MS));
   }
 
   /** Begins to look after episodes: those that another process has left are graded, those that are idle end. */

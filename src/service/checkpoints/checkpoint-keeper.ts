@@ -5,7 +5,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
-import { Chore } from '../upkeep/chore.ts';
+import { Chore } from '../../kernel/chore.ts';
 import { listContents, orderSchema } from '../orders/evaluation-order.ts';
 
 export interface CheckpointKeeperOptions {
@@ -28,28 +28,12 @@ const EVALUATIONS_AT_A_TIME = 200;
  * Makes room, every hour: removes uploads that were not continued, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
  * that were least recently used.
  */
-export class CheckpointKeeper {
-  readonly #options: CheckpointKeeperOptions;
-  readonly #chore: Chore;
-
-  constructor(options: CheckpointKeeperOptions) {
-    this.#options = options;
-    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#keep(closing));
-  }
-
-  open(): void {
-    this.#chore.open();
-  }
-
-  close(): Promise<void> {
-    return this.#chore.close();
-  }
-
-  async #keep(closing: AbortSignal): Promise<void> {
-    const { store, checkpoints, uploads, log, maxBytes } = this.#options;
+export function createCheckpointKeeper(options: CheckpointKeeperOptions): Chore {
+  const { store, checkpoints, uploads, clock, log, maxBytes } = options;
+  return new Chore(clock, async (closing) => {
     try {
       const swept = await uploads.sweep();
-      const needed = await this.#findNeeded();
+      const needed = await findNeeded(options);
       const isNeeded = (digest: Digest): boolean => needed.has(digest);
       const retention = { maxBytes: maxBytes(), isNeeded };
       const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, closing);
@@ -57,23 +41,23 @@ export class CheckpointKeeper {
       if (swept + bytes > 0)
         log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');
     } catch (error) {
-      if (closing.aborted) return;
-      log.warn({ error: getMessage(error) }, 'no room could be made for checkpoints');
+      if (!closing.aborted) log.warn({ error: getMessage(error) }, 'no room could be made for checkpoints');
     }
-  }
+    return EVERY_MILLISECONDS;
+  });
+}
 
-  /** Of evaluations and streams that are not over, which could not be played without them. */
-  async #findNeeded(): Promise<ReadonlySet<Digest>> {
-    const needed = new Set(await this.#options.alsoNeeded());
-    let after: string | undefined;
-    do {
-      const page = await this.#options.store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });
-      for (const { request } of page.items) {
-        const order = orderSchema.safeParse(request).data;
-        for (const { digest } of order ? listContents(order) : []) needed.add(digest);
-      }
-      after = page.next;
-    } while (after !== undefined);
-    return needed;
-  }
+/** Of evaluations and streams that are not over, which could not be played without them. */
+async function findNeeded({ store, alsoNeeded }: CheckpointKeeperOptions): Promise<ReadonlySet<Digest>> {
+  const needed = new Set(await alsoNeeded());
+  let after: string | undefined;
+  do {
+    const page = await store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });
+    for (const { request } of page.items) {
+      const order = orderSchema.safeParse(request).data;
+      for (const { digest } of order ? listContents(order) : []) needed.add(digest);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return needed;
 }

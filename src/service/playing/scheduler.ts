@@ -12,6 +12,7 @@ import type { News } from './news.ts';
 import { RunningEvaluation } from './running-evaluation.ts';
 import type { Slots } from './slots.ts';
 import type { Player } from '../orders/player.ts';
+import { Chore } from '../../kernel/chore.ts';
 
 export interface SchedulerConfig {
   /** Evaluations that are played at a time. */
@@ -38,7 +39,7 @@ export interface SchedulerOptions {
 }
 
 interface Playing extends Claimable {
-  readonly performance: RunningEvaluation;
+  readonly evaluation: RunningEvaluation;
   readonly ended: Promise<void>;
 }
 
@@ -52,14 +53,11 @@ const SEEN_PER_SLOT = 4;
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #playing = new Map<EvaluationId, Playing>();
-  #isOpen = false;
-  #timer: Disposable | undefined;
-  /** While it looks for evaluations; whether to look again at once. */
-  #looking: Promise<void> | undefined;
-  #isToLookAgain = false;
+  readonly #looking: Chore;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    this.#looking = new Chore(options.clock, () => this.#claim());
   }
 
   get playing(): readonly Claimable[] {
@@ -67,39 +65,22 @@ export class Scheduler {
   }
 
   open(): void {
-    this.#isOpen = true;
-    this.look();
+    this.#looking.open();
   }
 
   /** There may be something to claim. */
   look(): void {
-    if (!this.#isOpen) return;
-    if (this.#looking) {
-      this.#isToLookAgain = true;
-      return;
-    }
-    this.#timer?.[Symbol.dispose]();
-    this.#looking = this.#claim().finally(() => {
-      this.#looking = undefined;
-      if (!this.#isOpen) return;
-      if (this.#isToLookAgain) {
-        this.#isToLookAgain = false;
-        return this.look();
-      }
-      this.#timer = this.#options.clock.after(this.#options.config.pollMilliseconds, () => this.look());
-    });
+    this.#looking.look();
   }
 
   /** Cancels it at once when it is played here; otherwise its owner hears of it from the store. */
   cancel(evaluation: EvaluationId): void {
-    this.#playing.get(evaluation)?.performance.stop('cancelled');
+    this.#playing.get(evaluation)?.evaluation.stop('cancelled');
   }
 
   /** Claims nothing more, waits for what is played, gives back what is not over in time. Resolves when nothing is played any more. */
   async drain(milliseconds: number): Promise<void> {
-    this.#isOpen = false;
-    this.#timer?.[Symbol.dispose]();
-    await this.#looking;
+    await this.#looking.close();
     const ended = Promise.all([...this.#playing.values()].map(({ ended }) => ended));
     const createTimeoutError = (): Error =>
       new InfrastructureError('service.drain', `evaluations were still played after ${milliseconds} ms`);
@@ -107,12 +88,13 @@ export class Scheduler {
       await withTimeout(this.#options.clock, milliseconds, ended, createTimeoutError);
     } catch (error) {
       this.#options.log.info({ evaluations: this.#playing.size }, `${getMessage(error)}; they are given back for the next Muster`);
-      for (const { performance } of this.#playing.values()) performance.stop('drained');
+      for (const { evaluation } of this.#playing.values()) evaluation.stop('drained');
       await ended;
     }
   }
 
-  async #claim(): Promise<void> {
+  /** @returns milliseconds until the next look. */
+  async #claim(): Promise<number> {
     const { store, owner, config, log } = this.#options;
     try {
       const claimable = await store.ownerships.listClaimable(SEEN_PER_SLOT * config.slots);
@@ -126,12 +108,13 @@ export class Scheduler {
     } catch (error) {
       log.warn({ error: getMessage(error) }, 'could not look for evaluations to play');
     }
+    return config.pollMilliseconds;
   }
 
   #play(claimed: Claimable, begin: (options: ConstructorParameters<typeof RunningEvaluation>[1]) => RunningEvaluation): void {
     const { store, player, clock, log, config, news, turns, slotsOf, onConcluded } = this.#options;
     const shares = new DisposableStack();
-    const performance = begin({
+    const evaluation = begin({
       store,
       player,
       clock,
@@ -142,11 +125,11 @@ export class Scheduler {
       onNews: (kind, running) => news.announce(claimed.id, kind, running),
       share: (template) => shares.use(slotsOf(template).join(claimed)),
     });
-    const ended = performance.run().finally(() => {
+    const ended = evaluation.run().finally(() => {
       shares[Symbol.dispose]();
       this.#playing.delete(claimed.id);
       this.look();
     });
-    this.#playing.set(claimed.id, { ...claimed, performance, ended });
+    this.#playing.set(claimed.id, { ...claimed, evaluation, ended });
   }
 }

@@ -11,7 +11,7 @@ import { QuotaError } from '../access/quota-error.ts';
 import { runSideBySide } from '../acceptance/side-by-side.ts';
 import type { Library } from '../orders/library.ts';
 import { ChangeListeners } from '../playing/change-listeners.ts';
-import { Chore } from '../upkeep/chore.ts';
+import { Chore } from '../../kernel/chore.ts';
 import { listNeeded, readRolloutOrder, type RolloutOrder, type RolloutRequest } from './rollout-order.ts';
 import { readBoard, watchBoard, type StreamBoard } from './stream-board.ts';
 import { StreamRun, type StreamRunParts } from './stream-run.ts';
@@ -72,7 +72,7 @@ export class RolloutService {
 
   constructor(options: RolloutServiceOptions) {
     this.#options = options;
-    this.#sweep = new Chore(options.clock, SWEEP_MS, (closing) => this.#lookAfter(closing));
+    this.#sweep = new Chore(options.clock, (closing) => this.#lookAfter(closing).then(() => SWEEP_MS));
   }
 
   /** Resumes the streams that no server plays. */

@@ -2,7 +2,7 @@ import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts
 import type { Clock } from '../../kernel/clock.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
-import { Chore } from './chore.ts';
+import { Chore } from '../../kernel/chore.ts';
 
 export interface RetentionConfig {
   /** For how long an evaluation is kept that is over. */
@@ -22,25 +22,8 @@ const EVERY_MILLISECONDS = 600_000;
 const AT_A_TIME = 20;
 
 /** Forgets evaluations that have been over for long. */
-export class Retention {
-  readonly #options: RetentionOptions;
-  readonly #chore: Chore;
-
-  constructor(options: RetentionOptions) {
-    this.#options = options;
-    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#forget(closing));
-  }
-
-  open(): void {
-    this.#chore.open();
-  }
-
-  close(): Promise<void> {
-    return this.#chore.close();
-  }
-
-  async #forget(closing: AbortSignal): Promise<void> {
-    const { store, clock, log, config } = this.#options;
+export function createRetention({ store, clock, log, config }: RetentionOptions): Chore {
+  return new Chore(clock, async (closing) => {
     const before = clock.date();
     before.setTime(before.getTime() - config.retentionMilliseconds);
     try {
@@ -49,5 +32,6 @@ export class Retention {
     } catch (error) {
       log.warn({ error: getMessage(error) }, 'old evaluations could not be forgotten');
     }
-  }
+    return EVERY_MILLISECONDS;
+  });
 }

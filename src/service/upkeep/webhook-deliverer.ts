@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
+import { Chore } from '../../kernel/chore.ts';
 
 /** Sends one HTTP request. */
 export interface WebhookSender {
@@ -44,58 +45,37 @@ const LOOK_AGAIN_MILLISECONDS = 60_000;
  */
 export class WebhookDeliverer {
   readonly #options: DelivererOptions;
-  #isOpen = false;
-  #timer: Disposable | undefined;
-  #looking: Promise<void> | undefined;
-  #isToLookAgain = false;
+  readonly #looking: Chore;
   readonly #underWay = new Map<WebhookDelivery, Promise<void>>();
   readonly #closing = new AbortController();
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    this.#looking = new Chore(options.clock, () => this.#deliver());
   }
 
   open(): void {
-    this.#isOpen = true;
-    this.look();
+    this.#looking.open();
   }
 
   /** There may be something to deliver. */
   look(): void {
-    if (!this.#isOpen || this.#options.secret() === undefined) return;
-    if (this.#looking) {
-      this.#isToLookAgain = true;
-      return;
-    }
-    this.#timer?.[Symbol.dispose]();
-    this.#looking = this.#deliver()
-      .then((pause) => this.#scheduleDelivery(pause))
-      .finally(() => {
-        this.#looking = undefined;
-        if (!this.#isToLookAgain) return;
-        this.#isToLookAgain = false;
-        this.look();
-      });
+    this.#looking.look();
   }
 
   /** Deliveries under way are given up, and sent again by the next process. */
   async close(): Promise<void> {
-    this.#isOpen = false;
-    this.#timer?.[Symbol.dispose]();
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
-    await this.#looking;
+    await this.#looking.close();
     await Promise.all(this.#underWay.values());
-  }
-
-  #scheduleDelivery(milliseconds: number): void {
-    if (this.#isOpen) this.#timer = this.#options.clock.after(milliseconds, () => this.look());
   }
 
   /** Begins with what is due. @returns milliseconds until there may be more. */
   async #deliver(): Promise<number> {
-    const { outbox, clock, log } = this.#options;
+    const { outbox, clock, log, secret } = this.#options;
+    if (secret() === undefined) return LOOK_AGAIN_MILLISECONDS;
     try {
-      while (this.#isOpen && this.#underWay.size < MOST_UNDER_WAY) {
+      while (this.#looking.isOpen && this.#underWay.size < MOST_UNDER_WAY) {
         const deliveries = await outbox.take(TAKEN_AT_A_TIME, TAKEN_MILLISECONDS, this.#slowReceivers());
         for (const delivery of deliveries) this.#begin(delivery);
         if (deliveries.length < TAKEN_AT_A_TIME) break;

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
@@ -56,7 +57,8 @@ class DockerProvider implements SandboxProvider {
   readonly #daemons = new Map<string, Daemon>();
   readonly #sandboxes = new Set<DockerSandbox>();
   readonly #creations = new Creations();
-  #opening: Promise<void> | undefined;
+  /** The record stands before there is anything that a sweep would have to find. */
+  readonly #directory = new Once(() => openOwnerDirectory(this.#stateDir, this.owner, []));
   #closed: Promise<void> | undefined;
 
   constructor({ stateDir, owner, clock, log = () => {}, sockets = [] }: DockerOptions) {
@@ -110,7 +112,7 @@ class DockerProvider implements SandboxProvider {
   async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(spec.template);
     const part = getDockerPart(spec.template);
-    await this.#open();
+    await this.#directory.run();
     if (signal.aborted) throw createAbortError(signal);
     const site = await this.#makeSite(spec.id);
     const daemon = this.#getDaemon(part.socket);
@@ -167,20 +169,11 @@ class DockerProvider implements SandboxProvider {
     }
   }
 
-  /** The record stands before there is anything that a sweep would have to find. */
-  #open(): Promise<void> {
-    this.#opening ??= openOwnerDirectory(this.#stateDir, this.owner, []).catch((error: unknown) => {
-      this.#opening = undefined;
-      throw error;
-    });
-    return this.#opening;
-  }
-
   async #close(): Promise<void> {
     await this.#creations.close();
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw failure.reason;
-    if (this.#opening) await rm(getOwnerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
+    await rm(getOwnerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
   }
 }

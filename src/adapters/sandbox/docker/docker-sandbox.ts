@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
@@ -43,7 +44,7 @@ export class DockerSandbox implements Sandbox {
   readonly capabilities: SandboxCapabilities = { remove: (path) => this.#take(path) };
   readonly #parts: DockerSandboxParts;
   readonly #verdict = Promise.withResolvers<SandboxExit>();
-  #removal: Promise<void> | undefined;
+  readonly #removal = new Once(() => this.#clear());
 
   constructor(parts: DockerSandboxParts) {
     this.id = parts.id;
@@ -62,7 +63,7 @@ export class DockerSandbox implements Sandbox {
   async destroy(): Promise<void> {
     this.#verdict.resolve({ kind: 'destroyed' });
     await this.#verdict.promise;
-    await this.#remove();
+    await this.#removal.run();
     await this.exit;
   }
 
@@ -74,7 +75,7 @@ export class DockerSandbox implements Sandbox {
     const verdict = await this.#verdict.promise;
     streams.drain();
     if (verdict.kind === 'lost') streams.close();
-    await this.#remove().catch(() => streams.close());
+    await this.#removal.run().catch(() => streams.close());
     await streams.complete;
     return verdict;
   }
@@ -102,15 +103,6 @@ export class DockerSandbox implements Sandbox {
     } catch (error) {
       throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${getMessage(error)}`, { cause: error });
     }
-  }
-
-  /** When it fails, the next call tries again. */
-  #remove(): Promise<void> {
-    this.#removal ??= this.#clear().catch((error: unknown) => {
-      this.#removal = undefined;
-      throw error;
-    });
-    return this.#removal;
   }
 
   async #clear(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Sandbox as RemoteSandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
@@ -55,7 +56,8 @@ export class E2bSandbox implements Sandbox {
   readonly #slumber: IdlePause;
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;
-  #released: Promise<void> | undefined;
+  /** The sandbox is ended with all that runs in it. When that fails, the next call tries again. */
+  readonly #release = new Once(() => this.#remove());
 
   constructor(parts: SandboxParts) {
     const { program, clock, remote, service, lifetimeSeconds, tenancySeconds, fetchesWith } = parts;
@@ -97,7 +99,7 @@ export class E2bSandbox implements Sandbox {
   async destroy(): Promise<void> {
     this.#end({ kind: 'destroyed' });
     await this.#parts.program.ended;
-    await this.#release();
+    await this.#release.run();
   }
 
   /** The program goes on where it was; only its connection has to be made anew. It owes nothing, so nothing is missed meanwhile. */
@@ -125,17 +127,8 @@ export class E2bSandbox implements Sandbox {
     const end = await this.#parts.program.ended;
     // Whatever is said from now on, this is why it ended.
     const exit = (this.#verdict ??= end);
-    await this.#release().catch(() => {});
+    await this.#release.run().catch(() => {});
     return exit;
-  }
-
-  /** The sandbox is ended with all that runs in it. When that fails, the next call tries again. */
-  #release(): Promise<void> {
-    this.#released ??= this.#remove().catch((error: unknown) => {
-      this.#released = undefined;
-      throw error;
-    });
-    return this.#released;
   }
 
   async #remove(): Promise<void> {

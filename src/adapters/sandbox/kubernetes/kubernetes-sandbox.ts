@@ -2,6 +2,7 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { PodFetching as PodFetchingSettings } from './settings/pod-template.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
@@ -55,7 +56,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly #over = new AbortController();
   /** How the program ended, by its own account. */
   #programsWord: SandboxExit | undefined;
-  #removal: Promise<void> | undefined;
+  readonly #removal = new Once(() => this.#parts.remove());
 
   constructor(parts: KubernetesSandboxParts) {
     this.id = parts.id;
@@ -88,7 +89,7 @@ export class KubernetesSandbox implements Sandbox {
   async destroy(): Promise<void> {
     this.#verdict.resolve({ kind: 'destroyed' });
     await this.#verdict.promise;
-    await this.#remove();
+    await this.#removal.run();
     await this.exit;
   }
 
@@ -104,7 +105,7 @@ export class KubernetesSandbox implements Sandbox {
     this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
     channel.terminate();
     await channel.ended;
-    await this.#remove().catch(() => undefined);
+    await this.#removal.run().catch(() => undefined);
     return verdict;
   }
 
@@ -145,14 +146,6 @@ export class KubernetesSandbox implements Sandbox {
     });
     if (!this.#readPodExit()) await sleep(clock, SETTLE_MS, AbortSignal.any([settled.signal, this.#over.signal])).catch(() => undefined);
     return this.#readPodExit();
-  }
-
-  #remove(): Promise<void> {
-    this.#removal ??= this.#parts.remove().catch((error: unknown) => {
-      this.#removal = undefined;
-      throw error;
-    });
-    return this.#removal;
   }
 }
 

@@ -3,6 +3,7 @@ import { formatCanonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { PodPlace, PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { AgentSandbox } from './claims/agent-sandbox.ts';
@@ -40,7 +41,10 @@ export class NamespaceSite implements AsyncDisposable {
   readonly #supplies = new Map<string, PodSupply>();
   readonly #closing = new AbortController();
   #usesClaims = false;
-  #lease: Promise<OwnerLease> | undefined;
+  readonly #lease = new Once(() => {
+    const { owner, clock, log } = this.#options;
+    return OwnerLease.open(this.cluster, owner, clock, log, this.#closing.signal);
+  });
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
 
@@ -62,13 +66,8 @@ export class NamespaceSite implements AsyncDisposable {
 
   /** Before the first pod is made, the record stands. Tried again by the next caller when it failed. */
   async open(signal: AbortSignal): Promise<void> {
-    const { owner, clock, log } = this.#options;
-    this.#lease ??= OwnerLease.open(this.cluster, owner, clock, log, this.#closing.signal).catch((error: unknown) => {
-      this.#lease = undefined;
-      throw error;
-    });
-    // It is for all who wait: that one of them is no longer wanted is nothing to the others.
-    await raceWithAbort(this.#lease, signal);
+    // All callers wait for the same record: the signal ends this caller's wait alone.
+    await raceWithAbort(this.#lease.run(), signal);
     if (this.#closing.signal.aborted) return;
     this.#sweepTimer ??= this.#scheduleSweep();
   }
@@ -101,7 +100,7 @@ export class NamespaceSite implements AsyncDisposable {
     const supplies = [...this.#supplies.values()];
     await Promise.all(supplies.map((supply) => supply[Symbol.asyncDispose]()));
     await this.#claims[Symbol.asyncDispose]();
-    const lease = await this.#lease?.catch(() => undefined);
+    const lease = await this.#lease.result();
     if (supplies.some(({ isHolding }) => isHolding)) lease?.abandon();
     else await lease?.[Symbol.asyncDispose]();
     this.caches[Symbol.dispose]();

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import { FRESH } from '../../../pool/ports/exposure.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
@@ -48,7 +49,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #files: CgroupFiles;
   readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
   readonly #creations = new Creations();
-  #opened: Promise<Runtime> | undefined;
+  readonly #opened = new Once(() => this.#open());
   #closed: Promise<void> | undefined;
 
   constructor(runtime: LocalRuntime, { stateDir, owner, clock, cgroupFiles = kernelCgroupFiles }: LocalOptions) {
@@ -95,11 +96,9 @@ export class LocalProvider implements SandboxProvider {
   }
 
   #prepare(): Promise<Runtime> {
-    this.#opened ??= this.#open().catch((error: unknown) => {
-      this.#opened = undefined;
+    return this.#opened.run().catch((error: unknown) => {
       throw createCreationError(error, this.#directory);
     });
-    return this.#opened;
   }
 
   async #open(): Promise<Runtime> {
@@ -220,7 +219,7 @@ export class LocalProvider implements SandboxProvider {
 
   async #close(): Promise<void> {
     await this.#creations.close();
-    const opened = await this.#opened?.catch(() => undefined);
+    const opened = await this.#opened.result();
     const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
     // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
     const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), ...destructions]);

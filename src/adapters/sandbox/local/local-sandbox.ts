@@ -6,6 +6,7 @@ import type { PastExposure } from '../../../pool/ports/exposure.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
+import { Once } from '../../../kernel/once.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import type { Inbox } from './inbox.ts';
 import type { ProgramInput } from './program/program-input.ts';
@@ -65,7 +66,7 @@ export class LocalSandbox implements Sandbox {
   #hasEnded = false;
   /** Once it is over. */
   #used: SandboxUsage | undefined;
-  #released: Promise<void> | undefined;
+  readonly #release = new Once(() => this.#clear());
 
   constructor(parts: SandboxParts) {
     const { program, clock, lifetimeSeconds } = parts;
@@ -97,7 +98,7 @@ export class LocalSandbox implements Sandbox {
   async destroy(): Promise<void> {
     this.#kill({ kind: 'destroyed' });
     await this.#ended;
-    await this.#release();
+    await this.#release.run();
   }
 
   async #account(): Promise<Ended> {
@@ -116,7 +117,7 @@ export class LocalSandbox implements Sandbox {
   /** Never rejects: the caller of `destroy` gets the removal's error, and a later sweep tries again. */
   async #finish(): Promise<SandboxExit> {
     const { verdict, end, memoryKills } = await this.#ended;
-    await this.#release().catch(() => {});
+    await this.#release.run().catch(() => {});
     this.stdout.drain();
     this.stderr.drain();
     await Promise.all([this.stdout.complete, this.stderr.complete]);
@@ -131,14 +132,6 @@ export class LocalSandbox implements Sandbox {
     if (this.#hasEnded) return;
     this.#verdict ??= verdict;
     this.#parts.program.kill();
-  }
-
-  #release(): Promise<void> {
-    this.#released ??= this.#clear().catch((error: unknown) => {
-      this.#released = undefined;
-      throw error;
-    });
-    return this.#released;
   }
 
   async #clear(): Promise<void> {

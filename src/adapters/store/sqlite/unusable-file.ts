@@ -1,5 +1,5 @@
 import { open, rm } from 'node:fs/promises';
-import { isDiskFull } from '../../../kernel/disk-full.ts';
+import { isDiskFull } from '../../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
 
 /** What it is called that the file of a store cannot be made or opened. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ALLOWED_LICENCES } from '../../../agents/preparation/licence.ts';
 import type { Preparation, PreparedCandidate, ProofOfTasks } from '../../../agents/preparation/preparation-report.ts';
+import type { PrepareListeners, PrepareTerms } from '../../../app/preparation/prepare-terms.ts';
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
@@ -12,36 +13,20 @@ import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 
-export interface PrepareRequest {
-  readonly repository: string;
-  readonly out: string;
-  readonly commits: number;
-  readonly mutations: number;
-  readonly licences: readonly string[];
-  /** Seconds since 1970. */
-  readonly since: number;
-  readonly testSeconds: number;
-  readonly registries: readonly string[];
-  readonly config?: string;
-}
-
 /** What `muster prepare` needs of the composition root. */
 export type PrepareTasks = (
-  request: PrepareRequest,
-  listeners: { readonly onStart: (candidates: number) => void; readonly onCandidate: (candidate: PreparedCandidate) => void },
+  terms: PrepareTerms,
+  config: string | undefined,
+  listeners: PrepareListeners,
   signal: AbortSignal,
 ) => Promise<Preparation>;
 
 /** Plays every task of a suite with oracle and nop. */
 export type ProveTasks = (suite: string, tasks: number, config: string | undefined, signal: AbortSignal) => Promise<ProofOfTasks>;
 
-interface PrepareFlags {
-  readonly out: string;
-  readonly commits: number;
-  readonly mutations: number;
+interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations' | 'testSeconds'> {
   readonly allowLicence?: readonly string[];
   readonly since?: number;
-  readonly testSeconds: number;
   readonly registry?: readonly string[];
   readonly config?: string;
   readonly json?: true;
@@ -92,10 +77,10 @@ async function runPrepare(
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
   const licences = [...ALLOWED_LICENCES, ...allowLicence];
-  const request = { repository, out, commits, mutations, licences, since, testSeconds, registries: registry };
+  const terms = { repository, out, commits, mutations, licences, since, testSeconds, registries: registry };
   const progress = new Progress(json === true);
   try {
-    const made = await prepare({ ...request, ...(config === undefined ? {} : { config }) }, progress, interrupt.signal);
+    const made = await prepare(terms, config, progress, interrupt.signal);
     const tasks = made.candidates.filter(({ task }) => task !== null).length;
     const suite = join(out, 'suite.yaml');
     if (tasks > 0) await writeWhole(suite, writeSuite(made));
@@ -113,7 +98,7 @@ async function runPrepare(
 }
 
 /** A line on stderr for each candidate that came to its end. */
-class Progress {
+class Progress implements PrepareListeners {
   readonly #isQuiet: boolean;
   #total = 0;
   #done = 0;

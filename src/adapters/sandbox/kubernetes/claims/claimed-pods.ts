@@ -1,5 +1,6 @@
 import { raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
+import { Once } from '../../../../kernel/once.ts';
 import type { ClaimSettings, PodTemplate } from '../settings/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
@@ -50,7 +51,7 @@ export class ClaimedPods implements PodSupply {
   readonly #warmPool: string;
   readonly #held = new Set<Held>();
   readonly #closing = new AbortController();
-  #runtime: Promise<Runtime> | undefined;
+  readonly #runtime = new Once(() => this.#prepare(this.#closing.signal));
 
   constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
     const { cluster, api, clock, owner } = options;
@@ -79,14 +80,14 @@ export class ClaimedPods implements PodSupply {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
-    const runtime = await this.#runtime?.catch(() => undefined);
+    const runtime = await this.#runtime.result();
     await runtime?.watch[Symbol.asyncDispose]();
     await this.#own?.remove().catch((error: unknown) => this.#options.log(`${getMessage(error)}: it is left to the sweep`));
   }
 
   async #claim(held: Held, spec: SandboxSpec, signal: AbortSignal): Promise<FollowedPod> {
     const { api, clock, owner } = this.#options;
-    const { warmPool, watch } = await raceWithAbort(this.#open(), signal);
+    const { warmPool, watch } = await raceWithAbort(this.#runtime.run(), signal);
     const serverTime = clock.date().getTime() + warmPool.aheadMs;
     const manifest = createClaimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
     await api.create('sandboxclaims', manifest, signal);
@@ -100,15 +101,6 @@ export class ClaimedPods implements PodSupply {
     await waitUntilPodExists(held.claim, pod, patience, signal);
     await waitUntilReady(pod, this.#pod, clock, signal);
     return pod;
-  }
-
-  /** For all who wait; tried again by the next one when it failed. */
-  #open(): Promise<Runtime> {
-    this.#runtime ??= this.#prepare(this.#closing.signal).catch((error: unknown) => {
-      this.#runtime = undefined;
-      throw error;
-    });
-    return this.#runtime;
   }
 
   async #prepare(signal: AbortSignal): Promise<Runtime> {

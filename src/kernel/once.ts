@@ -1,0 +1,23 @@
+/** Work that is done once for all callers. After a failure the next caller has it done again. */
+export class Once<Value> {
+  readonly #work: () => Promise<Value>;
+  #done: Promise<Value> | undefined;
+
+  constructor(work: () => Promise<Value>) {
+    this.#work = work;
+  }
+
+  /** The result of the run that is under way or has succeeded, otherwise of a new one. @throws what the work throws. */
+  run(): Promise<Value> {
+    this.#done ??= this.#work().catch((error: unknown) => {
+      this.#done = undefined;
+      throw error;
+    });
+    return this.#done;
+  }
+
+  /** The result of a run that has begun; undefined without one, and when it fails. Never rejects. */
+  async result(): Promise<Value | undefined> {
+    return await this.#done?.catch(() => undefined);
+  }
+}
