@@ -86,7 +86,13 @@ export function dialBackSettings(): Pick<DialBackSettings, 'host' | 'port' | 'ad
 }
 
 export function dialBackHere(): DialBackSettings {
-  return { kind: 'dial-back', ...dialBackSettings(), python: podSettings.python, dialler: '/muster/runner/dialler.py' };
+  return {
+    kind: 'dial-back',
+    provider: 'kubernetes',
+    ...dialBackSettings(),
+    python: podSettings.python,
+    dialler: '/muster/runner/dialler.py',
+  };
 }
 
 export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {

@@ -10,6 +10,7 @@ const transportSchema = z.union([
   z.object({ kind: z.literal('exec') }),
   z.object({
     kind: z.literal('dial-back'),
+    provider: z.string(),
     host: z.string(),
     port: z.number(),
     advertise: z.string(),

@@ -36,5 +36,5 @@ export async function outOfTheWay(): Promise<DialBackImage> {
 
 function transportOf(python: string, runner: string): DialBackSettings {
   const place = { host: '127.0.0.1', port: 0, advertise: 'ws://127.0.0.1:0', plaintext: 'refused' } as const;
-  return { kind: 'dial-back', ...place, python, dialler: `${runner}/dialler.py` };
+  return { kind: 'dial-back', provider: 'kubernetes', ...place, python, dialler: `${runner}/dialler.py` };
 }

@@ -119,7 +119,7 @@ class KubernetesProvider implements SandboxProvider {
   /** As far as Muster can tell without a pod. */
   async #assertReachable(settings: DialBackSettings): Promise<void> {
     const url = getAdvertisedUrl(settings);
-    await Promise.all([resolveHostAliases(url), readAuthority(settings)]);
+    await Promise.all([resolveHostAliases(settings.provider, url), readAuthority(settings)]);
     await this.#gates.of(settings);
   }
 

@@ -104,6 +104,7 @@ describe('the pod of a sandbox', () => {
 describe('the pod of a sandbox that dials back', () => {
   const transport = {
     kind: 'dial-back',
+    provider: 'kubernetes',
     host: '127.0.0.1',
     port: 0,
     plaintext: 'refused',
@@ -297,6 +298,7 @@ describe('a template with provider: kubernetes', () => {
     const template = configured('local', local, { ...own, transport: 'dial-back' });
     expect(getPodPart(template)?.transport).toEqual({
       kind: 'dial-back',
+      provider: 'kubernetes',
       host: '127.0.0.1',
       port: 0,
       plaintext: 'refused',

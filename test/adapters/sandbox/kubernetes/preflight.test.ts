@@ -29,6 +29,7 @@ nock.restore();
 
 const DIAL_BACK = {
   kind: 'dial-back',
+  provider: 'kubernetes',
   host: '127.0.0.1',
   port: 0,
   plaintext: 'refused',

@@ -4,16 +4,16 @@ import type { V1HostAlias } from '@kubernetes/client-node';
 import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 
-const SETTING = 'kubernetes.dialBack.advertise';
 /** In a URL, IPv6 stands in brackets. */
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 /**
  * What pods dial, by the configuration alone.
  *
- * @throws InputError `kubernetes.dial-back-address`, with the remedy.
+ * @throws InputError `PROVIDER.dial-back-address`, with the remedy.
  */
-export function getAdvertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
+export function getAdvertisedUrl({ provider, advertise, certificate, plaintext }: DialBackSettings): URL {
+  const createAddressError = (problem: string): InputError => createErrorOf(provider, problem);
   if (advertise === undefined)
     throw createAddressError(
       `is not set, and pods that dial back need Muster's address; set it to ws:// or wss:// and an address that they reach`,
@@ -26,7 +26,7 @@ export function getAdvertisedUrl({ advertise, certificate, plaintext }: DialBack
   if (isOpen && plaintext === 'refused' && !LOOPBACK.test(url.hostname)) {
     const risk = 'anyone on the way can read checkpoints and change results';
     throw createAddressError(
-      `is not encrypted, so that ${risk}; write wss://, or kubernetes.dialBack.plaintext: allowed where the network is trusted`,
+      `is not encrypted, so that ${risk}; write wss://, or ${provider}.dialBack.plaintext: allowed where the network is trusted`,
     );
   }
   return url;
@@ -42,20 +42,21 @@ export function getDialledUrl(settings: DialBackSettings, port: number): URL {
 /**
  * What a pod has to know to find the host without asking anybody for its address: pods that reach nothing but Muster reach no name server.
  *
- * @throws InputError `kubernetes.dial-back-address` when Muster cannot find it either.
+ * @throws InputError `PROVIDER.dial-back-address` when Muster cannot find it either.
  */
-export async function resolveHostAliases({ hostname }: URL): Promise<readonly V1HostAlias[]> {
+export async function resolveHostAliases(provider: string, { hostname }: URL): Promise<readonly V1HostAlias[]> {
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [];
   try {
     const { address } = await lookup(hostname);
     return [{ ip: address, hostnames: [hostname] }];
   } catch (error) {
-    throw createAddressError(
+    throw createErrorOf(
+      provider,
       `has a host that cannot be found from here: ${getMessage(error)}; write its IP address, or a name that is known here, too`,
     );
   }
 }
 
-function createAddressError(problem: string): InputError {
-  return new InputError('kubernetes.dial-back-address', `${SETTING} ${problem}`);
+function createErrorOf(provider: string, problem: string): InputError {
+  return new InputError(`${provider}.dial-back-address`, `${provider}.dialBack.advertise ${problem}`);
 }

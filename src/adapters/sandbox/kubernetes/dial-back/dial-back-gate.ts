@@ -64,9 +64,9 @@ export class DialBackGate implements AsyncDisposable {
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => this.#onUpgrade(request, socket, head));
   }
 
-  /** @throws InputError `kubernetes.dial-back-listen` when it cannot listen there. */
+  /** @throws InputError `PROVIDER.dial-back-listen` when it cannot listen there. */
   static async open(settings: DialBackSettings, parts: GateParts): Promise<DialBackGate> {
-    const { host, port, certificate, key } = settings;
+    const { provider, host, port, certificate, key } = settings;
     const limits = { headersTimeout: HANDSHAKE_MS, requestTimeout: HANDSHAKE_MS, maxHeaderSize: HEADERS_MAX_BYTES };
     try {
       const tls =
@@ -75,10 +75,10 @@ export class DialBackGate implements AsyncDisposable {
       await awaitListening(server, port, host);
       return new DialBackGate(server, parts);
     } catch (error) {
-      const problem = `Muster cannot listen on ${host}:${port} for pods that dial back: ${getMessage(error)}`;
+      const problem = `Muster cannot listen on ${host}:${port} for what dials back: ${getMessage(error)}`;
       throw new InputError(
-        'kubernetes.dial-back-listen',
-        `${problem}; set kubernetes.dialBack.host and port to an address of this machine that is free, and certificate and key to files of PEM`,
+        `${provider}.dial-back-listen`,
+        `${problem}; set ${provider}.dialBack.host and port to an address of this machine that is free, and certificate and key to files of PEM`,
         { cause: error },
       );
     }

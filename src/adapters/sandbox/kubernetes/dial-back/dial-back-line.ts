@@ -54,7 +54,7 @@ export class DialBackLine implements PodLine {
   /** @throws InputError for settings that cannot be passed to pods: see `getAdvertisedUrl`, `resolveHostAliases`, `readAuthority`. */
   static async open(pod: string, settings: DialBackSettings, gate: DialBackGate, clock: Clock): Promise<DialBackLine> {
     const url = getDialledUrl(settings, gate.port);
-    const [hostAliases, authority] = await Promise.all([resolveHostAliases(url), readAuthority(settings)]);
+    const [hostAliases, authority] = await Promise.all([resolveHostAliases(settings.provider, url), readAuthority(settings)]);
     const command = [settings.python, '-I', settings.dialler];
     return new DialBackLine(pod, gate, { url, hostAliases, authority, command }, clock);
   }
@@ -84,17 +84,17 @@ export class DialBackLine implements PodLine {
 /**
  * Whose certificates pods take for Muster's: the authority's, or else Muster's own.
  *
- * @throws InputError `kubernetes.dial-back-authority` when it cannot be read.
+ * @throws InputError `PROVIDER.dial-back-authority` when it cannot be read.
  */
-export async function readAuthority({ authority, certificate }: DialBackSettings): Promise<string | undefined> {
+export async function readAuthority({ provider, authority, certificate }: DialBackSettings): Promise<string | undefined> {
   const file = authority ?? certificate;
   if (file === undefined) return undefined;
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
     throw new InputError(
-      'kubernetes.dial-back-authority',
-      `the certificates that pods are to trust cannot be read: ${getMessage(error)}; set kubernetes.dialBack.authority to a file of PEM`,
+      `${provider}.dial-back-authority`,
+      `the certificates that pods are to trust cannot be read: ${getMessage(error)}; set ${provider}.dialBack.authority to a file of PEM`,
       { cause: error },
     );
   }

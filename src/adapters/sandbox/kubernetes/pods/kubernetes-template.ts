@@ -21,7 +21,7 @@ export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | '
   /** The interpreter in the image. */
   readonly python: string;
   readonly transport: PodTransport['kind'];
-  readonly dialBack: Omit<DialBackSettings, 'kind' | 'python'>;
+  readonly dialBack: Omit<DialBackSettings, 'kind' | 'provider' | 'python'>;
 }
 
 /** @throws InputError `template.no-image`; `template.not-local` as `createRemoteTemplate` does. */
@@ -46,7 +46,7 @@ export function getPod(template: SandboxTemplate): PodTemplate {
 }
 
 function getTransport(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
-  return kind === 'exec' ? { kind } : { kind, python, ...dialBack };
+  return kind === 'exec' ? { kind } : { kind, provider: 'kubernetes', python, ...dialBack };
 }
 
 /** Undefined with a runner of one's own, whose image need not have a Python. */

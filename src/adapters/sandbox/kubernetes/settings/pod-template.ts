@@ -44,6 +44,8 @@ export type PodTransport = { readonly kind: 'exec' } | DialBackSettings;
 /** Containers connect to Muster. */
 export interface DialBackSettings {
   readonly kind: 'dial-back';
+  /** Under whose name they stand in a template, for errors. */
+  readonly provider: string;
   /** Where Muster listens; port 0: any that is free. */
   readonly host: string;
   readonly port: number;

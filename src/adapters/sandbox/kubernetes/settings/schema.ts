@@ -17,7 +17,8 @@ const tolerationSchema = z.strictObject({
   tolerationSeconds: z.int().min(0).optional(),
 });
 
-const dialBackSchema = z
+/** How what is not on this machine connects to Muster. */
+export const dialBackSchema = z
   .strictObject({
     host: z.string().min(1).max(253).describe('address of this machine to listen on'),
     port: z.int().min(0).max(65_535).describe('0: any that is free'),
@@ -25,15 +26,14 @@ const dialBackSchema = z
       .string()
       .regex(/^wss?:\/\/\S{1,1000}$/, 'expected ws:// or wss://, a host and a port')
       .optional()
-      .describe('how pods reach Muster; a port of 0 stands for the one that Muster listens on'),
+      .describe('how sandboxes reach Muster; a port of 0 stands for the one that Muster listens on'),
     certificate: absolutePath.optional().describe('file of PEM, for Muster to serve TLS; goes with key'),
     key: absolutePath.optional(),
-    authority: absolutePath.optional().describe('file of PEM: whose certificates pods trust, if not just the one above'),
+    authority: absolutePath.optional().describe('file of PEM: whose certificates sandboxes trust, if not just the one above'),
     plaintext: z.enum(['refused', 'allowed']).describe('ws:// to other machines'),
-    dialler: z.string().min(1).max(1000).describe('the program in the image that dials, run by kubernetes.python'),
+    dialler: z.string().min(1).max(1000).describe('the program in the image that dials, run by its python'),
   })
-  .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), 'expected certificate and key, or neither')
-  .describe('used with transport: dial-back');
+  .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), 'expected certificate and key, or neither');
 
 const CLAIMS_EXPECTED = 'expected { warmPool: the name of a SandboxWarmPool } or { replicas: how many pods to keep ready }, and not both';
 const claimsSchema = z.union([z.strictObject({ warmPool: name }), z.strictObject({ replicas: z.int().min(0).max(10_000) })], {
@@ -58,7 +58,7 @@ export const kubernetesSchema = z
     transport: z
       .enum(['exec', 'dial-back'])
       .describe('exec: through the API server; dial-back: containers connect to Muster, and the API server carries nothing of it'),
-    dialBack: dialBackSchema,
+    dialBack: dialBackSchema.describe('used with transport: dial-back'),
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     imagePullSecrets: z.array(name).max(16),
     nodeSelector: z.record(z.string(), z.string()),

@@ -16,6 +16,7 @@ nock.restore();
 
 const SETTINGS: DialBackSettings = {
   kind: 'dial-back',
+  provider: 'kubernetes',
   host: '127.0.0.1',
   port: 0,
   advertise: 'ws://127.0.0.1:0',
