@@ -1,5 +1,6 @@
 /**
- * Builds the container images of the server and of what sandboxes are made of: muster:VERSION and muster-runner:VERSION.
+ * Builds the container images of the server and of what sandboxes are made of: muster:VERSION,
+ * muster-runner:VERSION and, with --cloud-build, muster-cloud-build:VERSION, which is built with a network.
  *
  *   npm run images [-- --node-image NAME --python-image NAME --python 3.12]
  *
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
     'node-image': { type: 'string', default: 'node:24-bookworm-slim' },
     'python-image': { type: 'string', default: 'python:3.12-slim-bookworm' },
     python: { type: 'string', default: '3.12' },
+    'cloud-build': { type: 'boolean', default: false },
   },
 });
 /** Old enough for the C library of Debian 12 and of what is as old. */
@@ -28,6 +30,10 @@ const builder = findBuilder();
 const { version } = await manifest();
 build('muster.Dockerfile', await stageServer(), `muster:${version}`, options['node-image']);
 build('runner.Dockerfile', await stageRunner(), `muster-runner:${version}`, options['python-image']);
+if (options['cloud-build']) {
+  const stage = await emptied(join(DIST, 'images/cloud-build'));
+  build('cloud-build.Dockerfile', stage, `muster-cloud-build:${version}`, `muster-runner:${version}`, 'default');
+}
 
 /** The program as it is in a checkout, with the packages of a production install. */
 async function stageServer(): Promise<string> {
@@ -58,9 +64,9 @@ async function stageRunner(): Promise<string> {
   return stage;
 }
 
-function build(file: string, stage: string, name: string, base: string): void {
+function build(file: string, stage: string, name: string, base: string, network = 'none'): void {
   const dockerfile = join(ROOT, 'deploy/docker', file);
-  run(builder, ['build', '--network=none', '--build-arg', `BASE=${base}`, '-f', dockerfile, '-t', name, stage]);
+  run(builder, ['build', `--network=${network}`, '--build-arg', `BASE=${base}`, '-f', dockerfile, '-t', name, stage]);
   process.stdout.write(`${name}\n`);
 }
 

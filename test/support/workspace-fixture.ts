@@ -1,12 +1,21 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createCloudBuildWorkspace } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
+import { createDockerProvider } from '../../src/adapters/sandbox/docker/docker-provider.ts';
+import { createDockerWorkspace } from '../../src/adapters/sandbox/docker/docker-workspace.ts';
 import { createWorkspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
 import type { Command, CommandResult } from '../../src/agents/workspace/command.ts';
 import { WorkspaceSession } from '../../src/agents/workspace/workspace-session.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { parseSandboxId } from '../../src/kernel/ids.ts';
+import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
+import type { TemplateContext, WorkspaceSettings } from '../../src/pool/ports/provider-plugin.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
-import type { Mount, SandboxLimits } from '../../src/pool/ports/template.ts';
+import type { Mount, SandboxLimits, SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { BubblewrapContext } from './bubblewrap-context.ts';
+import { CloudBuildContext } from './cloud-build/cloud-build-context.ts';
+import { DockerDaemon } from './docker/docker-daemon.ts';
+import { dialBackImage } from './kubernetes/dial-back-image.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 export const LIMITS: SandboxLimits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 64 * 2 ** 20, lifetimeSeconds: 300 };
@@ -20,19 +29,29 @@ export interface WorkspaceOptions {
   readonly mounts?: readonly Mount[];
 }
 
-/** Workspaces on this machine, each in a real sandbox; gone, and looked for, with the fixture. */
+/** Where workspaces are made. */
+interface Site extends AsyncDisposable {
+  readonly provider: SandboxProvider;
+  readonly hiddenPaths: readonly string[];
+  template(settings: WorkspaceSettings, context: TemplateContext): Promise<SandboxTemplate>;
+}
+
+/** Workspaces, each in a real sandbox; gone, and looked for, with the fixture. */
 export class WorkspaceFixture implements AsyncDisposable {
-  readonly context: BubblewrapContext;
-  readonly #provider: SandboxProvider;
+  readonly #site: Site;
   #made = 0;
 
-  private constructor(context: BubblewrapContext) {
-    this.context = context;
-    this.#provider = context.provider();
+  private constructor(site: Site) {
+    this.#site = site;
   }
 
-  static async open(): Promise<WorkspaceFixture> {
-    return new WorkspaceFixture(await BubblewrapContext.open([]));
+  static async open(provider: 'bubblewrap' | 'docker' | 'cloud-build' = 'bubblewrap'): Promise<WorkspaceFixture> {
+    return new WorkspaceFixture(await SITES[provider]());
+  }
+
+  /** Places of this machine that no workspace may name. */
+  get hiddenPaths(): readonly string[] {
+    return this.#site.hiddenPaths;
   }
 
   async workspace({ root, writable = ['/app'], limits = {}, start = 'forked', mounts = [] }: WorkspaceOptions = {}): Promise<{
@@ -41,16 +60,51 @@ export class WorkspaceFixture implements AsyncDisposable {
   }> {
     const settings = { root, writable, limits: { ...LIMITS, ...limits }, demands: [], mounts, start };
     const signal = AbortSignal.timeout(60_000);
-    const template = await createWorkspaceTemplate('workspace', settings, { projectDirectory: PROJECT, signal });
-    const sandbox = await this.#provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);
+    const template = await this.#site.template(settings, { projectDirectory: PROJECT, signal });
+    const sandbox = await this.#site.provider.create({ id: parseSandboxId(`w${(this.#made += 1)}`), template }, signal);
     return { sandbox, session: await WorkspaceSession.open(sandbox, systemClock, signal) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#provider[Symbol.asyncDispose]();
-    await this.context[Symbol.asyncDispose]();
+    await this.#site.provider[Symbol.asyncDispose]();
+    await this.#site[Symbol.asyncDispose]();
   }
 }
+
+const SITES = {
+  bubblewrap: async (): Promise<Site> => {
+    const context = await BubblewrapContext.open([]);
+    return {
+      provider: context.provider(),
+      hiddenPaths: context.hiddenPaths.slice(0, 3),
+      template: (settings, about) => createWorkspaceTemplate('workspace', settings, about),
+      [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
+    };
+  },
+  docker: async (): Promise<Site> => {
+    const daemon = await DockerDaemon.start();
+    const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-test-'));
+    const own = { socket: daemon.socket, pull: 'never', python: 'python3' } as const;
+    return {
+      provider: createDockerProvider({ stateDir, owner: parseOwnerId('workspaces'), clock: systemClock, sockets: [daemon.socket] }),
+      hiddenPaths: [stateDir, daemon.directory],
+      template: (settings, about) => createDockerWorkspace('workspace', settings, own, about),
+      [Symbol.asyncDispose]: async () => {
+        await daemon[Symbol.asyncDispose]();
+        await rm(stateDir, { recursive: true });
+      },
+    };
+  },
+  'cloud-build': async (): Promise<Site> => {
+    const context = await CloudBuildContext.open(await dialBackImage());
+    return {
+      provider: context.provider(),
+      hiddenPaths: [],
+      template: async (settings) => createCloudBuildWorkspace('workspace', settings, context.settings),
+      [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
+    };
+  },
+};
 
 /** Runs a command of /bin/sh. */
 export function shell(session: WorkspaceSession, script: string, changes: Partial<Command> = {}): Promise<CommandResult> {

@@ -176,7 +176,7 @@ export class GradingPools implements AsyncDisposable {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
-      const remedy = 'set templates.local.provider to bubblewrap or docker';
+      const remedy = 'set templates.local.provider to bubblewrap, docker or cloud-build';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
     const signal = this.#closing.signal;

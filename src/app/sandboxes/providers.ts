@@ -1,4 +1,5 @@
 import { bubblewrap } from '../../adapters/sandbox/bubblewrap/plugin.ts';
+import { cloudBuild } from '../../adapters/sandbox/cloud-build/plugin.ts';
 import { docker } from '../../adapters/sandbox/docker/plugin.ts';
 import { e2b } from '../../adapters/sandbox/e2b/plugin.ts';
 import { gvisor } from '../../adapters/sandbox/gvisor/plugin.ts';
@@ -6,7 +7,7 @@ import { kubernetes } from '../../adapters/sandbox/kubernetes/plugin.ts';
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 
 /** All providers of sandboxes, in the order in which people read of them. Part of the composition root. */
-export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes];
+export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes, cloudBuild];
 
 /** The plug-in of a template's provider, whose name the configuration's schema has checked. */
 export function getPlugin({ provider }: { readonly provider: string }): ProviderPlugin {

@@ -3,8 +3,11 @@ import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { killProcess } from '../../../src/adapters/sandbox/local/host/process-table.ts';
+import { explainMissingSteps } from '../../support/cloud-build/step-container.ts';
+import { daemonUnavailable } from '../../support/docker/docker-daemon.ts';
 import { isFullForm, sampled } from '../../support/full-form.ts';
 import { listProcesses } from '../../support/process-table.ts';
 import { commandOf, shell, WorkspaceFixture } from '../../support/workspace-fixture.ts';
@@ -26,48 +29,73 @@ async function staticRoot(): Promise<AsyncDisposable & { readonly directory: str
   return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
 }
 
+// Builds and the daemon are reached over real connections, and take longer to start than processes of this machine.
+nock.restore();
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
 let fixture: WorkspaceFixture;
-beforeAll(async () => {
-  fixture = await WorkspaceFixture.open();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
 
-/** By itself: what differs from one that is forked, in the short form. */
-const STARTS = ['forked', 'plain'] as const;
-const isSampled = (start: (typeof STARTS)[number]): boolean => start === 'forked';
+interface Variant {
+  readonly provider: 'bubblewrap' | 'docker' | 'cloud-build';
+  readonly start: 'forked' | 'plain';
+  /** Why this machine has none. */
+  readonly missing: string | undefined;
+}
+const FORKED: Variant = { provider: 'bubblewrap', start: 'forked', missing: undefined };
+const PLAIN: Variant = { provider: 'bubblewrap', start: 'plain', missing: undefined };
+const DOCKER: Variant = { provider: 'docker', start: 'plain', missing: await daemonUnavailable() };
+const BUILD: Variant = { provider: 'cloud-build', start: 'plain', missing: explainMissingSteps() };
+const VARIANTS: readonly Variant[] = [FORKED, PLAIN, DOCKER, BUILD];
 
-describe.each(sampled(STARTS, isSampled))('a workspace that is %s', (start) => {
-  it('runs commands with their input, and says how each ended and what it used', async () => {
-    const { session } = await fixture.workspace({ start });
-    const echoed = await shell(session, 'cat; echo problem >&2; exit 3', {
-      input: Buffer.alloc(3_000_000, 'x'),
-      output: { head: 10, tail: 5, most: 2 ** 24 },
+/** The same of each variant, with a fixture of its own. */
+function describeEach(variants: readonly Variant[], cases: (variant: Variant) => void): void {
+  describe.each(variants)('a workspace of $provider that is $start', (variant) => {
+    const { missing } = variant;
+    const where = missing === undefined ? 'here' : `not here: ${missing}`;
+    describe.skipIf(missing !== undefined)(`it is ${where}`, () => {
+      beforeAll(async () => {
+        fixture = await WorkspaceFixture.open(variant.provider);
+      });
+      afterAll(() => fixture[Symbol.asyncDispose]());
+      cases(variant);
     });
-    expect(echoed.end).toEqual({ kind: 'exited', code: 3 });
-    expect(echoed.stdout).toEqual({ head: Buffer.from('xxxxxxxxxx'), tail: Buffer.from('xxxxx'), total: 3_000_000 });
-    expect(echoed.stderr.head.toString()).toBe('problem\n');
-    expect((await shell(session, 'kill -9 $$')).end).toEqual({ kind: 'signalled', signal: 9 });
-    expect((await shell(session, 'sleep 60', { seconds: 0.3 })).end).toEqual({ kind: 'timeout' });
-    expect((await shell(session, 'yes', { output: { head: 1, tail: 1, most: 1_000_000 } })).end).toEqual({ kind: 'output-limit' });
-    const missing = await shell(session, '', { argv: ['/nothing/here'] });
-    expect(missing.end).toEqual({ kind: 'unstartable', detail: '/nothing/here in /app: No such file or directory' });
-    const busy = await shell(
-      session,
-      '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); wait',
-    );
-    expect(busy.cpuSeconds).toBeGreaterThan(0.05);
-    const both =
-      'import os, sys, time\nb = bytearray(40_000_000)\nopen(sys.argv[1], "w").close()\nwhile not os.path.exists(sys.argv[2]): time.sleep(.01)\ntime.sleep(.2)';
-    const large = await shell(session, `python3 -c '${both}' /tmp/a /tmp/b & python3 -c '${both}' /tmp/b /tmp/a; wait`);
-    expect(large.end).toEqual({ kind: 'exited', code: 0 });
-    expect(large.peakBytes).toBeGreaterThan(80_000_000);
   });
+}
 
-  it.runIf(isFullForm)('gives a command the time back that it waits for a processor, up to three times its own', async () => {
-    const { session } = await fixture.workspace({ start });
-    // Four processes on one processor, of which this one needs the seconds that it is given.
-    const crowded = (seconds: number): string =>
-      `import os, signal, time
+describeEach(
+  sampled(VARIANTS, (variant) => variant === FORKED),
+  ({ provider, start }) => {
+    it('runs commands with their input, and says how each ended and what it used', async () => {
+      const { session } = await fixture.workspace({ start });
+      const echoed = await shell(session, 'cat; echo problem >&2; exit 3', {
+        input: Buffer.alloc(3_000_000, 'x'),
+        output: { head: 10, tail: 5, most: 2 ** 24 },
+      });
+      expect(echoed.end).toEqual({ kind: 'exited', code: 3 });
+      expect(echoed.stdout).toEqual({ head: Buffer.from('xxxxxxxxxx'), tail: Buffer.from('xxxxx'), total: 3_000_000 });
+      expect(echoed.stderr.head.toString()).toBe('problem\n');
+      expect((await shell(session, 'kill -9 $$')).end).toEqual({ kind: 'signalled', signal: 9 });
+      expect((await shell(session, 'sleep 60', { seconds: 0.3 })).end).toEqual({ kind: 'timeout' });
+      expect((await shell(session, 'yes', { output: { head: 1, tail: 1, most: 1_000_000 } })).end).toEqual({ kind: 'output-limit' });
+      const missing = await shell(session, '', { argv: ['/nothing/here'] });
+      expect(missing.end).toEqual({ kind: 'unstartable', detail: '/nothing/here in /app: No such file or directory' });
+      const busy = await shell(
+        session,
+        '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); wait',
+      );
+      expect(busy.cpuSeconds).toBeGreaterThan(0.05);
+      const both =
+        'import os, sys, time\nb = bytearray(40_000_000)\nopen(sys.argv[1], "w").close()\nwhile not os.path.exists(sys.argv[2]): time.sleep(.01)\ntime.sleep(.2)';
+      const large = await shell(session, `python3 -c '${both}' /tmp/a /tmp/b & python3 -c '${both}' /tmp/b /tmp/a; wait`);
+      expect(large.end).toEqual({ kind: 'exited', code: 0 });
+      expect(large.peakBytes).toBeGreaterThan(80_000_000);
+    });
+
+    it.runIf(isFullForm)('gives a command the time back that it waits for a processor, up to three times its own', async () => {
+      const { session } = await fixture.workspace({ start });
+      // Four processes on one processor, of which this one needs the seconds that it is given.
+      const crowded = (seconds: number): string =>
+        `import os, signal, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 others = []
 for _ in range(3):
@@ -76,128 +104,151 @@ for _ in range(3):
     others.append(other)
 while time.process_time() < ${seconds}: pass
 for other in others: os.kill(other, signal.SIGKILL)`;
-    const run = (seconds: number): ReturnType<typeof shell> =>
-      session.run({ ...commandOf(['python3', '-c', crowded(seconds)]), seconds: 1 }, soon());
-    expect((await run(0.35)).end).toEqual({ kind: 'exited', code: 0 });
-    expect((await run(3600)).end).toEqual({ kind: 'timeout' });
-  });
-
-  it('takes files in and gives them out, whatever lies in their way', async () => {
-    const { session } = await fixture.workspace({ start, writable: ['/app', '/tests'] });
-    const large = Buffer.alloc(1_500_000, 'muster');
-    await session.put(
-      [
-        { path: '/app/a b/ü.txt', content: large, executable: false },
-        { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
-        { path: '/app/empty', content: Buffer.alloc(0), executable: false },
-      ],
-      soon(),
-    );
-    expect((await shell(session, './run')).stdout.head.toString()).toBe('ran\n');
-    const given = await session.collect(['/app'], { files: 10, bytes: 2 ** 21 }, soon());
-    expect(given).toEqual({
-      kind: 'collected',
-      directories: ['/app', '/app/a b'],
-      files: [
-        { path: '/app/a b/ü.txt', content: large, executable: false },
-        { path: '/app/empty', content: Buffer.alloc(0), executable: false },
-        { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
-      ],
+      const run = (seconds: number): ReturnType<typeof shell> =>
+        session.run({ ...commandOf(['python3', '-c', crowded(seconds)]), seconds: 1 }, soon());
+      expect((await run(0.35)).end).toEqual({ kind: 'exited', code: 0 });
+      expect((await run(3600)).end).toEqual({ kind: 'timeout' });
     });
-    await shell(
-      session,
-      'mkdir -p /tests/a/b; cd /tests/a; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo x >f; chmod 0 /tests/a/b; ln -s /app /tests/link',
-    );
-    await session.put([{ path: '/tests/link', content: Buffer.from('mine'), executable: false }], soon());
-    await expect(session.put([{ path: '/tests/../x', content: large, executable: false }], soon())).rejects.toThrow(
-      'is no normal absolute path',
-    );
-    await expect(session.put([{ path: '/usr/x', content: large, executable: false }], soon())).rejects.toThrow('is in none of');
-    await session.wipe('/tests', soon());
-    expect((await shell(session, 'ls -A /tests; cat run')).stdout.head.toString()).toBe('#!/bin/sh\necho ran');
-  });
 
-  it('needs nothing of its root file system: neither Python, nor a C library, nor a shell', async () => {
-    await using root = await staticRoot();
-    const { session } = await fixture.workspace({ start, root: root.directory, writable: ['/app'] });
-    const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
-    expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
-      end: { kind: 'exited', code: 0 },
-      said: 'hello world: no /usr/bin/python3, no /bin/sh\n',
+    it('takes files in and gives them out, whatever lies in their way', async () => {
+      const { session } = await fixture.workspace({ start, writable: ['/app', '/tests'] });
+      const large = Buffer.alloc(1_500_000, 'muster');
+      await session.put(
+        [
+          { path: '/app/a b/ü.txt', content: large, executable: false },
+          { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
+          { path: '/app/empty', content: Buffer.alloc(0), executable: false },
+        ],
+        soon(),
+      );
+      expect((await shell(session, './run')).stdout.head.toString()).toBe('ran\n');
+      const given = await session.collect(['/app'], { files: 10, bytes: 2 ** 21 }, soon());
+      expect(given).toEqual({
+        kind: 'collected',
+        directories: ['/app', '/app/a b'],
+        files: [
+          { path: '/app/a b/ü.txt', content: large, executable: false },
+          { path: '/app/empty', content: Buffer.alloc(0), executable: false },
+          { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
+        ],
+      });
+      await shell(
+        session,
+        'mkdir -p /tests/a/b; cd /tests/a; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo x >f; chmod 0 /tests/a/b; ln -s /app /tests/link',
+      );
+      await session.put([{ path: '/tests/link', content: Buffer.from('mine'), executable: false }], soon());
+      await expect(session.put([{ path: '/tests/../x', content: large, executable: false }], soon())).rejects.toThrow(
+        'is no normal absolute path',
+      );
+      await expect(session.put([{ path: '/usr/x', content: large, executable: false }], soon())).rejects.toThrow('is in none of');
+      await session.wipe('/tests', soon());
+      expect((await shell(session, 'ls -A /tests; cat run')).stdout.head.toString()).toBe('#!/bin/sh\necho ran');
     });
-    const kept = await session.collect(['/app/out'], BOUNDS, soon());
-    expect(kept).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('hello world\n') }] });
-    expect((await session.run(commandOf(['/bin/sh', '-c', ':']), soon())).end.kind).toBe('unstartable');
-  });
 
-  it.each([
-    ['a link', 'ln -s /etc/passwd /app/out', 'link'],
-    ['a link on the way', 'mkdir /app/d; echo 1 >/app/d/out; rm -rf /app/d; ln -s /etc /app/d', 'link'],
-    ['a pipe', 'mkfifo /app/out', 'special'],
-    ['a socket', 'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/app/out\')"', 'special'],
-    ['a huge file', 'truncate -s 2T /app/out 2>/dev/null || truncate -s 60M /app/out', 'too-large'],
-    ['many files', 'mkdir /app/out; cd /app/out; seq 1 2000 | xargs touch', 'too-many'],
-    ['nothing', ':', 'missing'],
-    ['a name that is no text', 'mkdir /app/out; touch "/app/out/$(printf \'\\377\')"', 'name'],
-  ])('refuses %s where a file is to be', async (_, script, kind) => {
-    const { sandbox, session } = await fixture.workspace({ start });
-    await shell(session, script);
-    const paths = kind === 'link' && script.includes('/app/d') ? ['/app/d/passwd'] : ['/app/out'];
-    expect(await session.collect(paths, BOUNDS, soon())).toMatchObject({ kind: 'refused', refusal: { kind } });
-    await session.ping(soon());
-    await sandbox.destroy();
-  });
-});
+    it.runIf(provider === 'cloud-build')('is refused a root file system of this machine', async () => {
+      await expect(fixture.workspace({ start, root: '/' })).rejects.toThrow('the task has an image of its own');
+    });
 
-describe.each(STARTS)('a workspace that is %s', (start) => {
-  it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
-    const { session } = await fixture.workspace({ start });
-    const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
-    expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
-      'done\n',
+    it.skipIf(provider === 'cloud-build')(
+      'needs nothing of its root file system: neither Python, nor a C library, nor a shell',
+      async () => {
+        await using root = await staticRoot();
+        const { session } = await fixture.workspace({ start, root: root.directory, writable: ['/app'] });
+        const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
+        expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
+          end: { kind: 'exited', code: 0 },
+          said: 'hello world: no /usr/bin/python3, no /bin/sh\n',
+        });
+        const kept = await session.collect(['/app/out'], BOUNDS, soon());
+        expect(kept).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('hello world\n') }] });
+        expect((await session.run(commandOf(['/bin/sh', '-c', ':']), soon())).end.kind).toBe('unstartable');
+      },
     );
-    const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
-    const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
-    expect(before).toBe(later);
-    // The first process, the shell, and the two of the pipe.
-    expect(Number(processes)).toBeLessThanOrEqual(4);
-    // A process that no other may look into is found all the same.
-    const hidden = `(setsid ${HIDDEN} </dev/null >/dev/null 2>&1 &); until [ -e /app/hidden ]; do sleep .01; done`;
-    expect((await shell(session, hidden)).end).toEqual({ kind: 'exited', code: 0 });
-    expect(Number((await shell(session, 'ls /proc | grep -c "^[0-9]*$"')).stdout.head.toString())).toBeLessThanOrEqual(4);
-    // From within, the first process gets no signal that it has no handler for.
-    await shell(session, 'kill -9 1; kill -TERM 1; kill -INT 1; kill -STOP 1');
-    const reaches = [
-      'cat /proc/1/environ',
-      'ls /proc/1/fd',
-      'head -c 1 /proc/1/mem',
-      'echo x >/proc/1/fd/1',
-      'echo x >/usr/bin/env',
-      'touch /x',
-    ];
-    const reached: string[] = [];
-    for (const each of reaches) if ((await shell(session, `(${each}) >/dev/null && echo REACHED`)).stdout.total > 0) reached.push(each);
-    expect(reached).toEqual([]);
-    const who = await shell(session, 'id -u; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"');
-    expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
-      '1000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ',
-    );
-    await session.ping(soon());
-  });
 
-  it('ends with its memory limit, and names no directory of the host', async () => {
-    const { session, sandbox } = await fixture.workspace({ start, limits: { memoryBytes: 64 * 2 ** 20 } });
-    const seen = await shell(session, 'tr "\\0" " " </proc/1/cmdline; ls -A /tmp /muster/inbox /home; hostname');
-    for (const place of fixture.context.hiddenPaths.slice(0, 3)) expect(seen.stdout.head.toString()).not.toContain(place);
-    expect(seen.stdout.head.toString()).toMatch(/\/tmp:\nsandbox\n$/);
-    const large = await session.run(commandOf(['python3', '-c', 'b = bytearray(10 ** 9)']), soon());
-    // Ended by the limit of the tree, or refused the memory where each process has a limit.
-    expect([{ kind: 'out-of-memory' }, { kind: 'signalled', signal: 9 }, { kind: 'exited', code: 1 }]).toContainEqual(large.end);
-    await sandbox.destroy();
-  });
-});
+    it.each([
+      ['a link', 'ln -s /etc/passwd /app/out', 'link'],
+      ['a link on the way', 'mkdir /app/d; echo 1 >/app/d/out; rm -rf /app/d; ln -s /etc /app/d', 'link'],
+      ['a pipe', 'mkfifo /app/out', 'special'],
+      ['a socket', 'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/app/out\')"', 'special'],
+      ['a huge file', 'truncate -s 2T /app/out 2>/dev/null || truncate -s 60M /app/out', 'too-large'],
+      ['many files', 'mkdir /app/out; cd /app/out; seq 1 2000 | xargs touch', 'too-many'],
+      ['nothing', ':', 'missing'],
+      ['a name that is no text', 'mkdir /app/out; touch "/app/out/$(printf \'\\377\')"', 'name'],
+    ])('refuses %s where a file is to be', async (_, script, kind) => {
+      const { sandbox, session } = await fixture.workspace({ start });
+      await shell(session, script);
+      const paths = kind === 'link' && script.includes('/app/d') ? ['/app/d/passwd'] : ['/app/out'];
+      expect(await session.collect(paths, BOUNDS, soon())).toMatchObject({ kind: 'refused', refusal: { kind } });
+      await session.ping(soon());
+      await sandbox.destroy();
+    });
+  },
+);
+
+describeEach(
+  // In the short form a build stands for what is not on this machine.
+  sampled(VARIANTS, (variant) => variant !== DOCKER),
+  ({ provider, start }) => {
+    it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
+      const { session } = await fixture.workspace({ start });
+      const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
+      expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
+        'done\n',
+      );
+      const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
+      const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
+      expect(before).toBe(later);
+      // The first process, the shell, and the two of the pipe.
+      expect(Number(processes)).toBeLessThanOrEqual(4);
+      // A process that no other may look into is found all the same.
+      const hidden = `(setsid ${HIDDEN} </dev/null >/dev/null 2>&1 &); until [ -e /app/hidden ]; do sleep .01; done`;
+      expect((await shell(session, hidden)).end).toEqual({ kind: 'exited', code: 0 });
+      expect(Number((await shell(session, 'ls /proc | grep -c "^[0-9]*$"')).stdout.head.toString())).toBeLessThanOrEqual(4);
+      // From within, the first process gets no signal that it has no handler for.
+      await shell(session, 'kill -9 1; kill -TERM 1; kill -INT 1; kill -STOP 1');
+      const reaches = [
+        'cat /proc/1/environ',
+        'ls /proc/1/fd',
+        'head -c 1 /proc/1/mem',
+        'echo x >/proc/1/fd/1',
+        'echo x >/usr/bin/env',
+        'touch /x',
+      ];
+      const reached: string[] = [];
+      for (const each of reaches) if ((await shell(session, `(${each}) >/dev/null && echo REACHED`)).stdout.total > 0) reached.push(each);
+      expect(reached).toEqual([]);
+      const who = await shell(
+        session,
+        `id -u${provider === 'cloud-build' ? ' | grep -v "^[0-9]\\{1,9\\}$" >/dev/null || echo low' : ''}; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"`,
+      );
+      expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
+        `${provider === 'cloud-build' ? '' : '1000 '}CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 `,
+      );
+      await session.ping(soon());
+    });
+
+    it('ends with its memory limit, and names no directory of the host', async () => {
+      const { session, sandbox } = await fixture.workspace({ start, limits: { memoryBytes: 64 * 2 ** 20 } });
+      const seen = await shell(
+        session,
+        'tr "\\0" " " </proc/1/cmdline; ls -A /tmp /muster/inbox /home; hostname | sed "s/^[0-9a-f]\\{12\\}$/sandbox/"',
+      );
+      for (const place of fixture.hiddenPaths) expect(seen.stdout.head.toString()).not.toContain(place);
+      expect(seen.stdout.head.toString()).toMatch(/\/tmp:\nsandbox\n$/);
+      const large = await session.run(commandOf(['python3', '-c', 'b = bytearray(10 ** 9)']), soon());
+      // Ended by the limit of the tree, or refused the memory where each process has a limit.
+      expect([{ kind: 'out-of-memory' }, { kind: 'signalled', signal: 9 }, { kind: 'exited', code: 1 }]).toContainEqual(large.end);
+      await sandbox.destroy();
+    });
+  },
+);
 
 describe('workspaces that are forked', () => {
+  beforeAll(async () => {
+    fixture = await WorkspaceFixture.open();
+  });
+  afterAll(() => fixture[Symbol.asyncDispose]());
+
   it('are lost with the process that they were forked from, and the next one has another', async () => {
     const places = { writable: ['/only-here'], start: 'forked' } as const;
     const { sandbox, session } = await fixture.workspace(places);

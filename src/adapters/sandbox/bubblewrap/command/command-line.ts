@@ -190,17 +190,21 @@ function buildWorkspaceArguments({ workspace, limits }: SandboxTemplate): readon
   return workspace.writable.flatMap((directory) => [...listParentDirectories(directory), ...formatTmpfs(directory, tmpBytes)]);
 }
 
-function formatTmpfs(target: string, bytes: number): readonly string[] {
+export function formatTmpfs(target: string, bytes: number): readonly string[] {
   return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
 }
 
 /** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
-function bindWithDirectories(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
+export function bindWithDirectories(
+  source: string,
+  target: string,
+  option: '--ro-bind' | '--ro-bind-try' = '--ro-bind',
+): readonly string[] {
   return [...listParentDirectories(target), option, source, target];
 }
 
 /** Makes the directories that it is in. */
-function listParentDirectories(target: string): readonly string[] {
+export function listParentDirectories(target: string): readonly string[] {
   const names = target.split('/').slice(1, -1);
   const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
   return directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]);

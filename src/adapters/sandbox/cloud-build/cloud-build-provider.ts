@@ -1,0 +1,136 @@
+import { createAbortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { Creations } from '../creations.ts';
+import { getAdvertisedUrl } from '../kubernetes/dial-back/dial-address.ts';
+import { DialBackGates } from '../kubernetes/dial-back/dial-back-gates.ts';
+import { readAuthority } from '../kubernetes/dial-back/dial-back-line.ts';
+import { bringMounts } from './brought-files.ts';
+import { BuildLine } from './build-line.ts';
+import { type BuildPlace, BuildService } from './build-service.ts';
+import { CloudBuildSandbox } from './cloud-build-sandbox.ts';
+import { describeBuildIsolation } from './isolation.ts';
+import { describeNewBuild, sweepBuilds, TAG } from './owned-builds.ts';
+import { RunningBuild } from './running-build.ts';
+import { getBuild } from './settings.ts';
+import { buildWalls, chooseUser } from './walls.ts';
+
+export interface CloudBuildOptions {
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Reports problems that fail nothing. */
+  readonly log?: (message: string) => void;
+  /** Where to sweep before anything has been made there. */
+  readonly places?: readonly BuildPlace[];
+}
+
+/** Sandboxes are builds, each with a machine of its own. A build has one step, which connects to Muster and lasts as long as the sandbox. */
+export function createCloudBuildProvider(options: CloudBuildOptions): SandboxProvider {
+  return new CloudBuildProvider(options);
+}
+
+class CloudBuildProvider implements SandboxProvider {
+  readonly name = 'cloud-build';
+  readonly owner: OwnerId;
+  readonly #clock: Clock;
+  readonly #log: (message: string) => void;
+  /** By endpoint, project and region. */
+  readonly #services = new Map<string, BuildService>();
+  readonly #gates: DialBackGates;
+  readonly #sandboxes = new Set<CloudBuildSandbox>();
+  readonly #creations = new Creations();
+  #closed: Promise<void> | undefined;
+
+  constructor({ owner, clock, log = () => {}, places = [] }: CloudBuildOptions) {
+    this.owner = owner;
+    this.#clock = clock;
+    this.#log = log;
+    this.#gates = new DialBackGates({ clock, log });
+    for (const place of places) this.#getService(place);
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    const isolation = describeBuildIsolation(template);
+    const build = getBuild(template);
+    getAdvertisedUrl(build.dialBack);
+    await readAuthority(build.dialBack);
+    await this.#gates.of(build.dialBack);
+    await this.#getService(build).listRunning(TAG, this.#creations.closing);
+    return isolation;
+  }
+
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    return this.#creations.run(signal, (either) => this.#create(spec, either));
+  }
+
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    const swept: SandboxId[] = [];
+    for (const service of this.#services.values()) swept.push(...(await sweepBuilds(service, this.owner, signal)));
+    return swept;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const isolation = describeBuildIsolation(spec.template);
+    const settings = getBuild(spec.template);
+    const gate = await this.#gates.of(settings.dialBack);
+    const line = await BuildLine.open(`${this.owner}-${spec.id}`, settings.dialBack, gate);
+    let build: RunningBuild | undefined;
+    try {
+      if (signal.aborted) throw createAbortError(signal);
+      build = await this.#start(spec, line);
+      if (signal.aborted) throw createAbortError(signal);
+      return await this.#enter(spec, isolation, build, line, signal);
+    } catch (error) {
+      line[Symbol.dispose]();
+      await build?.end().catch((failure: unknown) => this.#log(`the build of ${spec.id} is left to end by itself: ${String(failure)}`));
+      if (signal.aborted) throw createAbortError(signal);
+      throw error;
+    }
+  }
+
+  /** Once it is requested it may be there: the request is not aborted before its answer has named the build. */
+  async #start(spec: SandboxSpec, line: BuildLine): Promise<RunningBuild> {
+    const service = this.#getService(getBuild(spec.template));
+    const wanted = await describeNewBuild(spec, this.owner, line.variables);
+    return new RunningBuild(await service.create(wanted, AbortSignal.timeout(ANSWER_MS)), service, this.#clock);
+  }
+
+  async #enter(spec: SandboxSpec, isolation: Isolation, build: RunningBuild, line: BuildLine, signal: AbortSignal): Promise<Sandbox> {
+    const { id, template } = spec;
+    const channel = await build.whileRunning(signal, async (either) => {
+      await bringMounts(template.mounts, line, either);
+      return await line.exec(buildWalls(template, chooseUser()), either);
+    });
+    const { lifetimeSeconds } = template.limits;
+    const sandbox = new CloudBuildSandbox({ id, isolation, build, line, channel, clock: this.#clock, lifetimeSeconds });
+    this.#sandboxes.add(sandbox);
+    void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
+    return sandbox;
+  }
+
+  #getService(place: BuildPlace): BuildService {
+    const { endpoint, project, region } = place;
+    const key = JSON.stringify([endpoint, project, region]);
+    const service = this.#services.get(key) ?? new BuildService(place);
+    this.#services.set(key, service);
+    return service;
+  }
+
+  async #close(): Promise<void> {
+    await this.#creations.close();
+    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
+    await this.#gates[Symbol.asyncDispose]();
+    const failure = ends.find((end) => end.status === 'rejected');
+    if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
+  }
+}
+
+const ANSWER_MS = 60_000;
