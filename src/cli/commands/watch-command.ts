@@ -202,6 +202,8 @@ async function watchAndPrintRun(
   await print(process.stderr, formatNotice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
   try {
     const { settled } = await watchARun(request, hooks);
+    const known = settled.length === 0 ? 'it holds no checkpoint' : `its checkpoints, ${settled.length}, were evaluated or skipped before`;
+    if (printed.length === 0) printed.push(print(process.stderr, formatNotice(`nothing to do in ${request.run}: ${known}`)));
     await Promise.all(printed);
     return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
   } catch (error) {

@@ -6,7 +6,7 @@ import { findCheckpointsIn, type FoundCheckpoint } from './found-checkpoints.ts'
 import { QuietTime } from './quiet-time.ts';
 import type { WatchEvent } from './watch-event.ts';
 import { chooseFollowing, planWatch, type StalePolicy } from './watch-plan.ts';
-import { isSettled, judgeStanding, addSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
+import { addSettled, isSettled, judgeStanding, omitPassing, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
   /** Of the run's directory: an absolute path, gs:// or s3://. */
@@ -84,9 +84,7 @@ export class RunWatch {
   static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
     await using _held = await ports.memory.hold();
     const record = await ports.memory.read();
-    // What could not be played may be mended by now: what it needs was installed, say.
-    const settled = record.settled.filter(({ outcome }) => outcome !== 'refused');
-    const watch = new RunWatch(terms, ports, { ...record, settled });
+    const watch = new RunWatch(terms, ports, omitPassing(record));
     await using _begun = watch.#begun;
     await watch.#point(signal);
     while (!(await watch.#step(signal)));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { rankContenders } from '../../aggregation/ranking.ts';
 import { summarySchema, type Summary } from '../../orchestrator/results/summary.ts';
-import type { FoundCheckpoint } from './found-checkpoints.ts';
+import { compareNames, type FoundCheckpoint } from './found-checkpoints.ts';
 
 /** What a watch knows of a run, and remembers when it is started again. */
 
@@ -69,6 +69,14 @@ export function scoreOf(name: string, { official, checkpoint }: Summary): Score 
 export function addSettled(record: WatchRecord, { name, fingerprint }: FoundCheckpoint, outcome: Outcome): WatchRecord {
   const others = record.settled.filter((entry) => entry.name !== name);
   return { ...record, settled: [...others, { name, fingerprint, outcome }] };
+}
+
+/** What a new watch need not look at again. What could not be played may be mended by now, and one that was skipped for it, or for one that is gone, may be the newest. */
+export function omitPassing(record: WatchRecord): WatchRecord {
+  const evaluated = record.settled.filter(({ outcome }) => outcome === 'evaluated');
+  const isOvertaken = (name: string): boolean => evaluated.some((newer) => compareNames(newer.name, name) > 0);
+  const settled = record.settled.filter(({ name, outcome }) => outcome === 'evaluated' || (outcome === 'skipped' && isOvertaken(name)));
+  return { ...record, settled };
 }
 
 export function isSettled({ settled }: WatchRecord, { name, fingerprint }: FoundCheckpoint): boolean {

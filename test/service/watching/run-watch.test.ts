@@ -244,6 +244,18 @@ describe('a watch that is started again', () => {
     await fixture.start({ once: true, everyMs: 0 });
     expect(fixture.remembered.best?.name).toBe('step-1.pt');
   });
+
+  it('takes up one that was skipped for a newer one that could not be played and is gone', async () => {
+    const fixture = new WatchFixture();
+    for (const name of ['step-1.pt', 'step-2.pt', 'step-3.pt']) fixture.put(name);
+    fixture.answers.set('step-3.pt', () => Promise.reject(new InputError('checkpoint.refused', 'two files of weights')));
+    await fixture.start({ once: true, everyMs: 0 });
+    expect(fixture.evaluated).toEqual(['/run/step-3.pt']);
+    fixture.files.delete('step-3.pt');
+    await fixture.start({ once: true, everyMs: 0 });
+    await fixture.start({ once: true, everyMs: 0 });
+    expect(fixture.evaluated).toEqual(['/run/step-3.pt', '/run/step-2.pt']);
+  });
 });
 
 describe('a watch in trouble', () => {
