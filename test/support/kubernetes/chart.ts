@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { isMapping, getValueAt } from '../../../src/kernel/documents/path.ts';
@@ -22,6 +23,24 @@ export function renderChart(changes: object = {}): readonly unknown[] {
       const value: unknown = document.toJS();
       return value === null ? [] : [value];
     });
+  });
+}
+
+/** CONTRIBUTING.md says how it comes there. */
+const HELM = path.join(import.meta.dirname, '../../../.tools/helm');
+
+export function isHelmInstalled(): boolean {
+  return existsSync(HELM);
+}
+
+/** The same by the real Helm. @throws what Helm says. */
+export function renderWithHelm(changes: object): readonly unknown[] {
+  const args = ['template', 'muster', CHART, '--namespace', 'muster', '--kube-version', '1.30.0', '--values', '-'];
+  const { status, stdout, stderr } = spawnSync(HELM, args, { input: stringify(changes), encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout).flatMap((document) => {
+    const value: unknown = document.toJS();
+    return value === null ? [] : [value];
   });
 }
 

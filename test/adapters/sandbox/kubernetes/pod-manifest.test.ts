@@ -11,14 +11,35 @@ import { createPodManifest } from '../../../../src/adapters/sandbox/kubernetes/p
 import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
 import { getPod, createTemplateForPods as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
 import { loadConfig } from '../../../../src/app/configuration.ts';
+import { isMapping } from '../../../../src/kernel/documents/path.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
-import { renderChart } from '../../../support/kubernetes/chart.ts';
+import { isHelmInstalled, renderChart, renderWithHelm } from '../../../support/kubernetes/chart.ts';
 import { podTemplate } from '../../../support/kubernetes/kubernetes-context.ts';
 import { getPodPart, PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { kubernetesSchema } from '../../../../src/adapters/sandbox/kubernetes/settings/schema.ts';
 
 const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
+
+/** Values that cannot work together, and why. */
+const REFUSED: readonly (readonly [values: object, reason: string])[] = [
+  [{ dialBack: { enabled: true }, claims: { enabled: true, ownPool: true } }, 'dialBack.enabled and claims exclude each other'],
+  [{ claims: { enabled: true, ownPool: true, warmPool: 'muster' } }, 'claims.warmPool and claims.ownPool exclude each other'],
+  [{ claims: { warmPool: 'muster' } }, 'need claims.enabled: true'],
+  [{ claims: { enabled: true } }, 'claims.enabled needs a pool'],
+  [{ delivery: { nodeCache: true } }, 'delivery.nodeCache needs delivery.enabled: true'],
+  [{ server: { enabled: false }, delivery: { enabled: true } }, 'need server.enabled: true'],
+  [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],
+  [{ dialBack: { enabled: true, scheme: 'ws' } }, 'dialBack.scheme: ws needs dialBack.plaintext: allowed'],
+  [{ dialBack: { scheme: 'https' } }, 'has to be wss or ws'],
+];
+
+const RENDERED: readonly object[] = [
+  { dialBack: { enabled: true, scheme: 'ws', plaintext: 'allowed' } },
+  { dialBack: { enabled: true, tlsSecret: 'dial-back' }, delivery: { enabled: true, nodeCache: true } },
+  { claims: { enabled: true, warmPool: 'muster' }, delivery: { enabled: true } },
+  { server: { enabled: false }, claims: { enabled: true } },
+];
 const POD = podTemplate('auto', {
   runtimeClassName: 'gvisor',
   priorityClassName: 'low',
@@ -319,26 +340,44 @@ describe('a template with provider: kubernetes', () => {
     expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, own)).toThrow('mounts');
   });
 
-  it.each([
-    [{ dialBack: { enabled: true }, claims: { enabled: true, ownPool: true } }, 'dialBack.enabled and claims exclude each other'],
-    [{ claims: { enabled: true, ownPool: true, warmPool: 'muster' } }, 'claims.warmPool and claims.ownPool exclude each other'],
-    [{ claims: { warmPool: 'muster' } }, 'need claims.enabled: true'],
-    [{ claims: { enabled: true } }, 'claims.enabled needs a pool'],
-    [{ delivery: { nodeCache: true } }, 'delivery.nodeCache needs delivery.enabled: true'],
-    [{ server: { enabled: false }, delivery: { enabled: true } }, 'need server.enabled: true'],
-    [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],
-    [{ dialBack: { enabled: true, scheme: 'ws' } }, 'dialBack.scheme: ws needs dialBack.plaintext: allowed'],
-    [{ dialBack: { scheme: 'https' } }, 'has to be wss or ws'],
-  ])('is refused with %j, which cannot work', (values, reason) => {
+  it.each(REFUSED)('is refused with %j, which cannot work', (values, reason) => {
     expect(() => renderChart(values)).toThrow(reason);
   });
 
-  it.each([
-    { dialBack: { enabled: true, scheme: 'ws', plaintext: 'allowed' } },
-    { dialBack: { enabled: true, tlsSecret: 'dial-back' }, delivery: { enabled: true, nodeCache: true } },
-    { claims: { enabled: true, warmPool: 'muster' }, delivery: { enabled: true } },
-    { server: { enabled: false }, claims: { enabled: true } },
-  ])('is rendered with %j', (values) => {
+  it.each(RENDERED)('is rendered with %j', (values) => {
     expect(renderChart(values).length).toBeGreaterThan(3);
   });
+
+  it('has a schema that knows every value that there is, and no other', () => {
+    const keysOf = (values: unknown, schema: unknown): readonly string[] =>
+      Object(schema).additionalProperties === false
+        ? Object.keys(Object(schema).properties).filter((key) => key !== 'global')
+        : Object.keys(Object(values));
+    const check = (values: unknown, schema: unknown): void => {
+      if (!isMapping(values)) return;
+      expect(keysOf(values, schema).toSorted()).toEqual(Object.keys(values).toSorted());
+      for (const [key, value] of Object.entries(values)) check(value, Object(schema).properties?.[key]);
+    };
+    const chart = path.join(DEPLOY, '../helm/muster');
+    check(
+      parse(readFileSync(path.join(chart, 'values.yaml'), 'utf8')),
+      JSON.parse(readFileSync(path.join(chart, 'values.schema.json'), 'utf8')),
+    );
+  });
+
+  it.skipIf(!isHelmInstalled())('is refused and rendered by Helm as by the tests, where Helm is in .tools', () => {
+    for (const [values, reason] of REFUSED) expect(() => renderWithHelm(values)).toThrow(reason);
+    expect(() => renderWithHelm({ claims: { enable: true } })).toThrow('Additional property enable is not allowed');
+    for (const values of [{}, ...RENDERED]) expect(sortObjects(renderWithHelm(values))).toEqual(sortObjects(renderChart(values)));
+  });
 });
+
+/** Helm has an order of its own. */
+function sortObjects(documents: readonly unknown[]): readonly unknown[] {
+  return documents.toSorted((a, b) => (getObjectName(a) < getObjectName(b) ? -1 : 1));
+}
+
+function getObjectName(document: unknown): string {
+  const { kind, metadata } = Object(document);
+  return `${kind} ${metadata.name}`;
+}
