@@ -40,11 +40,13 @@ describe('a suite', () => {
 
   it.each([
     ['that is not there', 'nowhere', 'does not exist'],
-    ['that is a file', 'suite.yaml/x', 'does not exist'],
+    ['below a file', 'suite.yaml/x', 'does not exist'],
+    ['that is a file', 'module.py', 'is a file; expected'],
   ])('whose directory of modules is one %s is refused by the name of the setting', async (_, files, found) => {
     await using stage = await Stage.open();
+    await writeFile(stage.path('module.py'), '');
     const suite = await stage.faultSuite({ changes: { files } });
-    const expected = refusal('suite: files: ', files, found, 'expected a directory of Python modules');
+    const expected = refusal('suite: files: ', files, found, ' a directory of Python modules');
     expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(expected);
     expect(await stage.call(['plan', suite])).toEqual(expected);
   });
