@@ -33,6 +33,11 @@ export function judgeTrial(expected: 0 | 1, rewards: readonly (number | null)[])
   return rewards[0] === expected ? 'as-expected' : 'wrong';
 }
 
+/** A submission that scored what it must not, or not the same each time; undefined where there is none. What is unknown is not held against a task. */
+export function findUnsound({ trials }: Soundness): Trial | undefined {
+  return trials.find(({ finding }) => finding === 'wrong' || finding === 'flaky');
+}
+
 /** Why a verdict is not what was expected: what failed, or what let a submission through that should have failed. */
 export function explainVerdict({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
   if (problem !== null) return problem.detail;

@@ -6,6 +6,7 @@ import { hardenTask } from '../../app/grading/task-hardening.ts';
 import { readKeptTrajectories } from '../../app/rollouts/kept-rollouts.ts';
 import { createTask, listTasks, showTask, listTaskDirectories } from '../../app/tasks/task-catalogue.ts';
 import { importTasks } from '../../app/tasks/task-import.ts';
+import { openSoundnessKeeper } from '../../app/soundness-keeper.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { createClient } from '../../app/client/server-client.ts';
 import { createPrepareCommand } from '../commands/prepare/prepare-command.ts';
@@ -51,8 +52,10 @@ const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) =>
   return await hardenTask(grader, { ...terms, onVerdict: report }, signal);
 };
 
-const checkTasks: CheckTasks = async ({ tasks, times, seed, config }, { onVerdict, onTask }, signal) => {
-  await using grader = new TaskGrader(readConfiguration(config));
+const checkTasks: CheckTasks = async ({ tasks, times, seed, keep, config: file }, { onVerdict, onTask }, signal) => {
+  const config = readConfiguration(file);
+  await using keeper = keep === true ? await openSoundnessKeeper(config) : undefined;
+  await using grader = new TaskGrader(config);
   const refused: string[] = [];
   for (const path of await listTaskDirectories(tasks)) {
     const taken: TakenVerdict[][] = [];
@@ -61,7 +64,9 @@ const checkTasks: CheckTasks = async ({ tasks, times, seed, config }, { onVerdic
       onVerdict(`${path}: ${trial}: ${verdict.verdict.reward ?? 'no reward'}`);
     };
     try {
-      const soundness = await checkTask(grader, await openTask(path), { times, seed, onVerdict: report }, signal);
+      const open = await openTask(path);
+      const soundness = await checkTask(grader, open, { times, seed, onVerdict: report }, signal);
+      await keeper?.keep(open.task, soundness);
       const submissions = soundness.trials.map(
         ({ expected }, at) => (taken[at] ?? []).find(({ verdict }) => verdict.reward !== expected) ?? taken[at]?.[0],
       );

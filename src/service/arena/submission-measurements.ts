@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Baseline, JudgedTask, TaskDefinition, TaskRecords } from '../../agents/arena/task-records.ts';
+import { toDefinition, toJudgedTask } from '../../agents/arena/task-definition.ts';
+import type { Baseline, TaskRecords } from '../../agents/arena/task-records.ts';
 import { sumCpuSeconds } from '../../agents/arena/time-share.ts';
 import { makeSubmission } from '../../agents/grading/make-submission.ts';
-import { judgeTrial, explainVerdict, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import { findUnsound } from '../../agents/grading/soundness.ts';
 import { measureStyle } from '../../agents/grading/measure-style.ts';
 import type { StyleRule } from '../../agents/tasks/arena-rules.ts';
 import type { Measured } from '../../agents/arena/graded-episode.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
-import { digestVerifier } from '../../agents/tasks/task-digest.ts';
 import type { KnownSubmission, Task } from '../../agents/tasks/task.ts';
 import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
-import { VERIFIER_VERSION, type Verdict } from '../../agents/verification/verdict.ts';
-import { getMessage } from '../../kernel/errors.ts';
+import type { Verdict } from '../../agents/verification/verdict.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { PlayableTask } from './playable-task.ts';
 
@@ -48,6 +48,17 @@ export class SubmissionMeasurements {
     }
   }
 
+  /** @throws InputError `task.unsound` when the last check of the task with its verifier found it so; InfrastructureError. */
+  async assertSound(task: Task): Promise<void> {
+    const report = await this.#parts.tasks.soundness(toJudgedTask(task));
+    const found = report && findUnsound(report);
+    if (found === undefined) return;
+    const { role, name, rewards, expected, detail } = found;
+    const problem = `task ${task.id} is not sound: its ${role === name ? role : `${role} ${name}`} scored ${rewards.join(', ')}, expected ${expected}`;
+    const remedy = 'mend the task, or its verifier, and give "muster task check --keep" again';
+    throw new InputError('task.unsound', `${problem}${detail === '' ? '' : ` (${detail})`}; ${remedy}`);
+  }
+
   /** @throws InfrastructureError; InputError; the reason of closing. */
   async measure(open: PlayableTask, submission: Submission): Promise<Measured> {
     const { time, style } = open.task.arena;
@@ -79,15 +90,13 @@ export class SubmissionMeasurements {
     const { tasks, log } = this.#parts;
     const { task } = open;
     if (task.oracle === undefined) return undefined;
-    const { verifier } = toDefinition(task);
-    const judged: JudgedTask = { task: task.digest, verifier };
+    const judged = toJudgedTask(task);
     const known = await tasks.baseline(judged);
     if (known !== undefined) return known;
     await this.define(task);
     const seed = randomBytes(16).toString('hex');
     const verdict = await this.#judge(open, task.oracle, seed);
     if (verdict === undefined || verdict.reward === null) return undefined;
-    await tasks.keepSoundness(judged, toReport(task, verdict));
     if (verdict.reward !== 1) log.warn({ task: task.id, reward: verdict.reward }, "a task's own solution does not get the whole reward");
     const effort = { cpuSeconds: sumCpuSeconds(verdict), steps: countSteps(task, task.oracle) };
     return await tasks.keepBaseline(judged, { reward: verdict.reward, seed, ...effort });
@@ -108,19 +117,7 @@ export class SubmissionMeasurements {
   }
 }
 
-function toDefinition(task: Task): TaskDefinition {
-  const { digest, id, description, keywords } = task;
-  return { digest, id, description, keywords, verifier: digestVerifier(task, task.steps[0], VERIFIER_VERSION) };
-}
-
 /** The fewest that do the same: one for each file, or one that runs the script, and the submission. */
 function countSteps({ files }: Task, { kind, directory }: KnownSubmission): number {
   return 1 + (kind === 'script' ? 1 : files.filter(({ path }) => path.startsWith(`${directory}/`)).length);
-}
-
-function toReport({ id, digest }: Task, verdict: Verdict): Soundness {
-  const finding = judgeTrial(1, [verdict.reward]);
-  const detail = finding === 'as-expected' ? '' : explainVerdict(verdict, 1);
-  const trial: Trial = { name: 'oracle', role: 'oracle', expected: 1, rewards: [verdict.reward], finding, detail };
-  return { task: id, digest, isSound: finding === 'as-expected', trials: [trial], notices: [] };
 }

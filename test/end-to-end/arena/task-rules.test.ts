@@ -1,4 +1,4 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client as McpAgent, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import nock from 'nock';
@@ -98,5 +98,34 @@ describe('a task that says how it is played', () => {
     const heavier = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0, "style": 0}']);
     expect(heavier.stdout).toBe(`${id}  ${reward.reward}  3\n`);
     expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).json).toEqual(reward);
+  });
+});
+
+describe('a task that was checked', () => {
+  it('is refused while it is not sound, by what its check has stored', async () => {
+    await using stage = await Stage.open();
+    const directory = stage.path('tasks');
+    await cp(join(TASKS, TASK), join(directory, TASK), { recursive: true });
+    for (const known of ['cheats', 'twins']) await rm(join(directory, TASK, known), { recursive: true });
+    const solution = join(directory, TASK, 'solution/sorting.py');
+    const right = await readFile(solution, 'utf8');
+    const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [directory] } });
+    const check = (...more: string[]) => stage.run(['task', 'check', directory, '--times', '1', '--config', config, ...more]);
+    await writeFile(solution, 'nothing');
+    expect((await check('--keep')).exitCode).toBe(2);
+    const { url, command } = await MusterServer.start(stage, config);
+    const agent = new Agent(url);
+    const start = () => agent.send('POST', '/v1/episodes', { task: TASK, agent: 'test' });
+    expect((await start()).json).toMatchObject({
+      code: 'task.unsound',
+      detail: expect.stringMatching(/its oracle scored 0, expected 1 .*mend the task.*muster task check --keep/s),
+    });
+    // The store is the server's alone: the same command says so, and what to do.
+    expect(await check('--keep')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is in use by another Muster') });
+    // Mended, it is another task, of which nothing is known.
+    await writeFile(solution, right);
+    expect((await start()).status).toBe(201);
+    command.signal('SIGTERM');
+    await command.ended;
   });
 });

@@ -15,6 +15,8 @@ export interface CheckRequest {
   readonly tasks: readonly string[];
   readonly times: number;
   readonly seed?: string;
+  /** Whether the store of the configuration keeps what is found. */
+  readonly keep?: true;
   readonly config?: string;
 }
 
@@ -42,6 +44,7 @@ export function createTaskCheckCommand(check: CheckTasks): Command {
       '--seed <text>',
       'of every verdict, which then has to be the same each time, measured figures aside (default: a new one each time)',
     )
+    .option('--keep', 'store what is found, so that the arena refuses to play a task that is not sound; stop a server with SQLite before')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--json', 'print exactly one JSON document on stdout')
@@ -61,7 +64,8 @@ Exit codes:
   130  interrupted
 
 Example:
-  muster task check tasks --times 10 --report tasks.html`;
+  muster task check tasks --times 10 --report tasks.html
+  muster task check tasks --keep --config arena.yaml`;
 
 async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
   using interrupt = watchInterruption(process);
