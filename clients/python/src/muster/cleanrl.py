@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from muster.exporting.errors import ExportError, MissingNormalisation
-from muster.exporting.network import Normalise
+from muster.exporting.network import Divide, Normalise, Step
 from muster.exporting.played_observations import played_observations
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_policy import Squash, torch_snapshot
@@ -56,7 +56,9 @@ def snapshot(
     actions = getattr(environment, "single_action_space", environment.action_space)
     module, squash, log_std, divide = _network(state, activation, actions)
     statistics = _statistics(normalise, needs="actor_mean.0.weight" in state)
-    return torch_snapshot(module, space, actions, observations, squash=squash, log_std=log_std, normalise=statistics, divide=divide)
+    steps: list[Step] = [] if statistics is None else [statistics]
+    steps += [] if divide is None else [Divide(divide)]
+    return torch_snapshot(module, space, actions, observations, squash=squash, log_std=log_std, steps=steps)
 
 
 def _state(agent: Any) -> Mapping[str, Any]:

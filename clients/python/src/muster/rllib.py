@@ -62,8 +62,9 @@ def snapshot(
     @param observations: single ones, as the environment gives them.
     Raises ExportError naming what is not known.
     """
-    taken = torch_snapshot(_network(module, action_space), observation_space, action_space, observations, normalise=normalise)
-    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), normalise, None)
+    steps = () if normalise is None else (normalise,)
+    taken = torch_snapshot(_network(module, action_space), observation_space, action_space, observations, steps=steps)
+    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), steps)
     return replace(taken, reference=replace(taken.reference, actions=_actions(module, rows, action_space)))
 
 

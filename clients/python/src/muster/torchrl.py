@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from muster.exporting.errors import ExportError
-from muster.exporting.network import Array, Normalise
+from muster.exporting.network import Arrange, Array, Divide, Normalise, Step
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_layers import HOW
 from muster.exporting.torch_policy import Squash, preprocess, torch_snapshot
@@ -25,23 +25,28 @@ def snapshot(
     observations: Sequence[Any],
     *,
     observation_key: str = "observation",
+    to_tensor_image: bool = False,
     normalise: Normalise | None = None,
 ) -> Snapshot:
     """A copy of an actor's weights, and the actions that it takes itself in deterministic exploration.
 
     @param actor: a ProbabilisticActor whose distribution is Categorical, OneHotCategorical, Normal or TanhNormal, or a QValueActor, over a
-        TensorDictModule of linear layers; NormalParamExtractor may follow.
+        TensorDictModule of known layers, such as ConvNet and MLP; NormalParamExtractor may follow.
     @param observation_space: gymnasium's, as the suite's environment has it; likewise the action space.
     @param observations: single ones, as the environment gives them.
-    @param normalise: what a transform such as ObservationNorm did to observations in the training; an actor does not contain it.
+    @param to_tensor_image: whether the training had the transform ToTensorImage: bytes [height, width, channels] in the environment,
+        numbers [channels, height, width] from 0 to 1 for the actor.
+    @param normalise: what a transform such as ObservationNorm did to observations then; an actor does not contain it.
     Raises ExportError naming what is not known.
     """
     layers, takes_half = _network(actor)
     if takes_half and not _is_continuous(action_space):
         raise ExportError(f"the actor gives the spread of a distribution, and the actions are of {action_space}; expected a Box")
     squash = _squash(actor, action_space)
-    taken = torch_snapshot(layers, observation_space, action_space, observations, squash=squash, normalise=normalise)
-    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), normalise, None)
+    steps: list[Step] = _image_steps(observation_space) if to_tensor_image else []
+    steps += [] if normalise is None else [normalise]
+    taken = torch_snapshot(layers, observation_space, action_space, observations, squash=squash, steps=steps)
+    rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), steps)
     actions = _actions(actor, rows, action_space, observation_key)
     return replace(taken, reference=replace(taken.reference, actions=actions))
 
@@ -68,10 +73,21 @@ def _network(actor: Any) -> tuple[Any, bool]:
 
 def _flat(module: Any) -> list[Any]:
     from torch import nn
+    from torchrl.modules.models.utils import SquashDims
 
+    if isinstance(module, SquashDims):
+        # At the end of a ConvNet: all dimensions of an image become one.
+        return [nn.Flatten()]
     if not isinstance(module, nn.Sequential):
         return [module]
     return [layer for child in module for layer in _flat(child)]
+
+
+def _image_steps(space: Any) -> list[Step]:
+    if len(space.shape or ()) != 3:
+        raise ExportError(f"to_tensor_image: expected observations [height, width, channels], got {space}")
+    height, width, channels = space.shape
+    return [Arrange((2, 0, 1), (channels, height, width)), Divide(255.0)]
 
 
 def _squash(actor: Any, space: Any) -> Squash:

@@ -11,9 +11,12 @@ from gymnasium.wrappers import ClipAction, NormalizeObservation, TransformObserv
 from torch import nn
 
 from muster import cleanrl
-from muster.exporting.errors import ExportError, MissingNormalisation
+from muster.exporting.errors import ExportError, MissingNormalisation, ParityError
+from muster.exporting.played_observations import played_observations
 from muster.exporting.runner_policies import played_policy
+from muster.exporting.snapshot import Snapshot
 from tests.training.environments import Pictures
+from tests.training.mutations import other_activation, turned, without_statistics
 
 
 def drawn(module: nn.Module) -> nn.Module:
@@ -127,6 +130,34 @@ def test_an_agent_that_was_trained_on_normalised_observations_needs_their_statis
         mean = agent.actor_mean(torch.as_tensor(normalised.clip(-10, 10)[np.newaxis], dtype=torch.float32)).numpy()[0]
     assert np.allclose(policy.act(observation), mean.clip(-2, 2), atol=1e-4)
     assert cleanrl.export(agent, tmp_path / "bare", environment="Pendulum-v1", normalise="none").suffix == ".safetensors"
+
+
+def test_an_agent_of_normalised_images_is_exported_and_a_wrong_export_is_caught(tmp_path: Path) -> None:
+    agent, training = drawn(Seen()), NormalizeObservation(channels_first())
+    for name, parameter in agent.named_parameters():
+        if name.endswith("bias"):
+            # Normalised images divided by 255 are small: biases alone would decide.
+            parameter.data.zero_()
+    training.reset(seed=1)
+    for _ in range(30):
+        _, _, terminated, _, _ = training.step(training.action_space.sample())
+        if terminated:
+            training.reset()
+    player = channels_first()
+    seen = played_observations(player)
+    taken = cleanrl.snapshot(agent, player, seen, normalise=training)
+    taken.write(tmp_path / "policy.onnx")
+    policy = played_policy(tmp_path / "policy.onnx", player.observation_space, player.action_space)
+    normalised = (np.stack(seen) - training.obs_rms.mean) / np.sqrt(training.obs_rms.var + training.epsilon)
+    with torch.no_grad():
+        logits = agent.actor(agent.network(torch.as_tensor(normalised.clip(-10, 10), dtype=torch.float32) / 255))
+    assert len({int(choice) for choice in logits.argmax(1)}) > 1
+    greatest = logits.abs().max().item()
+    for observation, given in zip(seen, logits.numpy(), strict=True):
+        assert given.max() - given[policy.act(observation)] < 1e-4 * (1 + greatest)
+    for mutate in (without_statistics, other_activation, turned):
+        with pytest.raises(ParityError, match=r"of 1000 observations: .* the first layer that differs is "):
+            Snapshot(mutate(taken.network), taken.reference).write(tmp_path / "mutant.onnx")
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import copy
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from muster.exporting.errors import ExportError, MissingNormalisation, ParityError
-from muster.exporting.network import Activation, Arrange, Network, Normalise, Part
 from muster.exporting.parity import OBSERVATIONS
 from muster.sb3 import export
 from muster.sb3.policies import network_of
 from tests.training.environments import Mixed, MixedChoices, Pictures, SteeredPictures
+from tests.training.mutations import other_activation, untransposed, without_statistics
 
 torch.set_num_threads(1)
 SMALL = {"features_extractor_kwargs": {"features_dim": 16}}
@@ -91,28 +90,6 @@ def test_dictionaries_are_taken_apart_in_their_order(algorithm: Any, make: Any, 
     environment = VecNormalize(vectors, norm_obs_keys=["numbers"]) if is_normalised else vectors
     model = trained(algorithm, "MultiInputPolicy", environment, policy_kwargs={"features_extractor_kwargs": {"cnn_output_dim": 8}})
     assert export(model, tmp_path / "policy", environment=plays_in).suffix == ".onnx"
-
-
-def without_statistics(network: Network) -> Network:
-    return changed_part(network, lambda part: replace(part, steps=tuple(s for s in part.steps if not isinstance(s, Normalise))))
-
-
-def untransposed(network: Network) -> Network:
-    """The bytes in the shape of the policy's observations, but with rows and columns exchanged."""
-    return changed_part(
-        network, lambda part: replace(part, steps=tuple(Arrange((2, 1, 0), s.shape) if isinstance(s, Arrange) else s for s in part.steps))
-    )
-
-
-def other_activation(network: Network) -> Network:
-    def other(layer: Any) -> Any:
-        return Activation(layer.name, "relu") if isinstance(layer, Activation) else layer
-
-    return replace(network, layers=tuple(map(other, network.layers)))
-
-
-def changed_part(network: Network, change: Callable[[Part], Part]) -> Network:
-    return replace(network, parts=tuple(map(change, network.parts)))
 
 
 MUTATIONS = [

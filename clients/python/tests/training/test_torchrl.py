@@ -10,13 +10,15 @@ import torch
 from tensordict.nn import NormalParamExtractor, TensorDictModule
 from torch import nn
 from torchrl.data import OneHot
-from torchrl.modules import MLP, OneHotCategorical, ProbabilisticActor, QValueActor, TanhNormal
+from torchrl.modules import MLP, ConvNet, OneHotCategorical, ProbabilisticActor, QValueActor, TanhNormal
 
 from muster import torchrl
 from muster.exporting.errors import ExportError, ParityError
 from muster.exporting.network import Normalise
 from muster.exporting.played_observations import played_observations
 from muster.exporting.snapshot import Snapshot
+from tests.training.environments import SIDE, Pictures
+from tests.training.mutations import other_activation, turned, untransposed, without_statistics
 
 
 def drawn(actor: Any) -> Any:
@@ -61,6 +63,31 @@ def test_an_actor_is_exported_as_it_acts_itself(make: Any, name: str, is_normali
     for changed in (taken_of(drawn_otherwise(make())), *((taken_of(actor, None),) if is_normalised else ())):
         with pytest.raises(ParityError, match=r"of 1000 observations"):
             Snapshot(changed.network, taken.reference).write(tmp_path / f"other{changed.suffix}")
+
+
+def seeing() -> Any:
+    """Images of 36 by 36, as ToTensorImage gives them."""
+    network = nn.Sequential(ConvNet(in_features=3, num_cells=[8, 8], kernel_sizes=[8, 3], strides=[4, 2]), MLP(72, 4, num_cells=[16]))
+    return QValueActor(network, in_keys=["observation"], spec=OneHot(4))
+
+
+@pytest.mark.parametrize("is_normalised", [False, True])
+def test_an_actor_of_images_is_exported_as_it_acts_itself(is_normalised: bool, tmp_path: Path) -> None:
+    actor, environment = drawn(seeing()), Pictures()
+    observations = played_observations(environment)
+    channels = np.array([0.1, 0.5, 0.7]).reshape(3, 1, 1)
+    normalise = Normalise(channels + np.zeros((3, SIDE, SIDE)), channels * np.ones((3, SIDE, SIDE)), clip=10, epsilon=1e-8)
+
+    spaces = (environment.observation_space, environment.action_space)
+    given = {"to_tensor_image": True, "normalise": normalise if is_normalised else None}
+    taken = torchrl.snapshot(actor, *spaces, observations, **given)
+    taken.write(tmp_path / "policy.onnx")
+    assert len(set(taken.reference.actions.tolist())) > 1
+    for mutate in (other_activation, turned, untransposed, *((without_statistics,) if is_normalised else ())):
+        with pytest.raises(ParityError, match=r"of 1000 observations: .* the first layer that differs is "):
+            Snapshot(mutate(taken.network), taken.reference).write(tmp_path / "mutant.onnx")
+    with pytest.raises(ExportError, match=r"to_tensor_image: expected observations \[height, width, channels\], got Box"):
+        torchrl.snapshot(actor, gymnasium.make("CartPole-v1").observation_space, spaces[1], observations, to_tensor_image=True)
 
 
 def drawn_otherwise(actor: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from muster.exporting.errors import ExportError
-from muster.exporting.network import Array, Divide, Network, Normalise, Part, Step
+from muster.exporting.network import Arrange, Array, Divide, Network, Normalise, Part, Step
 from muster.exporting.onnx_graph import PREPROCESSED
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
@@ -25,8 +25,7 @@ def torch_snapshot(
     *,
     squash: Squash = "clip",
     log_std: Any = None,
-    normalise: Normalise | None = None,
-    divide: float | None = None,
+    steps: Sequence[Step] = (),
 ) -> Snapshot:
     """A copy of a module's weights, and what it does with some observations; the training may go on.
 
@@ -35,7 +34,7 @@ def torch_snapshot(
     @param observations: single ones, as the environment gives them, on which the exported policy is compared: 1,000 are enough.
     @param squash: of a Box.
     @param log_std: tensor [out] or [1, out]; for actions that are drawn.
-    @param normalise: what happens to observations before they go into the module; then they are divided by `divide`.
+    @param steps: what happens to observations before they go into the module, in order.
     Raises ExportError naming the layer that is not known, or the space that cannot be exported.
     """
     from gymnasium import spaces
@@ -45,19 +44,17 @@ def torch_snapshot(
             f"observation_space: expected a Box, got {observation_space}: flatten it with gymnasium.wrappers.FlattenObservation"
         )
     shape: tuple[int, ...] = observation_space.shape
-    steps: list[Step] = [] if normalise is None else [normalise]
-    steps += [] if divide is None else [Divide(divide)]
     layers = layers_of(module, "")
-    is_image = observation_space.dtype == np.uint8 and len(shape) >= 3 and normalise is None
+    normalises = any(isinstance(step, Normalise) for step in steps)
     network = Network(
         parts=(Part("", shape, tuple(steps), ()),),
         layers=layers,
         action=action_of(action_space, squash),
-        bytes=is_image,
+        bytes=observation_space.dtype == np.uint8 and len(shape) >= 3 and not normalises,
         log_std=None if log_std is None else log_std.detach().cpu().float().numpy().reshape(-1).copy(),
     )
     rows = np.stack([np.asarray(observation) for observation in observations])
-    taken = preprocess(rows, normalise, divide)
+    taken = preprocess(rows, steps)
     with _traced(module, layers) as traces:
         outputs = _outputs(module, taken)
     traces[PREPROCESSED] = taken[:TRACED]
@@ -76,13 +73,19 @@ def action_of(space: Any, squash: Squash) -> dict[str, str]:
     raise ExportError(f"action_space: expected Discrete, MultiDiscrete or Box, got {space}")
 
 
-def preprocess(rows: Array, normalise: Normalise | None, divide: float | None) -> Array:
+def preprocess(rows: Array, steps: Sequence[Step]) -> Array:
     """What goes into a module in place of observations [n, …], in float32."""
-    values: Array = rows.astype(np.float64) if normalise is not None else rows.astype(np.float32)
-    if normalise is not None:
-        scaled = (values - normalise.mean) / np.sqrt(normalise.variance + normalise.epsilon)
-        values = scaled.clip(-normalise.clip, normalise.clip).astype(np.float32)
-    return values if divide is None else values / np.float32(divide)
+    values = rows
+    for step in steps:
+        match step:
+            case Normalise(mean, variance, clip, epsilon):
+                scaled = (values.astype(np.float64) - mean) / np.sqrt(variance + epsilon)
+                values = scaled.clip(-clip, clip).astype(np.float32)
+            case Arrange(order, shape):
+                values = values.transpose(0, *(axis + 1 for axis in order)).reshape(len(values), *shape)
+            case Divide(by):
+                values = values.astype(np.float32) / np.float32(by)
+    return values.astype(np.float32)
 
 
 def _outputs(module: Any, rows: Array) -> Array:
