@@ -1,17 +1,21 @@
 """The server that evaluates: one that is named, or one of the trainer's own."""
 
+import logging
 import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from muster.embedded import own_suite, start
+from muster.embedded import EmbeddedServer, own_suite, start
+from muster.niceness import lower
 from muster_client import Client, Retry, SuiteLike
+
+logger = logging.getLogger("muster")
 
 PATIENCE_SECONDS = 5.0
 """That one request waits for a server. The evaluator goes on trying, and can be closed in between."""
 NICENESS = 10
-"""Of a server of the trainer's own and its sandboxes: where processors are short, the training has nine tenths of them."""
+"""Of a server of the trainer's own and its sandboxes: each gets a tenth of what the training gets where both want one processor."""
 
 
 class Connection:
@@ -22,6 +26,8 @@ class Connection:
         self._token, self._directory = token, directory
         self._open = ExitStack()
         self._client: Client | None = None
+        self._own: EmbeddedServer | None = None
+        self._is_lowered = True
 
     def __enter__(self) -> Self:
         return self
@@ -34,14 +40,27 @@ class Connection:
         return suite if self._server else own_suite(suite)
 
     def client(self) -> Client:
-        """@raises MusterError when there is no server and none can be started."""
+        """To be asked for at each call. @raises MusterError when there is no server and none can be started."""
+        if self._own is not None and not self._own.is_running:
+            # It has crashed, and goes on from what it had stored.
+            self._open.close()
+            self._client = self._own = None
         if self._client is None:
             retry = Retry(patience_seconds=PATIENCE_SECONDS)
             if self._server:
                 self._client = self._open.enter_context(Client(self._server, token=self._token, retry=retry))
             else:
-                own = self._open.enter_context(start(state=self._directory / "server"))
-                # What it starts from now on has the same.
-                os.setpriority(os.PRIO_PROCESS, own.pid, NICENESS)
-                self._client = self._open.enter_context(own.client(retry=retry))
+                self._own = self._open.enter_context(start(state=self._directory / "server"))
+                self._client = self._open.enter_context(self._own.client(retry=retry))
+        self._lower()
         return self._client
+
+    def _lower(self) -> None:
+        """The trainer's own server, once it listens, and the sandboxes that it has started since."""
+        if self._own is None or not self._is_lowered:
+            return
+        try:
+            lower(self._own.pid, NICENESS)
+        except OSError as error:
+            self._is_lowered = False
+            logger.warning("evaluations have the priority of the training, which may be slower: %s", error)
