@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
+from muster.embedded import ServerNotStarted
 from muster.exporting.portable_file import UNFINISHED, write_whole
 from muster.sinks.named_sinks import Sinks
 from muster.training.record import Accepted, Record
@@ -99,8 +100,8 @@ class Work:
         """@raises Abandoned when the evaluator is closed before the answer."""
         while not self._closing.is_set():
             try:
-                return self._answered(accepted, connect())
-            except ServerUnavailable as error:
+                return self._answered(accepted, connect)
+            except (ServerUnavailable, ServerNotStarted) as error:
                 if self._gone_since is None:
                     logger.warning("step %d waits for the server, which cannot be reached (%s); start it again", accepted.step, error)
                     self._gone_since = time.monotonic()
@@ -110,17 +111,18 @@ class Work:
                 return None
         raise Abandoned
 
-    def _answered(self, accepted: Accepted, client: Client) -> tuple[Score, Standing] | None:
+    def _answered(self, accepted: Accepted, connect: Callable[[], Client]) -> tuple[Score, Standing] | None:
         path = self._checkpoints / accepted.file
+        client = connect()
         evaluation = client.submit(path, self._suite, stop=self._stop, run=self._run, version=accepted.step, idempotency_key=accepted.key)
         self._gone_since = None
-        summary = self._awaited(client, evaluation, accepted.step)
+        summary = self._awaited(connect, evaluation, accepted.step)
         score = score_of(summary, accepted.step, str(path), evaluation.id)
         if score is None:
             raise InvalidArgument("no episode has a score")
         return score, self._concluded(accepted, score, summary)
 
-    def _awaited(self, client: Client, evaluation: Evaluation, step: int) -> Summary:
+    def _awaited(self, connect: Callable[[], Client], evaluation: Evaluation, step: int) -> Summary:
         seconds, has_estimate = FIRST_LOOK_SECONDS, False
         while not evaluation.is_over:
             running = evaluation.running
@@ -131,7 +133,7 @@ class Work:
             if self._closing.wait(seconds):
                 raise Abandoned
             seconds = min(seconds * 1.5, LONGEST_LOOK_SECONDS)
-            evaluation = client.get(evaluation.id)
+            evaluation = connect().get(evaluation.id)
         if not isinstance(evaluation.summary, Summary) or evaluation.state != "finished":
             why = evaluation.failure.message if evaluation.failure else f"the evaluation was {evaluation.state}"
             raise InvalidArgument(why)
