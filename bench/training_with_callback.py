@@ -1,18 +1,24 @@
 """How much longer a training takes with the callback than without: the same training, in turns, in processes of their own.
 
-    MUSTER_URL=http://127.0.0.1:7677 .venv-training/bin/python bench/training_with_callback.py
+    .venv-training/bin/python bench/training_with_callback.py            # with a server of the training's own, on this machine
+    MUSTER_URL=http://… .venv-training/bin/python bench/training_with_callback.py
+    .venv-training/bin/python bench/training_with_callback.py --quick    # shows that it works, not how long it takes
 
-Prints for each turn the seconds of both, by the clock and of the training process on the processor, and in the end the medians of the
-ratios. A server on the same machine takes processors from the training; one elsewhere does not. The share that the callback itself takes
-of the training's thread is measured as well.
+A turn is four trainings, without, with, with, without, so that what changes steadily on a machine is in both halves. The end prints the
+ratio of the two by three measures, each with a 95 % interval from the turns (Student's t, on logarithms): seconds of the processor that the
+training's thread takes, those that its process takes, and seconds by the clock. Where the machine has other work, the first says most.
+"Waited" is how long the training's thread was ready to run and had no processor.
 """
 
 import argparse
 import json
+import math
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -21,81 +27,97 @@ REPOSITORY = Path(__file__).parents[1]
 SUITE = REPOSITORY / "examples" / "game" / "cartpole.yaml"
 # The callback of this clone, whatever is installed.
 sys.path.insert(0, str(REPOSITORY / "clients" / "python" / "src"))
+ORDER = ("without", "with", "with", "without")
+RATIOS = ("thread", "process", "clock")
+CONFIDENCE = 0.95
+
+
+def now() -> dict[str, float]:
+    """Seconds, of the training's thread where nothing else is said."""
+    waited = int(Path(f"/proc/self/task/{threading.get_native_id()}/schedstat").read_text().split()[1])
+    return {"thread": time.thread_time(), "process": time.process_time(), "clock": time.perf_counter(), "waited": waited / 1e9}
 
 
 def train(with_callback: bool, steps: int, every: int) -> dict[str, float]:
-    """In this process. Seconds are those of `learn`, less the wait for evaluations at its end."""
+    """In this process. Seconds are those of `learn`, without the wait for evaluations at its end."""
     import torch
     from stable_baselines3 import PPO
 
     from muster.sb3 import MusterCallback
 
+    # What torch computes is then in the training's thread.
     torch.set_num_threads(1)
-
-    class Timed(MusterCallback):
-        """Measures what the training's thread spends in it."""
-
-        seconds = 0.0
-        ended = 0.0
-        ended_processor = 0.0
-
-        def on_step(self) -> bool:
-            begin = time.thread_time()
-            goes_on = super().on_step()
-            self.seconds += time.thread_time() - begin
-            return goes_on
-
-        def _on_training_end(self) -> None:
-            self.ended, self.ended_processor = time.perf_counter(), time.process_time()
-            super()._on_training_end()
-
     model = PPO("MlpPolicy", "CartPole-v1", device="cpu", seed=1)
     with tempfile.TemporaryDirectory() as directory:
-        callback = Timed(str(SUITE), every=every, directory=directory) if with_callback else None
-        begin, begin_processor = time.perf_counter(), time.process_time()
-        model.learn(steps, callback=callback)
-        end, end_processor = time.perf_counter(), time.process_time()
+        callback = MusterCallback(str(SUITE), every=every, directory=directory) if with_callback else None
+        end: dict[str, float] = {}
         if callback is not None:
-            end, end_processor = callback.ended, callback.ended_processor
-    own = {"callback": callback.seconds} if callback is not None else {}
-    return {"seconds": end - begin, "processor": end_processor - begin_processor, **own}
+            # Called once, so that no step takes longer for being measured.
+            at_end = callback.on_training_end
+            callback.on_training_end = lambda: (end.update(now()), at_end())
+        begin = now()
+        model.learn(steps, callback=callback)
+        end = end or now()
+    return {name: end[name] - begin[name] for name in begin}
 
 
-def in_its_own_process(kind: str, arguments: Any) -> dict[str, float]:
-    command = [sys.executable, __file__, "--one", kind, "--steps", str(arguments.steps), "--every", str(arguments.every)]
+def in_its_own_process(kind: str, options: Any) -> dict[str, float]:
+    command = [sys.executable, __file__, "--one", kind, "--steps", str(options.steps), "--every", str(options.every)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1800)
     measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return measured
+
+
+def turn(options: Any) -> dict[str, dict[str, float]]:
+    """By kind, the mean of its two trainings: geometric where ratios are taken."""
+    measured: dict[str, list[dict[str, float]]] = {"without": [], "with": []}
+    for kind in ORDER:
+        measured[kind].append(in_its_own_process(kind, options))
+    return {
+        kind: {
+            name: statistics.fmean(one[name] for one in found)
+            if name == "waited"
+            else statistics.geometric_mean(one[name] for one in found)
+            for name in found[0]
+        }
+        for kind, found in measured.items()
+    }
+
+
+def interval(ratios: list[float]) -> str:
+    from scipy.stats import t
+
+    logarithms = [math.log(ratio) for ratio in ratios]
+    middle = statistics.fmean(logarithms)
+    if len(ratios) < 2:
+        return f"{math.exp(middle):.4f}, no interval from one turn"
+    half = t.ppf((1 + CONFIDENCE) / 2, len(ratios) - 1) * statistics.stdev(logarithms) / math.sqrt(len(ratios))
+    return f"{math.exp(middle):.4f} [{math.exp(middle - half):.4f}, {math.exp(middle + half):.4f}]"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--every", type=int, default=25_000)
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--quick", action="store_true", help="two turns of 8,192 steps")
     parser.add_argument("--one", choices=("with", "without"))
-    arguments = parser.parse_args()
-    if arguments.one is not None:
-        print(json.dumps(train(arguments.one == "with", arguments.steps, arguments.every)))
+    options = parser.parse_args()
+    if options.quick:
+        options.steps, options.every, options.turns = 8192, 4096, 2
+    if options.one is not None:
+        print(json.dumps(train(options.one == "with", options.steps, options.every)))
         return
-    ratios: dict[str, list[float]] = {"seconds": [], "processor": []}
-    for turn in range(arguments.turns):
-        first, second = ("with", "without") if turn % 2 else ("without", "with")
-        measured = {kind: in_its_own_process(kind, arguments) for kind in (first, second)}
-        taken, bare = measured["with"], measured["without"]
-        for figure, found in ratios.items():
-            found.append(taken[figure] / bare[figure])
-        told = {
-            figure: f"{bare[figure]:.2f} s without, {taken[figure]:.2f} s with, ratio {found[-1]:.3f}" for figure, found in ratios.items()
-        }
-        share = taken["callback"] / taken["processor"]
-        print(
-            f"turn {turn + 1}: by the clock {told['seconds']}; by the processor {told['processor']}; "
-            f"the training's thread spent {share:.2%} of the processor's seconds in the callback",
-            flush=True,
-        )
-    for figure, found in ratios.items():
-        print(f"median ratio by {figure} {statistics.median(found):.3f} ({min(found):.3f} to {max(found):.3f}) of {arguments.turns} turns")
+    print(f"{options.steps} steps, a checkpoint every {options.every}; server: {os.environ.get('MUSTER_URL', 'its own')}", flush=True)
+    ratios: dict[str, list[float]] = {name: [] for name in RATIOS}
+    for number in range(1, options.turns + 1):
+        measured = turn(options)
+        for name, found in ratios.items():
+            found.append(measured["with"][name] / measured["without"][name])
+        told = "; ".join(f"{kind} " + ", ".join(f"{name} {one[name]:.3f} s" for name in one) for kind, one in measured.items())
+        print(f"turn {number}: {told}; ratios " + ", ".join(f"{name} {found[-1]:.4f}" for name, found in ratios.items()), flush=True)
+    for name, found in ratios.items():
+        print(f"with / without by {name}: {interval(found)}, {options.turns} turns")
 
 
 if __name__ == "__main__":
