@@ -79,8 +79,7 @@ def test_an_actor_of_images_is_exported_as_it_acts_itself(is_normalised: bool, t
     normalise = Normalise(channels + np.zeros((3, SIDE, SIDE)), channels * np.ones((3, SIDE, SIDE)), clip=10, epsilon=1e-8)
 
     spaces = (environment.observation_space, environment.action_space)
-    given = {"to_tensor_image": True, "normalise": normalise if is_normalised else None}
-    taken = torchrl.snapshot(actor, *spaces, observations, **given)
+    taken = torchrl.snapshot(actor, *spaces, observations, to_tensor_image=True, normalise=normalise if is_normalised else None)
     taken.write(tmp_path / "policy.onnx")
     assert len(set(taken.reference.actions.tolist())) > 1
     for mutate in (other_activation, turned, untransposed, *((without_statistics,) if is_normalised else ())):
