@@ -210,7 +210,7 @@ describe('the commands that speak to a server', () => {
     expect(watched.exitCode).toBe(0);
     expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
     expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(
-      new RegExp(`^id .*\\n${id} +sha256:[0-9a-f]{12}… \\(r@7\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
+      new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@7\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
     );
     expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
     expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
