@@ -4,18 +4,21 @@ Forking and ending a process costs a look at every entry of its page tables, and
 is milliseconds and two megabytes for each sandbox.
 """
 
+import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muster_zygote.linux import Advice, advise
+from muster_zygote.linux import libc
 
 HUGE_PAGE = 2 << 20
 # In bytes. Smaller ones hold what each child writes on: of those it is to copy small pages.
 LARGE_REGION = 32 << 20
 # A library asks for memory and fills it at once; what it fills between two looks is put together in the end, which costs a copy.
 LOOK_SECONDS = 0.01
+# Advice of madvise(2); the second since Linux 6.1.
+_MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25
 
 
 @contextmanager
@@ -34,7 +37,7 @@ def huge_pages() -> Iterator[None]:
         thread.join()
     for start, end in list_large_regions():
         begin, length = -(-start // HUGE_PAGE) * HUGE_PAGE, end - start - 2 * HUGE_PAGE
-        advise(begin, length // HUGE_PAGE * HUGE_PAGE, Advice.COLLAPSE)
+        _advise(begin, length // HUGE_PAGE * HUGE_PAGE, _MADV_COLLAPSE)
 
 
 def _watch(filled: threading.Event) -> None:
@@ -44,7 +47,12 @@ def _watch(filled: threading.Event) -> None:
             if region not in known:
                 known.add(region)
                 start, end = region
-                advise(start, end - start, Advice.HUGE_PAGES)
+                _advise(start, end - start, _MADV_HUGEPAGE)
+
+
+def _advise(start: int, length: int, advice: int) -> None:
+    """The kernel need not take the advice."""
+    libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), advice)
 
 
 def list_large_regions() -> list[tuple[int, int]]:

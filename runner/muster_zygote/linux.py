@@ -3,6 +3,8 @@
 Those that a forked process makes are prepared by the one that it is forked from. A process has a copy of its own of every page that it
 writes on, and running Python writes on many: names, counts of references. So the calls and their arguments are prepared before the
 fork, once where it is the same for all; a child only goes through the list.
+
+The file is long because it is a list, too: a function for each call.
 """
 
 import ctypes
@@ -10,23 +12,15 @@ import os
 import resource
 import struct
 from collections.abc import Callable
-from enum import IntEnum, IntFlag
+from enum import IntFlag
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
-_libc = ctypes.PyDLL(None, use_errno=True)
+libc = ctypes.PyDLL(None, use_errno=True)
 # Argument types that differ from int: pointers and 64-bit values, which int would truncate.
-_libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
-_libc.signal.argtypes, _libc.signal.restype = (ctypes.c_int, ctypes.c_ssize_t), ctypes.c_ssize_t
-
-
-class Advice(IntEnum):
-    """The MADV_… values of madvise(2)."""
-
-    HUGE_PAGES = 14
-    # Since Linux 6.1.
-    COLLAPSE = 25
+libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
+libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_ssize_t), ctypes.c_ssize_t
 
 
 class Namespace(IntFlag):
@@ -59,8 +53,6 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_KEEPCAPS = 8
 _PR_SET_NAME = 15
 _PR_CAPBSET_DROP = 24
-_PR_SET_SECCOMP = 22
-_SECCOMP_MODE_FILTER = 2
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
@@ -103,7 +95,7 @@ def fork() -> int:
 
     The hooks would take most of the child's time and memory.
     """
-    pid: int = _libc.fork()
+    pid: int = libc.fork()
     if pid < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"fork: {os.strerror(code)}")
@@ -111,21 +103,21 @@ def fork() -> int:
 
 
 def unshare(namespaces: Namespace) -> Call:
-    return Call(_libc.unshare, (int(namespaces),), f"unshare {namespaces.name}")
+    return Call(libc.unshare, (int(namespaces),), f"unshare {namespaces.name}")
 
 
 def enter(descriptor: int, namespace: Namespace) -> Call:
-    return Call(_libc.setns, (descriptor, int(namespace)), f"setns {namespace.name}")
+    return Call(libc.setns, (descriptor, int(namespace)), f"setns {namespace.name}")
 
 
 def mount(source: str | Argument | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
     place = source if isinstance(source, Argument) else _text(source)
-    return Call(_libc.mount, (place, _text(target), _text(kind), int(flags), _text(options)), f"mount {target}")
+    return Call(libc.mount, (place, _text(target), _text(kind), int(flags), _text(options)), f"mount {target}")
 
 
 def unmount(target: str) -> Call:
     """Detaches it at once, even while it is in use."""
-    return Call(_libc.umount2, (_text(target), _MNT_DETACH), f"umount {target}")
+    return Call(libc.umount2, (_text(target), _MNT_DETACH), f"umount {target}")
 
 
 def _text(value: str | None) -> bytes | None:
@@ -133,20 +125,20 @@ def _text(value: str | None) -> bytes | None:
 
 
 def change_directory(path: str) -> Call:
-    return Call(_libc.chdir, (os.fsencode(path),), f"chdir {path}")
+    return Call(libc.chdir, (os.fsencode(path),), f"chdir {path}")
 
 
 def open_file(path: str, flags: int, mode: int = 0) -> Call:
     """The file gets the lowest free descriptor, which the calls that follow have to know."""
-    return Call(_libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
+    return Call(libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
 
 
 def close_file(descriptor: int) -> Call:
-    return Call(_libc.close, (descriptor,), f"close {descriptor}")
+    return Call(libc.close, (descriptor,), f"close {descriptor}")
 
 
 def make_directory(path: str) -> Call:
-    return Call(_libc.mkdir, (os.fsencode(path), 0o755), f"mkdir {path}")
+    return Call(libc.mkdir, (os.fsencode(path), 0o755), f"mkdir {path}")
 
 
 def close_from(lowest: int) -> None:
@@ -171,52 +163,52 @@ def write_file(path: str, text: str, free: int) -> tuple[Call, ...]:
     @param free: the lowest descriptor that is free then.
     """
     content = text.encode()
-    return (open_file(path, os.O_WRONLY), Call(_libc.write, (free, content, len(content)), f"write {path}"), close_file(free))
+    return (open_file(path, os.O_WRONLY), Call(libc.write, (free, content, len(content)), f"write {path}"), close_file(free))
 
 
 def set_host_name(name: str) -> Call:
     content = name.encode()
-    return Call(_libc.sethostname, (content, len(content)), "sethostname")
+    return Call(libc.sethostname, (content, len(content)), "sethostname")
 
 
 def raise_loopback(free: int) -> tuple[Call, ...]:
     """@param free: the lowest descriptor that is free when the calls are made."""
     request = struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING)
     what = "raise lo"
-    return (Call(_libc.socket, (_AF_INET, _SOCK_DGRAM, 0), what), Call(_libc.ioctl, (free, _SIOCSIFFLAGS, request), what), close_file(free))
+    return (Call(libc.socket, (_AF_INET, _SOCK_DGRAM, 0), what), Call(libc.ioctl, (free, _SIOCSIFFLAGS, request), what), close_file(free))
 
 
 def ignore_signal(number: int) -> Call:
-    return Call(_libc.signal, (int(number), _SIG_IGN), f"ignore signal {int(number)}")
+    return Call(libc.signal, (int(number), _SIG_IGN), f"ignore signal {int(number)}")
 
 
 def new_session() -> Call:
-    return Call(_libc.setsid, (), "setsid")
+    return Call(libc.setsid, (), "setsid")
 
 
 def leave_groups() -> Call:
     """Must be called before the user changes, because it takes a privilege."""
-    return Call(_libc.setgroups, (0, None), "setgroups")
+    return Call(libc.setgroups, (0, None), "setgroups")
 
 
 def become_user(number: int) -> tuple[Call, ...]:
     """The user and the group of this number. The process stays one that its user may look into, as it was."""
     return (
-        Call(_libc.setresgid, (number, number, number), "setresgid"),
-        Call(_libc.setresuid, (number, number, number), "setresuid"),
-        Call(_libc.prctl, (_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE"),
+        Call(libc.setresgid, (number, number, number), "setresgid"),
+        Call(libc.setresuid, (number, number, number), "setresuid"),
+        Call(libc.prctl, (_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE"),
     )
 
 
 def keep_capabilities() -> Call:
     """Keeps the capabilities when root becomes another user."""
-    return Call(_libc.prctl, (_PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
+    return Call(libc.prctl, (_PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
 
 
 def keep_capabilities_to_enter() -> Call:
     """All others than the two that entering a namespace takes are gone."""
     kept = 1 << _CAP_SYS_ADMIN | 1 << _CAP_SYS_CHROOT
-    return Call(_libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
+    return Call(libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
 
 
 def read_last_capability() -> int:
@@ -226,9 +218,9 @@ def read_last_capability() -> int:
 
 def drop_capabilities() -> tuple[Call, ...]:
     """All of them, for good: out of the bounding set, so that no program can bring them back."""
-    bounding = (Call(_libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(read_last_capability() + 1))
-    ambient = Call(_libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
-    return (*bounding, ambient, Call(_libc.capset, (_OWN_CAPABILITIES, _NONE), "capset"))
+    bounding = (Call(libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(read_last_capability() + 1))
+    ambient = Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
+    return (*bounding, ambient, Call(libc.capset, (_OWN_CAPABILITIES, _NONE), "capset"))
 
 
 def keep_one_capability() -> tuple[Call, ...]:
@@ -239,54 +231,25 @@ def keep_one_capability() -> tuple[Call, ...]:
     word, bit = divmod(_CAP_WAKE_ALARM, 32)
     halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
     return (
-        Call(_libc.capset, (_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset"),
-        Call(_libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability"),
+        Call(libc.capset, (_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset"),
+        Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability"),
     )
 
 
 def forbid_new_privileges() -> Call:
-    return Call(_libc.prctl, (_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    return Call(libc.prctl, (_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
 
 
 def hide_memory() -> Call:
     """Keeps processes without privileges, of the same user too, from looking into this one."""
-    return Call(_libc.prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
+    return Call(libc.prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
 def name_process(name: str) -> Call:
     """Sets the name in the process table, of at most fifteen bytes."""
-    return Call(_libc.prctl, (_PR_SET_NAME, name.encode(), 0, 0, 0), "PR_SET_NAME")
-
-
-class FilterProgram:
-    """A seccomp filter: instructions of struct sock_filter, eight bytes each."""
-
-    def __init__(self, instructions: bytes) -> None:
-        self.instructions = instructions
-        self._kept = ctypes.create_string_buffer(instructions, len(instructions))
-        self._described = _Program(len(self), ctypes.cast(self._kept, ctypes.c_void_p))
-        # What ctypes hands over in its place: where the description is.
-        self._as_parameter_ = ctypes.byref(self._described)
-
-    def __len__(self) -> int:
-        return len(self.instructions) // 8
-
-
-class _Program(ctypes.Structure):
-    """struct sock_fprog."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
-
-
-def install_filter(program: bytes) -> Call:
-    return Call(_libc.prctl, (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, FilterProgram(program), 0, 0), "seccomp")
+    return Call(libc.prctl, (_PR_SET_NAME, name.encode(), 0, 0, 0), "PR_SET_NAME")
 
 
 def flush_c_streams() -> Call:
     """Flushes the streams of the C library, which Python does not flush."""
-    return Call(_libc.fflush, (None,), "fflush")
-
-
-def advise(start: int, length: int, advice: Advice) -> bool:
-    """@returns whether the kernel has taken it."""
-    return int(_libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), int(advice))) == 0
+    return Call(libc.fflush, (None,), "fflush")

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muster_zygote.linux import Argument, Call, FilterProgram
+from muster_zygote.linux import Argument, Call
+from muster_zygote.seccomp import FilterProgram
 
 # The only descriptor that it has: where it tells how the calls went.
 REPORT = 0

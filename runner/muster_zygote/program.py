@@ -20,11 +20,11 @@ from muster_zygote.linux import (
     drop_capabilities,
     enter,
     forbid_new_privileges,
-    install_filter,
     make,
     new_session,
     unshare,
 )
+from muster_zygote.seccomp import install_filter
 from muster_zygote.settings import Settings
 
 # What a shell says of a program that it does not find, and of one that it may not run.

@@ -26,7 +26,6 @@ from muster_zygote.linux import (
     forbid_new_privileges,
     hide_memory,
     ignore_signal,
-    install_filter,
     keep_one_capability,
     leave_groups,
     make,
@@ -42,6 +41,7 @@ from muster_zygote.linux import (
     write_file,
 )
 from muster_zygote.native_program import REPORT
+from muster_zygote.seccomp import install_filter
 from muster_zygote.settings import Settings
 
 TMP, SHM = "/tmp", "/dev/shm"

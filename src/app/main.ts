@@ -28,9 +28,9 @@ import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
 import type { Tuning } from '../orchestrator/tuning/tuning.ts';
-import type { Checkpoint, CheckpointLabels } from '../policy-distribution/checkpoint.ts';
-import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
-import { Slots, type HeldShare } from '../service/playing/slots.ts';
+import type { CheckpointLabels } from '../policy-distribution/checkpoint.ts';
+import { toIdentity, type StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
+import { ArrivalQueue } from '../service/playing/arrival-queue.ts';
 import { toAgentUri, type SuiteInput } from './suites/suite-input.ts';
 import {
   assertComparison,
@@ -63,11 +63,11 @@ export type { ComparisonSummary, Config, Progress, Summary };
  */
 export class Muster implements AsyncDisposable {
   readonly #runtime: Runtime;
-  readonly #slots = new Map<string, Slots>();
-  #asked = 0;
+  readonly #queue: ArrivalQueue;
 
   private constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#queue = new ArrivalQueue((template) => runtime.pools.sizeOf(template).max, systemClock);
   }
 
   /** @throws InputError when the state directory cannot be used by this user; InfrastructureError when its disk fails. */
@@ -81,23 +81,23 @@ export class Muster implements AsyncDisposable {
    */
   async evaluate(input: EvaluationInput, options: EvaluationOptions = {}): Promise<Summary> {
     assertEvaluation(input, options);
-    const asked = this.#nextPosition();
-    return this.#evaluateLoaded(asked, await this.loadSuite(input, options.signal), input, options);
+    const position = this.#queue.takePosition();
+    return this.#evaluateLoaded(position, await this.loadSuite(input, options.signal), input, options);
   }
 
   /** For several checkpoints on the same suite. @throws as `evaluate` does. */
   evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
-    return this.#evaluateLoaded(this.#nextPosition(), suite, input, options);
+    return this.#evaluateLoaded(this.#queue.takePosition(), suite, input, options);
   }
 
-  async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
+  async #evaluateLoaded(position: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
     const signal = this.#runtime.joinSignals(options.signal);
-    using share = this.#join(asked, suite.definition);
+    using share = this.#queue.join(position, suite.definition.template);
     const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
     const modules = suite.files && toIdentity(suite.files).files;
     const facts = {
-      ...this.#getFacts(),
+      config: redactConfig(this.#runtime.config),
       suite: { ...suite.definition },
       modules,
       checkpoint: toIdentity(checkpoint),
@@ -144,10 +144,10 @@ export class Muster implements AsyncDisposable {
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
     assertComparison(input, options);
-    const asked = this.#nextPosition();
+    const position = this.#queue.takePosition();
     const signal = this.#runtime.joinSignals(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
-    using share = this.#join(asked, suite);
+    using share = this.#queue.join(position, suite.template);
     const baseline = await this.#loadBaseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
     for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#addCheckpoint(suite, uri, signal) });
@@ -163,7 +163,7 @@ export class Muster implements AsyncDisposable {
     await using results =
       options.out === undefined
         ? undefined
-        : await ResultsDirectory.create(options.out, { ...this.#getFacts(), suite, ...compared }, systemClock);
+        : await ResultsDirectory.create(options.out, { config: redactConfig(this.#runtime.config), suite, ...compared }, systemClock);
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
@@ -209,18 +209,6 @@ export class Muster implements AsyncDisposable {
     return replayRecorded(this.#runtime, input, this.#runtime.joinSignals(options.signal));
   }
 
-  /** Requests are served in order of arrival, however long the reading of a suite takes. */
-  #nextPosition(): number {
-    return (this.#asked += 1);
-  }
-
-  /** @throws InputError when the configuration has no such template. */
-  #join(asked: number, { template }: SuiteDefinition): HeldShare {
-    const slots = this.#slots.get(template) ?? new Slots(this.#runtime.pools.sizeOf(template).max, systemClock);
-    this.#slots.set(template, slots);
-    return slots.join({ principal: '', priority: -asked });
-  }
-
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #loadBaseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     if (isPlayedByAgents(suite) && isUri(toAgentUri(path)))
@@ -244,21 +232,6 @@ export class Muster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#runtime[Symbol.asyncDispose]();
   }
-
-  /** The configuration, for the record. */
-  #getFacts(): { readonly config: Config } {
-    return { config: redactConfig(this.#runtime.config) };
-  }
-}
-
-/** Of a checkpoint, for the record. */
-function toIdentity({
-  digest,
-  kind,
-  labels,
-  files,
-}: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: Checkpoint['files'] } {
-  return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }
 
 /**

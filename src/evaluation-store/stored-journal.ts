@@ -1,3 +1,4 @@
+import type { Turns } from '../kernel/turns.ts';
 import type { EpisodeJournal, KnownEpisodes } from './episode-journal.ts';
 import type { Leg, StoredEpisode } from './episode-log.ts';
 import type { EvaluationStore } from './evaluation-store.ts';
@@ -55,4 +56,15 @@ export class StoredJournal implements EpisodeJournal {
     this.#underWay = sent;
     return sent;
   }
+}
+
+/** A journal whose callers go on one after the other after an append: many wait for the same one. */
+export function takeTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
+  return {
+    readKnown: (from, to) => journal.readKnown(from, to),
+    append: async (episodes) => {
+      await journal.append(episodes);
+      await turns.next();
+    },
+  };
 }

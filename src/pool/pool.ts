@@ -1,9 +1,9 @@
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
+import { InfrastructureError, getMessage } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
+import { createCreationError } from './members/creation-error.ts';
 import { CreationHistory } from './planning/creation-history.ts';
-import { EndedEarlyError } from './ports/ended-early-error.ts';
 import { mayServe, type Exposure } from './ports/exposure.ts';
 import { SandboxLifecycle } from './members/sandbox-lifecycle.ts';
 import type { Lease, LeaseLoss } from './ports/lease.ts';
@@ -160,18 +160,6 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     return new InfrastructureError('pool.closed', 'the pool of sandboxes is draining and grants no more leases');
   }
 
-  #createCreationError(): Error {
-    const { failures, lastError } = this.#lifecycle.creation;
-    if (lastError instanceof InputError) return lastError;
-    const failed = `${failures} attempts in a row failed, the last one with: ${getMessage(lastError)}`;
-    if (lastError instanceof EndedEarlyError) {
-      const remedy = 'mend the template: its python, imports, command or limits; "muster doctor" tries it';
-      return new InputError('runner.cannot-start', `the template's program does not start: ${failed}; ${remedy}`, { cause: lastError });
-    }
-    const text = `no sandbox could be created: ${failed}`;
-    return new InfrastructureError('pool.creation-failed', text, { cause: lastError });
-  }
-
   async #start(): Promise<void> {
     const { provider, template, clock } = this.#options;
     this.#preparation = await prepare(provider, template, clock, this.#closing.signal);
@@ -201,7 +189,10 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'grant':
         return this.#grant(action.waiter, action.sandbox);
       case 'refuse':
-        return this.#line.refuse(action.waiter, action.why === 'closed' ? this.#createClosedError() : this.#createCreationError());
+        return this.#line.refuse(
+          action.waiter,
+          action.why === 'closed' ? this.#createClosedError() : createCreationError(this.#lifecycle.creation),
+        );
       case 'create':
         return this.#lifecycle.create(action.audiences);
       case 'ping':

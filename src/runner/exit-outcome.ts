@@ -1,5 +1,7 @@
 import { constants } from 'node:os';
+import { InputError, type MusterError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
 import type { SandboxExit } from '../pool/ports/sandbox.ts';
 import type { Killed } from './played-episode.ts';
 
@@ -32,7 +34,7 @@ export function findKilledProgram(exit: SandboxExit): Killed {
 }
 
 /** Whether a program that was not ready ended by itself, rather than through its provider or a kill from outside. */
-export function hasEndedByItself(exit: SandboxExit): boolean {
+function hasEndedByItself(exit: SandboxExit): boolean {
   return exit.kind === 'out-of-memory' || (exit.kind === 'exited' && !findKilledProgram(exit));
 }
 
@@ -40,7 +42,7 @@ export function hasEndedByItself(exit: SandboxExit): boolean {
 const EXITS_FOR_GOOD: ReadonlySet<number> = new Set([64, 69, 126, 127]);
 
 /** Whether a runner that ends so before it is ready would do so again wherever it is started. */
-export function isForGood(exit: SandboxExit): boolean {
+function isForGood(exit: SandboxExit): boolean {
   return exit.kind === 'exited' && EXITS_FOR_GOOD.has(exit.code);
 }
 
@@ -74,4 +76,15 @@ type Exited = Extract<SandboxExit, { readonly kind: 'exited' }>;
 
 function nameSignal(number: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${number}`;
+}
+
+/** What it means for a runner that was not ready yet. */
+export function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
+  if (isForGood(exit)) return createStartError(reason);
+  return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
+}
+
+export function createStartError(reason: string): InputError {
+  const remedy = 'mend the template: its python, imports or command; "muster doctor" tries it';
+  return new InputError('runner.cannot-start', `the template's program cannot start: ${reason}; ${remedy}`);
 }

@@ -2,11 +2,10 @@ import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
 import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
-import { describeExit, hasEndedByItself, isForGood, findKilledProgram, toExitOutcome } from './exit-outcome.ts';
+import { createStartError, describeExit, findKilledProgram, startErrorOf, toExitOutcome } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
 import {
@@ -33,6 +32,10 @@ import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
  *
  * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode, and what is left of its block,
  * gets the outcome that the cause deserves, all that was not begun is handed back unplayed.
+ *
+ * The file is long because each frame, each time limit and each exit may change the one state above. What can be said without that state
+ * stands beside it: the stream of frames (channel.ts), the episodes that are due (playing.ts), questions (asks.ts), and what an exit means
+ * (exit-outcome.ts).
  */
 export class RunnerSession implements Occupant {
   readonly #sandbox: Sandbox;
@@ -276,17 +279,6 @@ export class RunnerSession implements Occupant {
 }
 
 type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { type: Type }>;
-
-/** What it means for a runner that was not ready yet. */
-function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
-  if (isForGood(exit)) return createStartError(reason);
-  return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
-}
-
-function createStartError(reason: string): InputError {
-  const remedy = 'mend the template: its python, imports or command; "muster doctor" tries it';
-  return new InputError('runner.cannot-start', `the template's program cannot start: ${reason}; ${remedy}`);
-}
 
 interface Closed {
   readonly reason: string;

@@ -3,7 +3,7 @@ import { readEpisodesFrom, type EpisodeLog, type StoredEpisode } from '../evalua
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
-import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
@@ -22,6 +22,7 @@ import { createRetention, type RetentionConfig } from './upkeep/retention.ts';
 import type { QuotaGate } from './acceptance/quota-gate.ts';
 import { acceptRepeated } from './acceptance/repetition.ts';
 import { runSideBySide } from './acceptance/side-by-side.ts';
+import { cancelStaleVersions } from './acceptance/stale-versions.ts';
 import { listContentNamedByUri, createOrder, type Submission } from './acceptance/submission.ts';
 
 export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
@@ -45,13 +46,12 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
 /** How often a wait looks at an evaluation that another process plays. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 const EVENTS_AT_A_TIME = 256;
-const STALE_AT_A_TIME = 100;
 
 /** `evaluate()` for many callers: what it has accepted is played, by this process or another one, whatever becomes of this one. */
 export class EvaluationService {
   readonly #options: ServiceOptions;
   readonly #news = new News();
-  readonly #conductor: Scheduler;
+  readonly #scheduler: Scheduler;
   readonly #retention: Chore;
   readonly #answers: KnownAnswers;
   readonly #ends: EndWatch;
@@ -61,7 +61,7 @@ export class EvaluationService {
 
   constructor(options: ServiceOptions) {
     this.#options = options;
-    this.#conductor = new Scheduler({ ...options, news: this.#news });
+    this.#scheduler = new Scheduler({ ...options, news: this.#news });
     this.#retention = createRetention(options);
     this.#answers = new KnownAnswers(options.store.answers);
     const { evaluations } = options.store;
@@ -71,7 +71,7 @@ export class EvaluationService {
 
   /** Evaluations that this process plays now. */
   get playing(): Scheduler['playing'] {
-    return this.#conductor.playing;
+    return this.#scheduler.playing;
   }
 
   get isDraining(): boolean {
@@ -85,7 +85,7 @@ export class EvaluationService {
 
   /** Goes on with what was left, and begins with what waits. */
   open(): void {
-    this.#conductor.open();
+    this.#scheduler.open();
     this.#retention.open();
   }
 
@@ -116,7 +116,8 @@ export class EvaluationService {
     const acceptance = repeated ?? (await store.evaluations.accept(evaluation, idempotency));
     if (acceptance.kind === 'accepted') {
       this.#news.announce(acceptance.evaluation.id, 'progress');
-      await this.#cancelStale(acceptance.evaluation);
+      if (this.#options.config.staleness === 'cancel-waiting')
+        await cancelStaleVersions(acceptance.evaluation, store.evaluations, (stale) => this.cancel(stale), this.#options.log);
       this.#goOnWith(acceptance.evaluation);
     }
     return acceptance;
@@ -134,7 +135,7 @@ export class EvaluationService {
   async cancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const { store } = this.#options;
     const asked = await store.evaluations.requestCancel(id);
-    this.#conductor.cancel(id);
+    this.#scheduler.cancel(id);
     if (asked?.state !== 'waiting') return asked;
     await this.#endWaiting(asked);
     return store.evaluations.find(id);
@@ -212,7 +213,7 @@ export class EvaluationService {
   /** Begins nothing more, and waits for what is played; what is not over in time is given back. */
   async drain(milliseconds: number): Promise<void> {
     this.#isDraining = true;
-    await this.#conductor.drain(milliseconds);
+    await this.#scheduler.drain(milliseconds);
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#retention.close();
   }
@@ -229,30 +230,7 @@ export class EvaluationService {
 
   #goOnWith({ state }: StoredEvaluation): void {
     if (state === 'finished') this.#options.onConcluded?.(state);
-    else this.#conductor.look();
-  }
-
-  /** A training run that has got further has no use for what waits of its past. What was accepted is, whatever becomes of that. */
-  async #cancelStale(accepted: StoredEvaluation): Promise<void> {
-    const { config, log } = this.#options;
-    const { id, run, version } = accepted;
-    if (config.staleness === 'keep' || run === undefined || version === undefined) return;
-    try {
-      await this.#cancelOlder(accepted, run, version);
-    } catch (error) {
-      log.warn({ evaluation: id, error: getMessage(error) }, 'older versions of the run could not be cancelled');
-    }
-  }
-
-  async #cancelOlder({ id, principal }: StoredEvaluation, run: string, version: number): Promise<void> {
-    const { store } = this.#options;
-    let after: string | undefined;
-    do {
-      const page = await store.evaluations.list({ principal, run, states: ['waiting'] }, { limit: STALE_AT_A_TIME, after });
-      for (const other of page.items)
-        if (other.id !== id && other.version !== undefined && other.version < version) await this.cancel(other.id);
-      after = page.next;
-    } while (after !== undefined);
+    else this.#scheduler.look();
   }
 
   /** Does nothing when a process plays it by now: that process has been notified. */

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
 import { addExposure, FRESH, type Exposure, type PastExposure } from '../../pool/ports/exposure.ts';
@@ -12,7 +12,8 @@ import { FrameReader } from '../../runner/frame-reader.ts';
 import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
 import type { CommandLine } from './command-line.ts';
 import type { Collected, CollectionBounds, Command, CommandResult, WorkspaceFile } from './command.ts';
-import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
+import { OpenRequests, type OpenRequest } from './open-requests.ts';
+import { DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
 
 /** Characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
@@ -22,12 +23,6 @@ const GRACE_MS = 60_000;
 const MOST_WAITING_MS = 60_000;
 /** An input that goes with its request in one write. */
 const SENT_TOGETHER_BYTES = 64 * 1024;
-
-interface Pending {
-  /** @returns whether that was the last of its answer. */
-  take(frame: AnswerFrame): boolean;
-  fail(error: Error): void;
-}
 
 /**
  * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out one after the other, in the order
@@ -39,10 +34,9 @@ export class WorkspaceSession implements Occupant {
   readonly #clock: Clock;
   readonly #ready = Promise.withResolvers<void>();
   readonly #gone = Promise.withResolvers<string>();
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new OpenRequests();
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
-  #requests = 0;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
   #closed: InfrastructureError | undefined;
@@ -129,7 +123,7 @@ export class WorkspaceSession implements Occupant {
     const sent = this.#inTurn(async () => {
       for (const file of files) {
         if (deadline.signal.aborted) return;
-        const { request, answered } = this.#open(new DoneAnswer());
+        const { request, answered } = this.#openRequest(new DoneAnswer());
         answers.push(answered);
         await this.#putFile(request, file);
       }
@@ -173,7 +167,7 @@ export class WorkspaceSession implements Occupant {
 
   /** Whether nothing is asked for, and more could be. */
   get isAtRest(): boolean {
-    return this.#closed === undefined && this.#pending.size === 0;
+    return this.#closed === undefined && this.#pending.isEmpty;
   }
 
   /** How its sandbox ended; undefined while it has not. */
@@ -188,7 +182,7 @@ export class WorkspaceSession implements Occupant {
     send: (request: number) => Promise<void>,
   ): Promise<Result> {
     using deadline = this.#deadline(milliseconds, signal);
-    const { request, answered } = this.#open(answer);
+    const { request, answered } = this.#openRequest(answer);
     const sent = this.#inTurn(() => send(request));
     await raceWithAbort(sent, deadline.signal);
     return await raceWithAbort(answered, deadline.signal);
@@ -201,19 +195,9 @@ export class WorkspaceSession implements Occupant {
     return sent;
   }
 
-  #open<Result>(answer: Answer<Result>): { readonly request: number; readonly answered: Promise<Result> } {
+  #openRequest<Result>(answer: Answer<Result>): OpenRequest<Result> {
     if (this.#closed) throw this.#closed;
-    const request = (this.#requests += 1);
-    const settled = Promise.withResolvers<Result>();
-    // It may be rejected while what is asked is still being sent.
-    settled.promise.catch(() => undefined);
-    const take = (frame: AnswerFrame): boolean => {
-      const result = answer.take(frame);
-      if (result !== undefined) settled.resolve(result);
-      return result !== undefined;
-    };
-    this.#pending.set(request, { take, fail: settled.reject });
-    return { request, answered: settled.promise };
+    return this.#pending.open(answer);
   }
 
   #deadline(milliseconds: number, signal: AbortSignal): Deadline {
@@ -232,14 +216,7 @@ export class WorkspaceSession implements Occupant {
     const frame = parseWorkspaceFrame(line);
     if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
     if (frame.type === 'ready') return this.#onReady(frame.protocol);
-    const pending = this.#pending.get(frame.request);
-    if (!pending) return this.#close(`it answered request ${frame.request}, which is not open`);
-    try {
-      if (pending.take(frame)) this.#pending.delete(frame.request);
-    } catch (error) {
-      this.#pending.delete(frame.request);
-      pending.fail(error instanceof Error ? error : new Error(getMessage(error)));
-    }
+    if (!this.#pending.take(frame)) this.#close(`it answered request ${frame.request}, which is not open`);
   }
 
   #onReady(protocol: number): void {
@@ -257,8 +234,7 @@ export class WorkspaceSession implements Occupant {
     if (this.#closed) return;
     this.#closed = new InfrastructureError('workspace.gone', `a workspace is of no use any more: ${reason}`);
     this.#ready.reject(this.#closed);
-    for (const pending of this.#pending.values()) pending.fail(this.#closed);
-    this.#pending.clear();
+    this.#pending.failAll(this.#closed);
     this.#gone.resolve(reason);
   }
 }

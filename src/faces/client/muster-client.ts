@@ -5,10 +5,10 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { replaySchema, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { EpisodeLine } from '../http/schemas/episode-schemas.ts';
 import {
   evaluationPageSchema,
   evaluationSchema,
-  type EpisodeLine,
   type EvaluationItem,
   type EvaluationResource,
 } from '../http/schemas/evaluation-schemas.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { Deadline, withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
-import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-schemas.ts';
+import { type EpisodeLine, episodeSchema } from '../http/schemas/episode-schemas.ts';
 import { type LiveMessage, liveMessageSchema } from '../http/schemas/live-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';

@@ -1,13 +1,11 @@
-import { judge } from '../../aggregation/folding/scoring.ts';
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
-import type { Outcome } from '../../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
-import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';
+import { Dispatcher, type DispatchConfig, type DispatchView } from './dispatcher.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import { FailureLog, type LoggedErrors } from './failure-log.ts';
 import type { Goal } from './goal.ts';
@@ -15,7 +13,8 @@ import { HeldEpisodes } from './held-episodes.ts';
 import { getBlockSize } from '../suite/play.ts';
 import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
 import { RepeatedPlays } from './repeated-plays.ts';
-import { toFoldedOutcome, dropDetail } from './without-detail.ts';
+import { Settling, type SettledEpisode } from './settling.ts';
+import { toFoldedOutcome } from './without-detail.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -43,13 +42,6 @@ export interface ArmOptions {
   readonly journal?: EpisodeJournal | undefined;
 }
 
-/** An episode whose outcome is final. */
-interface SettledEpisode {
-  readonly played: PlayedEpisode;
-  readonly planned: PlannedEpisode;
-  readonly outcome: Outcome;
-}
-
 /**
  * The episodes of one checkpoint in a study: which are out, which came back, what is kept of them. What they come to is the goal's
  * to say. Driven by an `EpisodeRun`; everything here happens at once, in memory.
@@ -68,9 +60,9 @@ export class Arm {
   readonly #journal: EpisodeJournal | undefined;
   readonly #recall: ArmRecall | undefined;
   readonly #repeated = new RepeatedPlays();
+  readonly #settling: Settling;
   readonly #remarks = new Set<string>();
   readonly #failures = new FailureLog();
-  #sharedFailures = 0;
 
   constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
     this.suite = suite;
@@ -80,6 +72,7 @@ export class Arm {
     this.#window = config.window;
     this.#blockSize = getBlockSize(suite.play);
     this.#dispatcher = new Dispatcher(plan, config, this.#blockSize);
+    this.#settling = new Settling(this.#dispatcher, this.#repeated, this.#blockSize, suite.bounds);
     this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
     this.#journal = journal;
     this.#recall = journal && new ArmRecall(journal, this.#dispatcher, this.#repeated, (known) => this.#countKnown(known));
@@ -101,7 +94,7 @@ export class Arm {
 
   /** Episodes that failed with others of their block, for one cause. */
   get sharedFailures(): number {
-    return this.#sharedFailures;
+    return this.#settling.sharedFailures;
   }
 
   /** Takes in what a runner has to say of what it loaded or played. */
@@ -179,7 +172,7 @@ export class Arm {
   record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
     for (const episode of played) this.#assertPlayedWithIt(episode);
     if (this.#journal) return this.#recordIn(this.#journal, played);
-    for (const episode of played) for (const settled of this.#settle(episode)) this.#count(settled);
+    for (const episode of played) for (const settled of this.#settling.settle(episode)) this.#count(settled);
     return this.#held?.emit(this.#goal.folded);
   }
 
@@ -201,7 +194,7 @@ export class Arm {
   }
 
   async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
-    const settled = played.flatMap((episode) => this.#settle(episode));
+    const settled = played.flatMap((episode) => this.#settling.settle(episode));
     if (settled.length > 0) await journal.append(settled.map(toStoredEpisode));
     for (const episode of settled) this.#count(episode);
     await this.#held?.emit(this.#goal.folded);
@@ -212,46 +205,6 @@ export class Arm {
     if (checkpoint === digest) return;
     const remedy = 'the run ends, so that no result mixes two; please report this';
     throw new InfrastructureError('checkpoint.mismatch', `episode ${index} was played with ${checkpoint}, expected ${digest}; ${remedy}`);
-  }
-
-  /** Empty when the result of the episode is not this one; more than one where a block is given up. */
-  #settle(played: PlayedEpisode): readonly SettledEpisode[] {
-    const { index, outcome } = played;
-    if (outcome.kind === 'lost') return this.#onLoss(played, outcome.detail);
-    const judged = judge(outcome, this.suite.bounds);
-    const settled = this.#dispatcher.settle(index, played.seconds * 1000);
-    if (!settled) {
-      this.#repeated.compare(index, judged);
-      if (!this.#dispatcher.isOut(index)) this.#forgetAtEnd(index);
-      return [];
-    }
-    this.#keepFirst(settled, judged);
-    if (played.sharesFailure) this.#sharedFailures += 1;
-    return [{ played, planned: settled.episode, outcome: judged }];
-  }
-
-  /** The block of the episode is played again, or another copy of it decides, or this is what became of those that have no outcome. */
-  #onLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
-    const decision = this.#dispatcher.recordLoss(played.index, detail, played.killed);
-    if (decision?.kind !== 'final') return [];
-    const { episodes, outcome } = decision;
-    return episodes.flatMap((planned) => {
-      const settled = this.#dispatcher.settle(planned.index, played.seconds * 1000);
-      if (!settled) return [];
-      this.#keepFirst(settled, outcome);
-      return [{ played: { ...played, index: planned.index }, planned, outcome }];
-    });
-  }
-
-  #keepFirst({ episode, mayComeAgain }: Settled, outcome: Outcome): void {
-    if (mayComeAgain) this.#repeated.keep(episode.index, dropDetail(outcome));
-    else this.#forgetAtEnd(episode.index);
-  }
-
-  /** A copy of a block is over with the last of its episodes. */
-  #forgetAtEnd(index: EpisodeIndex): void {
-    const end = index + 1;
-    if (end % this.#blockSize === 0) this.#repeated.forget(end - this.#blockSize, end);
   }
 
   #countKnown({ stored, planned }: RecalledEpisode): void {

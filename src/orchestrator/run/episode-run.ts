@@ -45,6 +45,9 @@ const OVER = new DOMException('the evaluation is over', 'AbortError');
  * As many *workers* are started as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A worker leases
  * one sandbox after the other and plays with each (`Players`), for the arm that has the most to do. With several arms a shift that
  * finds nothing more to do ends when another arm has work.
+ *
+ * The file is long because each step may be the one that ends the run: its budget, its progress, its journals and its workers share one end and
+ * one failure. What needs neither stands beside it: who plays for which arm (arm-shifts.ts), slots (workers.ts), sandbox time, the budget's timer.
  */
 export class EpisodeRun<Running extends RunningFigures> {
   readonly #context: EvaluateContext;

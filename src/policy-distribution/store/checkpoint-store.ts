@@ -33,6 +33,9 @@ export interface CheckpointStoreOptions {
 /**
  * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
  * name: the error says which file, and no sandbox has seen any of it.
+ *
+ * The file is long because it is the one entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record. The ways
+ * themselves, and what becomes of stored files, are in the files that it imports.
  */
 export class CheckpointStore {
   readonly #content: ContentStore;

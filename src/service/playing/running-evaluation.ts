@@ -1,21 +1,20 @@
-import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { Conclusion } from '../../evaluation-store/evaluation-course.ts';
-import type { EvaluationFailure, FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import type { FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { OwnershipLostError, type Ownership } from '../../evaluation-store/ownership.ts';
 import { buildCacheKey } from '../../evaluation-store/cache-key.ts';
-import { StoredJournal } from '../../evaluation-store/stored-journal.ts';
+import { StoredJournal, takeTurns } from '../../evaluation-store/stored-journal.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
+import { Once } from '../../kernel/once.ts';
 import type { Turns } from '../../kernel/turns.ts';
-import { getPartialComparison } from '../../orchestrator/compare.ts';
-import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
 import { createConclusion } from '../orders/concluded.ts';
 import { parsePlayableOrder, type EvaluationOrder } from '../orders/evaluation-order.ts';
 import { getAnsweredQuestion } from '../acceptance/repetition.ts';
+import { isStoreFailure, toFailure, toPartial } from './failed-run.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from '../orders/player.ts';
@@ -51,7 +50,8 @@ export class RunningEvaluation {
   readonly #options: RunningEvaluationOptions;
   readonly #ownership: Ownership;
   readonly #stop: Stop;
-  #beginning: Promise<void> | undefined;
+  /** Its first sandbox begins it. */
+  readonly #beginning: Once<void>;
   #hasBegun = false;
   #figures: RunningFigures | undefined;
 
@@ -59,6 +59,7 @@ export class RunningEvaluation {
     this.#options = options;
     this.#ownership = ownership;
     this.#stop = new Stop(options.clock);
+    this.#beginning = new Once(() => options.store.course.begin(ownership));
   }
 
   stop(reason: StopReason): void {
@@ -111,13 +112,7 @@ export class RunningEvaluation {
 
   /** It runs from its first sandbox on. What needs none, as all its episodes are known, runs when it concludes. @throws InfrastructureError of the store. */
   async #begin(): Promise<void> {
-    this.#beginning ??= this.#options.store.course.begin(this.#ownership);
-    try {
-      await this.#beginning;
-    } catch (error) {
-      this.#beginning = undefined;
-      throw error;
-    }
+    await this.#beginning.run();
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#options.onNews('progress');
@@ -230,7 +225,7 @@ export class RunningEvaluation {
   #concludeFailed(order: EvaluationOrder, error: unknown): Conclusion | undefined {
     if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
     const cause = error instanceof RunFailedError ? error.cause : error;
-    if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
+    if (cause instanceof OwnershipLostError || isStoreFailure(cause)) throw cause;
     if (this.#stop.reason !== undefined) return this.#concludeStopped(order, toPartial(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: getMessage(error) }, 'the evaluation failed');
@@ -242,29 +237,4 @@ export class RunningEvaluation {
   #conclude(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
     return createConclusion(this.#ownership.evaluation, order, end);
   }
-}
-
-/** Many wait for one append, and have something to do after it. */
-function takeTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
-  return {
-    readKnown: (from, to) => journal.readKnown(from, to),
-    append: async (episodes) => {
-      await journal.append(episodes);
-      await turns.next();
-    },
-  };
-}
-
-/** Trouble with the store passes, or an operator mends it: the evaluation has not failed. */
-function isOfTheStore(error: unknown): boolean {
-  return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
-}
-
-function toPartial(error: unknown): Answer | undefined {
-  return getPartialSummary(error) ?? getPartialComparison(error);
-}
-
-function toFailure(error: unknown): EvaluationFailure {
-  if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
-  return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${getMessage(error)}` };
 }

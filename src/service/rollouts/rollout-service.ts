@@ -1,4 +1,3 @@
-import { findOldestAllowed, formatDeliveredGroup } from '../../agents/rollouts/streams/delivered-group.ts';
 import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import type { Acknowledgement, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
 import { isStreamId, parseGroupNumber, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
@@ -12,6 +11,7 @@ import { runSideBySide } from '../acceptance/side-by-side.ts';
 import type { Library } from '../orders/library.ts';
 import { ChangeListeners } from '../playing/change-listeners.ts';
 import { Chore } from '../../kernel/chore.ts';
+import { leaseGroups, type GroupsRequest, type LeasedGroups } from './lease-groups.ts';
 import { listNeeded, readRolloutOrder, type RolloutOrder, type RolloutRequest } from './rollout-order.ts';
 import { readBoard, watchBoard, type StreamBoard } from './stream-board.ts';
 import { StreamRun, type StreamRunParts } from './stream-run.ts';
@@ -28,20 +28,6 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   readonly newId: () => StreamId;
   /** For which streams are kept after their end. */
   readonly retentionDays: () => number;
-}
-
-export interface GroupsRequest {
-  /** Behind this cursor. */
-  readonly after: number;
-  readonly leaseSeconds: number;
-  /** At most. */
-  readonly limit: number;
-}
-
-/** Groups that were leased, each the JSON of a DeliveredGroup. */
-export interface LeasedGroups {
-  readonly groups: readonly string[];
-  readonly stream: StoredStream;
 }
 
 export interface GivenAcknowledgement {
@@ -158,7 +144,7 @@ export class RolloutService {
     using listener = this.#changes.listen(known);
     for (;;) {
       const stream = await this.find(id, caller);
-      const groups = await this.#lease(stream, request);
+      const groups = await leaseGroups(this.#options.streams, stream, request);
       const left = end - clock.now();
       if (groups.length > 0 || stream.state !== 'running' || left <= 0 || gone.aborted || this.#closing.signal.aborted)
         return { groups, stream };
@@ -208,21 +194,6 @@ export class RolloutService {
   async needed(): Promise<readonly Digest[]> {
     const streams = await this.#options.streams.running(STREAMS);
     return streams.flatMap((stream) => listNeeded(readRolloutOrder(stream)));
-  }
-
-  async #lease(stream: StoredStream, { after, leaseSeconds, limit }: GroupsRequest): Promise<readonly string[]> {
-    if (stream.state === 'cancelled') return [];
-    const { streams } = this.#options;
-    const last = await streams.lastTold(stream.principal, stream.policy);
-    const version = Math.max(0, (last?.ordinal ?? 0) - stream.toldBefore);
-    const oldest = findOldestAllowed(version, stream.terms);
-    const groups: string[] = [];
-    while (groups.length < limit) {
-      const leased = await streams.lease(stream.id, { milliseconds: leaseSeconds * 1000, after, oldest });
-      if (leased === undefined) break;
-      groups.push(formatDeliveredGroup(stream.id, leased, version));
-    }
-    return groups;
   }
 
   async #assertRoom(principal: string, more: number): Promise<void> {

@@ -22,7 +22,8 @@ import type {
 import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
 import { readRootView, readSystemView } from '../local/template/system-view.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
-import { type ForkableTemplate, Wardens } from '../zygote/wardens.ts';
+import type { ForkableTemplate } from '../zygote/warden-settings.ts';
+import { Wardens } from '../zygote/wardens.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
 import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
 import { buildBubblewrapArguments, buildEnvironmentArguments, buildSystemArguments } from './command/command-line.ts';

@@ -6,14 +6,14 @@ import { InfrastructureError, InputError, getMessage, type MusterError } from '.
 import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
 import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
-import { endOf, ForkedProgram } from './forked-program.ts';
+import { AwaitedSandboxes } from './awaited-sandboxes.ts';
+import { ForkedProgram } from './forked-program.ts';
 import type { ProgramStreams, StreamGate } from './stream-gate.ts';
 import {
   BASE_IMAGE,
   type ForkedProgramOrder,
   type ImageContent,
   type PreloadedPolicy,
-  type SandboxReport,
   type WardenOrder,
   type WardenReport,
   wardenReportSchema,
@@ -36,12 +36,6 @@ const REPORT_MAX_CHARACTERS = 64 * 1024;
 /** Characters of its error output that are kept for the message when it fails. */
 const SAID_MAX_CHARACTERS = 4096;
 
-/**
- * How long it may take to report the end of a sandbox that it was ordered to kill, which takes the kernel milliseconds. Without an end it is
- * stuck, and the waiters for the sandbox would be, too.
- */
-const KILL_DEADLINE_MS = 10_000;
-
 /** A program that is to be forked for a sandbox. */
 export interface WantedProgram {
   readonly sandbox: SandboxId;
@@ -57,24 +51,18 @@ interface Fork extends Disposable {
   readonly streams: Promise<ProgramStreams>;
 }
 
-/** What Muster awaits of one sandbox. */
-interface Awaited {
-  readonly started: PromiseWithResolvers<void>;
-  readonly ended: PromiseWithResolvers<ProgramEnd>;
-  /** Runs from the order to kill it. */
-  deadline?: Disposable;
-}
-
 /**
  * Muster's side of a warden (runner/muster_zygote): the process that forks the sandboxes of one template.
  *
  * When it ends, for whatever reason, the kernel ends all its sandboxes; they count as lost, and it makes no more.
+ *
+ * The file is long because orders, reports and the end of the process concern the same images and sandboxes. The sandboxes that are awaited are in
+ * awaited-sandboxes.ts, the messages in warden-messages.ts.
  */
 export class Warden implements AsyncDisposable {
   readonly #process: WardenProcess;
   readonly #gate: Pick<StreamGate, 'expect'>;
-  readonly #clock: Clock;
-  readonly #sandboxes = new Map<string, Awaited>();
+  readonly #sandboxes: AwaitedSandboxes;
   /** Those that live, by whether they are ready. */
   readonly #images = new Map<string, PromiseWithResolvers<readonly PreloadedPolicy[]>>();
   readonly #said = new RecentText(SAID_MAX_CHARACTERS);
@@ -87,7 +75,7 @@ export class Warden implements AsyncDisposable {
   constructor(process: WardenProcess, gate: Pick<StreamGate, 'expect'>, clock: Clock) {
     this.#process = process;
     this.#gate = gate;
-    this.#clock = clock;
+    this.#sandboxes = new AwaitedSandboxes(clock);
     this.#await(BASE_IMAGE);
     process.stderr.setEncoding('utf8').on('data', (text: string) => this.#said.append(text));
     process.stdin.on('error', () => {});
@@ -102,7 +90,7 @@ export class Warden implements AsyncDisposable {
 
   /** Whether it holds no sandbox. */
   get isIdle(): boolean {
-    return this.#sandboxes.size === 0;
+    return this.#sandboxes.isEmpty;
   }
 
   /** Whether it makes no more sandboxes. */
@@ -165,15 +153,10 @@ export class Warden implements AsyncDisposable {
 
   #expect({ sandbox, command, image }: WantedProgram): Fork {
     if (this.#hasEnded) throw this.#error(this.#problem ?? 'the zygote has ended');
-    const started = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<ProgramEnd>();
-    started.promise.catch(() => {});
-    this.#sandboxes.set(sandbox, { started, ended });
     const admission = this.#gate.expect();
     return {
       order: { sandbox, token: admission.token, image, command },
-      started: started.promise,
-      ended: ended.promise,
+      ...this.#sandboxes.expect(sandbox),
       streams: admission.streams,
       [Symbol.dispose]: () => admission[Symbol.dispose](),
     };
@@ -203,13 +186,11 @@ export class Warden implements AsyncDisposable {
   }
 
   #kill(sandbox: string): void {
-    const awaited = this.#sandboxes.get(sandbox);
-    if (!awaited || awaited.deadline) return;
-    awaited.deadline = this.#clock.after(KILL_DEADLINE_MS, () => {
-      this.#problem ??= `the zygote did not end a sandbox within ${KILL_DEADLINE_MS / 1000} s`;
+    const isNew = this.#sandboxes.expectEnd(sandbox, (problem) => {
+      this.#problem ??= problem;
       this.#process.process.kill('SIGKILL');
     });
-    this.#order({ type: 'kill', sandbox });
+    if (isNew) this.#order({ type: 'kill', sandbox });
   }
 
   #order(order: WardenOrder): void {
@@ -244,12 +225,12 @@ export class Warden implements AsyncDisposable {
       case 'image-lost':
         return this.#imageLost(report);
       case 'started':
-        return this.#sandboxes.get(report.sandbox)?.started.resolve();
+        return this.#sandboxes.start(report.sandbox);
       case 'failed':
       case 'unforked':
       case 'ended':
       case 'lost':
-        return this.#sandboxEnded(report);
+        return this.#sandboxes.end(report);
     }
   }
 
@@ -266,24 +247,10 @@ export class Warden implements AsyncDisposable {
     awaited?.reject(this.#error(this.#withOutput(message)));
   }
 
-  #sandboxEnded(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
-    const awaited = this.#sandboxes.get(report.sandbox);
-    this.#sandboxes.delete(report.sandbox);
-    awaited?.deadline?.[Symbol.dispose]();
-    const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
-    awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
-    awaited?.ended.resolve(endOf(report));
-  }
-
   #onLost(how: string): void {
     this.#hasEnded = true;
     const detail = this.#withOutput(this.#problem ?? how);
-    for (const { started, ended, deadline } of this.#sandboxes.values()) {
-      deadline?.[Symbol.dispose]();
-      started.reject(this.#error(detail));
-      ended.resolve({ kind: 'lost', detail, wasKilled: false });
-    }
-    this.#sandboxes.clear();
+    this.#sandboxes.loseAll(detail, () => this.#error(detail));
     for (const { reject } of this.#images.values()) reject(this.#error(detail));
     this.#images.clear();
   }

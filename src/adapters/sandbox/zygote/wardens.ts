@@ -1,56 +1,31 @@
 import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { raceWithAbort } from '../../../kernel/abort.ts';
-import type { Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
-import type { SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { buildEnvironmentArguments, buildSystemArguments, buildWardenArguments } from '../bubblewrap/command/command-line.ts';
 import { launchHolder } from '../bubblewrap/command/launcher.ts';
-import type { OwnUser } from '../bubblewrap/command/own-user.ts';
 import { Inbox } from '../local/inbox.ts';
-import { INSIDE_UID } from '../local/host/inside-identity.ts';
-import type { DescriptorCover } from '../local/host/inherited-descriptors.ts';
 import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '../local/local-runtime.ts';
-import { computeDataBytes } from '../local/cgroups/enforced-limits.ts';
-import { OPEN_FILES } from '../local/host/open-files.ts';
-import type { HierarchyLimits, OwnerCgroups } from '../local/cgroups/owner-cgroups.ts';
-import { filterOfThisMachine } from '../local/program/system-call-filter.ts';
 import { readRootView } from '../local/template/system-view.ts';
-import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { PrincipalImages } from './principal-images.ts';
 import type { PlacedContent } from './shared-images.ts';
 import { holdAll, SharedPlaces } from './shared-places.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
-import { BASE_IMAGE, type WardenSettings } from './warden-messages.ts';
-
-/** What every warden of one provider stands on. */
-export interface WardenContext {
-  readonly bwrap: string;
-  readonly system: readonly string[];
-  /** Host directory that holds the synthesised files. */
-  readonly etc: string;
-  /** Of the owner: has a directory for each sandbox. */
-  readonly directory: string;
-  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
-  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
-  /** Limits to set for each process, for want of a control group. */
-  readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
-  readonly covered: DescriptorCover;
-  /** Undefined where sandboxes belong to the user that runs Muster. */
-  readonly ownUser: OwnUser | undefined;
-  readonly clock: Clock;
-}
-
-/** A template that brings what sandboxes can be forked from. */
-export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<SandboxTemplate['zygote']> };
+import { BASE_IMAGE } from './warden-messages.ts';
+import {
+  buildWardenSettings,
+  FIRST_GROUP_DESCRIPTOR,
+  limitsOfGroup,
+  pickInterpreterEnvironment,
+  type ForkableTemplate,
+  type WardenContext,
+} from './warden-settings.ts';
 
 /** A sandbox that is being made, and its principal. */
 type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 
-/** launchHolder hands descriptors on from here. */
-const FIRST_GROUP_DESCRIPTOR = 5;
 /** As the runner starts itself over: with hashes that are the same in every sandbox, and nothing of the user's or the environment's. */
 const INTERPRETER_FLAGS = ['-s', '-P'];
 /** Wardens of workspaces that are kept while they hold none. Each takes about 12 MB. */
@@ -210,44 +185,12 @@ export class Wardens implements AsyncDisposable {
         },
         descriptors,
       );
-      process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, hierarchies) })}\n`);
+      process.stdin.write(`${JSON.stringify({ type: 'open', ...buildWardenSettings(template, this.#context, hierarchies) })}\n`);
       return new Warden(process, gate, this.#context.clock);
     } finally {
       for (const group of groups) await group.close();
     }
   }
-
-  #settings({ zygote, limits, network, mounts, workspace }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
-    const { tmpBytes, sharedBytes } = divideWritableSpace(limits, 1 + (workspace?.writable.length ?? 0));
-    const { rlimits } = this.#context;
-    return {
-      imports: zygote.imports,
-      limits: {
-        tmp_bytes: tmpBytes,
-        shm_bytes: sharedBytes,
-        data_bytes: computeDataBytes(limits.memoryBytes),
-        memory_bytes: rlimits.memory ? limits.memoryBytes : null,
-        // The process that holds the walls counts.
-        processes: rlimits.processes ? limits.processes + 1 : null,
-        open_files: OPEN_FILES,
-      },
-      mounts_within: listMountsWithin(mounts),
-      uid: INSIDE_UID,
-      own_user: this.#context.ownUser !== undefined,
-      host_network: network === 'host',
-      writable: workspace?.writable ?? null,
-      filter: Buffer.from(filterOfThisMachine()).toString('base64'),
-      cgroups: hierarchies.map(({ files }, i) => ({
-        directory: FIRST_GROUP_DESCRIPTOR + i,
-        files: files.map(({ file, value, optional = false }) => ({ file, value, optional })),
-      })),
-    };
-  }
-}
-
-/** The first process of a workspace is in the group. Of others only the program is. */
-function limitsOfGroup({ limits, workspace }: ForkableTemplate): SandboxLimits {
-  return workspace ? { ...limits, processes: limits.processes + 1 } : limits;
 }
 
 /** Templates that differ in nothing else share a warden: each sandbox's order names its program. */
@@ -265,15 +208,4 @@ async function openPlaces(
   await inbox.open();
   const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${getMessage(problem)}`));
   return { gate: await StreamGate.open(directory), inbox, places };
-}
-
-/** Those that each sandbox's own /tmp and /dev/shm would hide. */
-function listMountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
-  const targets = mounts.map(({ target }) => target);
-  return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();
-}
-
-function pickInterpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {
-  const others = Object.entries(environment).filter(([name]) => !name.startsWith('PYTHON'));
-  return { ...Object.fromEntries(others), PYTHONHASHSEED: '0' };
 }

@@ -3,7 +3,7 @@ import { copyOutcome } from '../../../orchestrator/replay/replay-document.ts';
 import { createEpisodePlanner } from '../../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from '../../../service/orders/evaluation-order.ts';
 import { readOrderedSuite } from '../../../service/orders/ordered-suite.ts';
-import type { EpisodeLine } from '../schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../schemas/episode-schemas.ts';
 import { omitText } from './withheld-text.ts';
 
 /** Lines that are sent together: few enough for others to get in between, enough for a line to cost little. */

@@ -13,13 +13,8 @@ import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { createGoneSignal } from '../requests/gone-signal.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
-import {
-  episodesQuerySchema,
-  eventsQuerySchema,
-  eventStreamSchema,
-  idParamsSchema,
-  textStreamSchema,
-} from '../schemas/evaluation-schemas.ts';
+import { episodesQuerySchema } from '../schemas/episode-schemas.ts';
+import { eventsQuerySchema, eventStreamSchema, idParamsSchema, textStreamSchema } from '../schemas/evaluation-schemas.ts';
 import { getCheckpointOfArm, streamEpisodeLines } from './episode-stream.ts';
 import { sendEvents, toTextStream } from './event-stream.ts';
 import { findEvaluation } from '../requests/find-evaluation.ts';

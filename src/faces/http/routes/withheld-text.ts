@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../schemas/episode-schemas.ts';
+import type { EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
 
 /** What those see who may not read the text of an evaluation: all figures, and no word that a program inside can have written. */
 

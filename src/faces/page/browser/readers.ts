@@ -1,4 +1,4 @@
-import type { EpisodeLine } from '../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../http/schemas/episode-schemas.ts';
 import * as api from './model/api.ts';
 import type { Pair } from './model/comparison.ts';
 import type { Route } from './model/route.ts';

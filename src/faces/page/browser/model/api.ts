@@ -3,7 +3,8 @@ import type { RewardAnswer } from '../../../../agents/arena/episode-answers.ts';
 import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { Ranking } from './route.ts';
 import type { AgentEpisode, EpisodeDiff, StoredStep } from './transcript.ts';
-import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
+import type { EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 

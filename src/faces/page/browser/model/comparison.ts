@@ -1,5 +1,6 @@
 import type { CandidateStatistics, EvidencePoint, Verdict } from '../../../../aggregation/comparison/comparison-statistics.ts';
-import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
+import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import { getEnds } from './ends.ts';
 import { thin } from './thinned.ts';
 

@@ -1,6 +1,7 @@
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
 import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-board.ts';
-import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
+import type { EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';

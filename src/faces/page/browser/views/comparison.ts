@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatFigure } from '../../../../kernel/text/figures.ts';
-import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
+import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import { renderCurve, type Curve } from '../charts/curve.ts';
 import { computeDomain, renderIntervalBar, type Bar, type Domain } from '../charts/interval-bar.ts';
 import type { Actions } from '../model/actions.ts';

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
 import { formatOutcome } from '../../../../orchestrator/replay/outcome-text.ts';
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
-import type { EpisodeLine } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
 import { renderCurve } from '../charts/curve.ts';
 import type { Actions } from '../model/actions.ts';
 import { toEvaluation, type Route } from '../model/route.ts';

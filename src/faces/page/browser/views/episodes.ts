@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { EPISODE_RANKINGS } from '../../../../evaluation-store/episode-log.ts';
 import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts';
-import type { EpisodeLine, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
+import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
+import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { EPISODES_A_PAGE } from '../model/api.ts';
 import type { Detail } from '../model/state.ts';

@@ -1,0 +1,28 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { Slots, type HeldShare } from './slots.ts';
+
+/** Shares the sandboxes of each template out between evaluations. Those that were requested first come first. */
+export class ArrivalQueue {
+  readonly #slots = new Map<string, Slots>();
+  readonly #sizeOf: (template: string) => number;
+  readonly #clock: Clock;
+  #positions = 0;
+
+  /** @param sizeOf the most sandboxes of a template. @throws InputError when the configuration has no such template. */
+  constructor(sizeOf: (template: string) => number, clock: Clock) {
+    this.#sizeOf = sizeOf;
+    this.#clock = clock;
+  }
+
+  /** Taken when a request arrives, however long the reading of its suite takes. */
+  takePosition(): number {
+    return (this.#positions += 1);
+  }
+
+  /** @throws as `sizeOf` does. */
+  join(position: number, template: string): HeldShare {
+    const slots = this.#slots.get(template) ?? new Slots(this.#sizeOf(template), this.#clock);
+    this.#slots.set(template, slots);
+    return slots.join({ principal: '', priority: -position });
+  }
+}

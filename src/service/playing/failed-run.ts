@@ -1,0 +1,21 @@
+import type { EvaluationFailure } from '../../evaluation-store/evaluation-record.ts';
+import { getMessage, MusterError } from '../../kernel/errors.ts';
+import { getPartialComparison } from '../../orchestrator/compare.ts';
+import { getPartialSummary } from '../../orchestrator/evaluate.ts';
+import type { Answer } from '../orders/player.ts';
+
+/** Whether the store failed, and not the evaluation: such trouble passes, or an operator mends it. */
+export function isStoreFailure(error: unknown): boolean {
+  return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
+}
+
+/** The result of the episodes that were played before the error. */
+export function toPartial(error: unknown): Answer | undefined {
+  return getPartialSummary(error) ?? getPartialComparison(error);
+}
+
+/** What a caller is told of the error. */
+export function toFailure(error: unknown): EvaluationFailure {
+  if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
+  return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${getMessage(error)}` };
+}
