@@ -127,6 +127,8 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
     import atexit  # noqa: F401
     import gc
 
+    # The first compilation makes all types of syntax trees: each run would make them anew.
+    compile("", "", "exec")
     # The collector of a run would write on pages that it shares with all others, and have each copied.
     gc.collect()
     gc.freeze()
