@@ -52,6 +52,16 @@ class Command(NamedTuple):
         forked = ForkedProgram.of(argv, directory, environment, fields.texts(frame, "modules")) if may_fork else None
         return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, forked, given)
 
+    @property
+    def has_report(self) -> bool:
+        """Whether it gets a socket as descriptor 3."""
+        return self.reports or self.line
+
+    def on(self, arguments: list[str], given: bytes, seconds: float) -> Self:
+        """The same with further arguments, another input and other seconds."""
+        forked = None if self.forked is None else self.forked.on(arguments)
+        return self._replace(argv=[*self.argv, *arguments], input=given, seconds=seconds, forked=forked)
+
 
 def end_of(status: int) -> dict[str, Any]:
     """How a process ended, as Muster reads it."""

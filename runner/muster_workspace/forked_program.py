@@ -35,13 +35,19 @@ class ForkedProgram(NamedTuple):
         named = re.fullmatch(r"python3?(\.\d+)?", argv[0].rpartition("/")[2])
         if not named or not isolated or not words or words[0].startswith("-") or not words[0].endswith(".py"):
             return None
-        sizes = [len(word) + 1 for word in (directory, *words, *environment, *environment.values())]
-        if sum(sizes) > _ORDER_BYTES // 4:
-            return None
         own = {name: value for name, value in environment.items() if name.startswith(_OF_PROGRAMS)}
         rest = tuple(sorted((name, value) for name, value in environment.items() if name not in own))
         variables = tuple(f"{name}={value}" for name, value in own.items())
-        return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules))
+        return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules)).if_it_fits()
+
+    def on(self, arguments: list[str]) -> "ForkedProgram | None":
+        """The same with further arguments; None when it can be started by itself alone."""
+        return self._replace(words=(*self.words, *arguments)).if_it_fits() if arguments else self
+
+    def if_it_fits(self) -> "ForkedProgram | None":
+        """None when the request would be too long."""
+        words = (self.directory, *self.words, *(word for pair in self.environment for word in pair), *self.variables)
+        return self if sum(len(word) + 1 for word in words) <= _ORDER_BYTES // 4 else None
 
     def order(self) -> tuple[str, ...]:
         """The request to the interpreter."""

@@ -52,4 +52,4 @@ def give(channel: Channel, request: int, streams: dict[str, BoundedOutput]) -> d
     for name, stream in streams.items():
         channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
         channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
-    return {"stdout": 0, "stderr": 0, **{name: stream.total for name, stream in streams.items()}}
+    return {"stdout": 0, "stderr": 0, "report": 0, **{name: stream.total for name, stream in streams.items()}}

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_SHOWN_CHARACTERS = 4096
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -28,10 +29,19 @@ def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
     parts = path.split("/")[1:]
     if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
         raise Refusal("path", path, "is no normal absolute path")
-    for base in sorted(bases, key=len, reverse=True):
-        if path == base or path.startswith(f"{base}/"):
-            return base, path[len(base) :].split("/")[1:]
+    base = max((base for base in bases if path == base or path.startswith(f"{base}/")), key=len, default=None)
+    if base is not None:
+        return base, path[len(base) :].split("/")[1:]
     raise Refusal("path", path, f"is in none of {', '.join(bases)}, which are all that can be written to")
+
+
+def explain(problem: Refusal | OSError, path: str) -> dict[str, str]:
+    """What a frame says of it. `path` where the problem names none."""
+    if isinstance(problem, Refusal):
+        kind, path, detail = problem.kind, problem.path, problem.detail
+    else:
+        kind, path, detail = "failed", str(problem.filename or path), problem.strerror or str(problem)
+    return {"kind": kind, "path": path[:_SHOWN_CHARACTERS], "detail": detail[:_SHOWN_CHARACTERS]}
 
 
 @contextmanager
@@ -61,7 +71,7 @@ def kind_of(mode: int) -> str:
 @contextmanager
 def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
     """A descriptor of a directory below a base."""
-    descriptor = os.open(base, _DIRECTORY)
+    descriptor = open_base(base)
     try:
         for part in parts:
             if make:
@@ -72,6 +82,11 @@ def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def open_base(base: str) -> int:
+    """A descriptor of one of the directories that may be written to. It is a mount: no program puts another in its place."""
+    return os.open(base, _DIRECTORY)
 
 
 @contextmanager

@@ -21,10 +21,11 @@ class Remaining(Exception):
 
 def others() -> Iterator[int]:
     """The ids of all processes but this one."""
-    own = os.getpid()
-    for entry in os.scandir(_PROC):
-        if entry.name.isdigit() and int(entry.name) != own:
-            yield int(entry.name)
+    own = str(os.getpid())
+    with os.scandir(_PROC) as entries:
+        names = [entry.name for entry in entries]
+    # Names of other files there begin with letters.
+    return (int(name) for name in names if "0" <= name[0] <= "9" and name != own)
 
 
 def is_alone_with(pid: int) -> bool:

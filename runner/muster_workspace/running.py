@@ -46,13 +46,14 @@ class RunningCommand:
         self._start, self._problem, self._calls = begun.start, begun.problem, begun.calls
         self._accounts = Accounts(but=interpreters.pid)
         self._pid, self._is_forked, self._is_orphan = begun.pid, begun.is_forked, False
-        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, "report": pipes.report}
+        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr, **({"report": pipes.report} if command.has_report else {})}
         self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
         self._line = _make_line(channel, request, pipes.report) if command.line else None
         self._input = pipes.input
         self._left = memoryview(command.input)
-        self._open = {pipes.stdout, pipes.stderr, pipes.report}
-        self._selector = selectors.DefaultSelector()
+        self._open = set(descriptors.values())
+        # For some descriptors and a few waits it is cheaper than one that the kernel keeps.
+        self._selector = selectors.PollSelector()
 
     def run(self) -> tuple[dict[str, Any], dict[str, BoundedOutput]]:
         """Wait for the end. Returns what to say of it, and what it printed."""
@@ -94,14 +95,16 @@ class RunningCommand:
             self._end_input()
 
     def _serve(self, exited: int) -> dict[str, Any]:
-        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid)
-        sample = self._start
+        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid, alone=self._beside is None)
+        sample = self._start + _SAMPLE_SECONDS
         while True:
             now = time.monotonic()
-            if now >= sample:
+            may_have_ended = now >= sample
+            if may_have_ended:
                 self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
                 sample = now + _SAMPLE_SECONDS
             for key, events in self._selector.select(max(0.0, min(limit.deadline, sample) - now)):
+                may_have_ended = may_have_ended or key.fd == exited
                 if self._line is not None and key.data is self._line:
                     self._line.attend(key.fd, events, self._selector)
                 else:
@@ -110,7 +113,7 @@ class RunningCommand:
             if self._line is not None and self._line.seconds is not None:
                 limit.shorten(now, self._line.seconds)
                 self._line.seconds = None
-            status = self._look_for_end(exited)
+            status = self._look_for_end(exited) if may_have_ended else None
             if status is not None:
                 return end_of(status)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:

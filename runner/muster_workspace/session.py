@@ -8,12 +8,14 @@ from muster_workspace.command import Command
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import give
-from muster_workspace.places import Refusal
+from muster_workspace.places import Refusal, explain
 from muster_workspace.processes import Accounts, Remaining
 from muster_workspace.running import RunningCommand
+from muster_workspace.series import Series
 
 if TYPE_CHECKING:
     from muster_workspace.agent_requests import AgentRequests
+    from muster_workspace.started import StartedCommands
 
 PROTOCOL = 1
 # Between two looks at whether a command that runs on has ended.
@@ -51,12 +53,10 @@ class _Session:
         request = fields.whole(frame, "request")
         try:
             self._answer(frame, request)
-        except Refusal as refusal:
-            self._refused(request, refusal.kind, refusal.path, refusal.detail)
         except Remaining as error:
-            self._refused(request, "processes", "", str(error))
-        except OSError as error:
-            self._refused(request, "failed", str(error.filename or frame.get("path", "")), error.strerror or str(error))
+            self._refused(request, explain(Refusal("processes", "", str(error)), ""))
+        except (Refusal, OSError) as problem:
+            self._refused(request, explain(problem, str(frame.get("path", ""))))
 
     def _answer(self, frame: fields.Frame, request: int) -> None:
         match fields.text(frame, "type"):
@@ -66,6 +66,9 @@ class _Session:
                 self._input += fields.data(frame, "data")
             case "exec":
                 self._exec(frame, request)
+            case "series":
+                Series(frame, self._taken_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
+                self._done(request)
             case "line" | "hangup":
                 # For a command that has ended, which Muster had not heard of.
                 return
@@ -81,9 +84,12 @@ class _Session:
 
     def _exec(self, frame: fields.Frame, request: int) -> None:
         command = Command.read(frame, self._taken_input())
-        beside = None if self._agent is None else self._agent.started
-        end, streams = RunningCommand(command, self._channel, request, self._interpreters, beside).run()
+        end, streams = RunningCommand(command, self._channel, request, self._interpreters, self._beside).run()
         self._channel.send({"type": "ended", "request": request, "bytes": give(self._channel, request, streams), **end})
+
+    @property
+    def _beside(self) -> "StartedCommands | None":
+        return None if self._agent is None else self._agent.started
 
     def _put(self, frame: fields.Frame, request: int) -> None:
         is_last = fields.truth(frame, "last")
@@ -118,5 +124,5 @@ class _Session:
     def _done(self, request: int) -> None:
         self._channel.send({"type": "done", "request": request})
 
-    def _refused(self, request: int, kind: str, path: str, detail: str) -> None:
-        self._channel.send({"type": "refused", "request": request, "kind": kind, "path": path[:4096], "detail": detail[:4096]})
+    def _refused(self, request: int, problem: dict[str, str]) -> None:
+        self._channel.send({"type": "refused", "request": request, **problem})

@@ -21,7 +21,7 @@ _NO_PROCESS = -1
 
 
 class Pipes(NamedTuple):
-    """This process's ends of a command's streams, and the end from which a failed start is read."""
+    """This process's ends of a command's streams, and the end from which a failed start is read. Negative where there is none."""
 
     input: int
     stdout: int
@@ -49,21 +49,24 @@ class Begun(NamedTuple):
 
 def begin(command: Command, interpreters: Interpreters) -> Begun:
     """Start a command: forked from an interpreter where it may be, as a process of its own otherwise."""
-    pipes = _open_pipes()
+    pipes = _open_pipes(command)
     watch = _prepare_watch(command.watched) if command.watched else None
     start = time.monotonic()
     forked = interpreters.fork(command.forked, pipes.theirs[:3]) if command.forked else None
     pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
     for theirs in pipes.theirs:
-        os.close(theirs)
+        if theirs >= 0:
+            os.close(theirs)
     calls = watch.accept() if watch else None
-    return Begun(pid, forked is not None, start, problem + _read_all(pipes.problem), calls, pipes)
+    if pipes.problem >= 0:
+        problem += _read_all(pipes.problem)
+    return Begun(pid, forked is not None, start, problem, calls, pipes)
 
 
 def _begin(command: Command, pipes: Pipes, watch: "Watch | None") -> tuple[int, str]:
     """Start a process of its own. Returns its id, and what has failed already."""
     if watch is None and not command.alone:
-        return _spawn(command, pipes.theirs[:4] if command.reports or command.line else pipes.theirs[:3])
+        return _spawn(command, pipes.theirs[:4] if command.has_report else pipes.theirs[:3])
     return _start(command, pipes, watch), ""
 
 
@@ -119,7 +122,7 @@ def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
         os.setsid()
         for descriptor, theirs in enumerate(pipes.theirs[:3]):
             os.dup2(theirs, descriptor)
-        if command.reports or command.line:
+        if command.has_report:
             _give_report(pipes.theirs[3])
         if command.alone:
             # The first process, and the command itself.
@@ -160,13 +163,17 @@ def _read_all(descriptor: int) -> str:
         return pipe.read().decode("utf-8", "replace")
 
 
-def _open_pipes() -> Pipes:
+def _open_pipes(command: Command) -> Pipes:
     their_input, input_ = os.pipe()
     stdout, their_stdout = os.pipe()
     stderr, their_stderr = os.pipe()
-    report, their_report = (end.detach() for end in socketpair())
-    problem, their_problem = os.pipe()
-    for own in (input_, stdout, stderr, report):
+    report = their_report = problem = their_problem = -1
+    if command.has_report:
+        report, their_report = (end.detach() for end in socketpair())
+        os.set_blocking(report, False)
+    if command.alone or command.watched:
+        problem, their_problem = os.pipe()
+    for own in (input_, stdout, stderr):
         os.set_blocking(own, False)
     return Pipes(input_, stdout, stderr, report, problem, (their_input, their_stdout, their_stderr, their_report, their_problem))
 

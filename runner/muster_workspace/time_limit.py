@@ -13,12 +13,12 @@ _WAITING_SECONDS = 60.0
 class TimeLimit:
     """Of one command, by the monotonic clock."""
 
-    def __init__(self, start: float, seconds: float, but: int | None) -> None:
-        """Count the waiting of all processes from now on, without that of one."""
+    def __init__(self, start: float, seconds: float, but: int | None, alone: bool = False) -> None:
+        """Count the waiting of all processes from now on, without that of one. A command that is alone has waited since its start only."""
         self._but = but
         self._end = self.deadline = start + seconds
         self._most = min(_WAITING_TIMES * seconds, _WAITING_SECONDS)
-        self._before = waiting_seconds(but)
+        self._before = 0.0 if alone else waiting_seconds(but)
 
     def shorten(self, now: float, seconds: float) -> None:
         """Leave it these seconds at most. What it has waited before does not prolong them."""

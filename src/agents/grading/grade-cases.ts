@@ -6,7 +6,7 @@ import type { CommandResult } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { describeCandidatePlace } from './grading-place.ts';
 import { orderOfRuns } from './order-of-runs.ts';
-import { describeNotRun, runCandidate } from './run-candidate.ts';
+import { describeNotRun, runCandidate, type Turn } from './run-candidate.ts';
 import { type ExpectedCase, computeTrustedCases } from './trusted-cases.ts';
 
 /** Cases that differ whose outputs are kept. */
@@ -37,20 +37,16 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   await using sandbox = await terms.context.sandboxes.open(place, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   let unrun = AFTER_MEMORY;
-  for (const at of orderOfRuns(cases.length, execute.repeated, terms.grading.seed)) {
-    const one = cases[at];
-    if (!one) continue;
-    const { run, compared, result } = await runCandidate(sandbox.session, terms, execute, one, runs[at]?.length ?? 0, either);
+  const order = orderOfRuns(cases.length, execute.repeated, terms.grading.seed);
+  let next = 0;
+  for await (const { run, compared, result } of runCandidate(sandbox.session, terms, execute, listTurns(cases, order), either)) {
+    const at = order[next] ?? 0;
+    next += 1;
     runs[at]?.push(run);
     if (compared) comparisons[at]?.push(compared);
     if (result) measured.push(result);
-    // Its memory limit has ended the whole sandbox.
-    if (result?.end.kind === 'out-of-memory') break;
     // What does not fit into the sandbox will not do so for another case.
-    if (!result) {
-      unrun = run;
-      break;
-    }
+    else unrun = run;
   }
   const evidence = cases.map(({ test, isVisible }, i) => ({
     name: test.name,
@@ -64,6 +60,13 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
     measured,
     cases,
   };
+}
+
+function listTurns(cases: readonly ExpectedCase[], order: readonly number[]): readonly Turn[] {
+  return order.flatMap((at, i) => {
+    const one = cases[at];
+    return one ? [{ one, number: order.slice(0, i).filter((before) => before === at).length }] : [];
+  });
 }
 
 const AFTER_MEMORY = describeNotRun('an earlier case took more memory than it may');

@@ -41,10 +41,14 @@ export function describeGradingPlace(
 }
 
 /** Leaves nothing in any place that can be written to. */
-export async function wipePlace(session: WorkspaceSession, { writable }: GradingPlace, signal: AbortSignal): Promise<void> {
-  const places = ['/tmp', '/dev/shm', ...writable];
+export async function wipePlace(session: WorkspaceSession, place: GradingPlace, signal: AbortSignal): Promise<void> {
   // Asked for at once, they cost one wait; they are carried out one after the other.
-  await Promise.all(places.map((directory) => session.wipe(directory, signal)));
+  await Promise.all(listWrittenPlaces(place).map((directory) => session.wipe(directory, signal)));
+}
+
+/** All directories that can be written to. */
+export function listWrittenPlaces({ writable }: GradingPlace): readonly string[] {
+  return ['/tmp', '/dev/shm', ...writable];
 }
 
 /**

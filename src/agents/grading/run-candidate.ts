@@ -6,13 +6,15 @@ import type { StagedVerifier } from '../tasks/task.ts';
 import type { TestCase } from '../tasks/test-case.ts';
 import { compareOutputs, excerptOutputs } from '../verification/compare-outputs.ts';
 import type { CasesEvidence, CompareEvidence, Ending } from '../verification/evidence.ts';
-import type { Command, CommandResult, WorkspaceFile } from '../workspace/command.ts';
+import type { Command, CommandResult } from '../workspace/command.ts';
+import type { SeriesResult } from '../workspace/series.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { readEnding, shortenEvidence } from './endings.ts';
-import { describeCandidatePlace, DRIVER, testFiles, wipePlace } from './grading-place.ts';
-import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
-import { putSubmission } from './submission.ts';
+import { runOnCases, withoutBound } from './case-runs.ts';
+import { describeCandidatePlace, DRIVER, listWrittenPlaces, testFiles, wipePlace } from './grading-place.ts';
+import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
+import { describeUnfit } from './submission.ts';
 import type { ExpectedCase } from './trusted-cases.ts';
 
 /** Of what a run printed on its error output. */
@@ -48,35 +50,65 @@ export interface RanCase {
   readonly result: CommandResult | undefined;
 }
 
+/** A run of the candidate that is to be made. */
+export interface Turn {
+  readonly one: ExpectedCase;
+  /** Among the runs of its case. */
+  readonly number: number;
+}
+
 /**
- * Runs the candidate on a case, in a sandbox in which nothing is left of the runs before, and compares its output outside of it.
+ * Runs the candidate on one case after the other, in a sandbox in which nothing is left of the runs before, and compares its output outside of it.
+ * All that comes after a run that has cost the sandbox is left out, or after a candidate that could not be brought in.
  *
- * @param number of the run among those of the case. @param change of the command, for what is measured besides.
+ * @param change of the command, for what is measured besides.
  */
-export async function runCandidate(
+export async function* runCandidate(
   session: WorkspaceSession,
   terms: CandidateTerms,
   execute: CasesStage,
-  { test, expected }: ExpectedCase,
-  number: number,
+  turns: readonly Turn[],
   signal: AbortSignal,
-  change: (command: Command) => Command = (command) => command,
-): Promise<RanCase> {
-  const { workdir } = terms.grading.task.workspace;
-  const problem = await makeAnew(session, terms, execute, listCaseFiles(test, workdir), signal);
-  if (problem !== undefined) return { run: describeNotRun(problem), result: undefined, compared: undefined };
-  const command = await buildCaseCommand(terms, execute, test, { command: execute.command, seconds: execute.seconds });
+  change?: (command: Command) => Command,
+): AsyncGenerator<RanCase, void> {
+  const { task, step, content } = terms.grading;
+  const { workdir } = task.workspace;
   const watched = [...listWatchedCalls(terms.verifier).keys()];
-  const result = await session.run(change({ ...command, watched }), signal);
+  const command = await buildCaseCommand(terms, execute, { command: execute.command, seconds: execute.seconds });
+  const runs = {
+    command: change ? change({ ...command, watched }) : { ...command, watched },
+    wiped: listWrittenPlaces(describeCandidatePlace(terms, execute)),
+    trusted: execute.driver === undefined ? [] : await testFiles(task, step, content, `${execute.driver}/`, DRIVER),
+    files: terms.files,
+    workdir,
+    output: locateOutput(execute, workdir),
+    within: change ? withoutBound : terms.within,
+  };
+  let at = 0;
+  for await (const run of runOnCases(
+    session,
+    runs,
+    turns.map(({ one: { test } }) => test),
+    signal,
+  )) {
+    const turn = turns[at];
+    at += 1;
+    if (turn === undefined) continue;
+    if (run.unlaid === undefined) yield judgeRun(terms, execute, turn, run);
+    else yield { run: describeNotRun(describeUnfit(run.unlaid)), result: undefined, compared: undefined };
+  }
+}
+
+function judgeRun(terms: CandidateTerms, execute: CasesStage, { one: { test, expected }, number }: Turn, ran: SeriesResult): RanCase {
+  const { result } = ran;
   if (result.end.kind === 'unstartable' && result.end.detail.includes('seccomp:'))
     throw new InfrastructureError(
       'task.no-seccomp',
       `system calls cannot be watched here (${result.end.detail}); use provider: bubblewrap`,
     );
-  const ended = readEnding(result.end);
   const hasEnded = result.end.kind === 'exited' && result.end.code === 0;
-  const output = hasEnded ? await readOutput(session, execute, workdir, result, signal) : undefined;
-  const ending: Ending = output?.problem ?? ended;
+  const output = hasEnded ? readOutput(execute, ran) : undefined;
+  const ending: Ending = output?.problem ?? readEnding(result.end);
   const bytes = output?.bytes ?? new Uint8Array();
   const run: Run = {
     ending,
@@ -88,27 +120,6 @@ export async function runCandidate(
     peakBytes: Math.round(result.peakBytes),
   };
   return { run, result, compared: output?.bytes ? compare(terms, test, number, expected, bytes) : undefined };
-}
-
-/** Everything that can be written to, with the files of the candidate and of the case. @returns why the candidate could not be brought in. */
-async function makeAnew(
-  session: WorkspaceSession,
-  terms: CandidateTerms,
-  execute: CasesStage,
-  ofCase: readonly WorkspaceFile[],
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const { task, step, content } = terms.grading;
-  const driver = execute.driver === undefined ? [] : await testFiles(task, step, content, `${execute.driver}/`, DRIVER);
-  // Asked for at once, they cost one wait; they are carried out one after the other.
-  const wiped = wipeWorkspace(session, terms, execute, signal);
-  const driven = session.put(driver, signal);
-  const submitted = putSubmission(session, terms.files, signal);
-  const laid = session.put(ofCase, signal);
-  const [, , problem] = await Promise.all([wiped, driven, submitted, Promise.allSettled([laid])]);
-  // Where the submission is not there, neither may be what lies among its files.
-  if (problem === undefined) await laid;
-  return problem;
 }
 
 /** Leaves nothing in any place that can be written to. */

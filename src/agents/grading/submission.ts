@@ -55,8 +55,11 @@ export async function putSubmission(
     await session.put(files, signal);
     return undefined;
   } catch (error) {
-    if (error instanceof InfrastructureError && error.code === 'workspace.failed')
-      return `the submission does not fit into its sandbox: ${error.message}`;
+    if (error instanceof InfrastructureError && error.code === 'workspace.failed') return describeUnfit(error.message);
     throw error;
   }
+}
+
+export function describeUnfit(problem: string): string {
+  return `the submission does not fit into its sandbox: ${problem}`;
 }

@@ -3,13 +3,15 @@ import type { CasesStage } from '../tasks/muster-schema.ts';
 import { STORED_PREFIX } from '../tasks/staged-verifier.ts';
 import { parseCases, type TestCase } from '../tasks/test-case.ts';
 import type { Command, CommandResult } from '../workspace/command.ts';
+import type { SeriesResult } from '../workspace/series.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
 import { describeGradingPlace, TESTS, testFiles, wipePlace } from './grading-place.ts';
-import { buildCaseCommand, listCaseFiles, readOutput } from './run-case.ts';
+import { runOnCases, withoutBound } from './case-runs.ts';
+import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
 /** Of what a generator writes. */
 const CASES_BYTES = 256 * 2 ** 20;
@@ -37,8 +39,12 @@ export async function computeTrustedCases(
   const { task, step, content } = grading;
   const stored = await readStoredCases(terms, execute);
   const isComplete = execute.generator === undefined && stored.every(({ expected }) => expected !== undefined);
-  const known = (test: TestCase, i: number): Omit<ExpectedCase, 'expected'> => ({ test, isVisible: i < execute.visible });
-  if (isComplete) return stored.map((test, i) => ({ ...known(test, i), expected: test.expected ?? new Uint8Array() }));
+  const known = (test: TestCase, i: number, expected: Uint8Array = new Uint8Array()): ExpectedCase => ({
+    test,
+    isVisible: i < execute.visible,
+    expected,
+  });
+  if (isComplete) return stored.map((test, i) => known(test, i, test.expected));
   const place = describeGradingPlace(task, step, [TESTS]);
   await using sandbox = await context.sandboxes.openTrusted(place, signal);
   const { session } = sandbox;
@@ -46,13 +52,11 @@ export async function computeTrustedCases(
   await wipePlace(session, place, either);
   await session.put(await testFiles(task, step, content), either);
   const drawn = await drawCases(session, terms, execute, either);
-  const cases: ExpectedCase[] = [];
-  for (const [i, test] of [...stored, ...drawn].entries()) {
-    const expected = test.expected ?? (await computeGoldenOutput(session, terms, execute, test, either));
-    cases.push({ ...known(test, i), expected });
-  }
+  const cases = [...stored, ...drawn];
+  const unknown = cases.filter(({ expected }) => expected === undefined);
+  const outputs = await computeGoldenOutputs(session, terms, execute, unknown, either);
   if (verifier.golden === undefined && cases.length === 0) throw createBrokenError('there is no case');
-  return cases;
+  return cases.map((test, i) => known(test, i, test.expected ?? outputs.get(test)));
 }
 
 async function readStoredCases({ grading: { step, content } }: CandidateTerms, { stored }: CasesStage): Promise<readonly TestCase[]> {
@@ -87,48 +91,67 @@ async function drawCases(
   }
 }
 
-async function computeGoldenOutput(
+async function computeGoldenOutputs(
   session: WorkspaceSession,
   terms: CandidateTerms,
   execute: CasesStage,
-  test: TestCase,
+  cases: readonly TestCase[],
   signal: AbortSignal,
-): Promise<Uint8Array> {
-  const { workdir } = terms.grading.task.workspace;
-  const result = await runGolden(session, terms, execute, test, signal);
-  const output = await readOutput(session, execute, workdir, result, signal);
-  if (output.bytes) return output.bytes;
-  throw createBrokenError(
-    `the golden model on case ${test.name}: ${output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may'}`,
-  );
+): Promise<ReadonlyMap<TestCase, Uint8Array>> {
+  const outputs = new Map<TestCase, Uint8Array>();
+  let at = 0;
+  for await (const run of runGolden(session, terms, execute, cases, signal)) {
+    const test = cases[at];
+    at += 1;
+    if (!test) continue;
+    const output = readOutput(execute, run);
+    if (!output.bytes)
+      throw createGoldenError(test, output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may');
+    outputs.set(test, output.bytes);
+  }
+  return outputs;
 }
 
 /**
- * Runs the golden model on a case, in a workdir that is made anew. The tests have to be there.
+ * Runs the golden model on one case after the other, each in a workdir that is made anew. The tests have to be there.
  *
  * @param change of the command, for what is measured besides. @throws InfrastructureError when it fails.
  */
-export async function runGolden(
+export async function* runGolden(
   session: WorkspaceSession,
   terms: CandidateTerms,
   execute: CasesStage,
-  test: TestCase,
+  cases: readonly TestCase[],
   signal: AbortSignal,
-  change: (command: Command) => Command = (command) => command,
-): Promise<CommandResult> {
+  change?: (command: Command) => Command,
+): AsyncGenerator<SeriesResult, void> {
+  const [first] = cases;
+  if (!first) return;
   const { golden } = terms.verifier;
-  if (golden === undefined) throw createBrokenError(`case ${test.name} has no expected output, and there is no golden model`);
+  if (golden === undefined) throw createBrokenError(`case ${first.name} has no expected output, and there is no golden model`);
   const { workdir } = terms.grading.task.workspace;
-  // Asked for at once, they cost one wait.
-  await Promise.all([session.wipe(workdir, signal), session.put(listCaseFiles(test, workdir), signal)]);
-  const command = await buildCaseCommand(terms, execute, test, {
-    command: golden.command,
-    seconds: golden.seconds,
-    beside: execute.generator ? [execute.generator.command] : [],
-  });
-  const result = await session.run(change(command), signal);
-  assertSucceeded(`the golden model on case ${test.name}`, result);
-  return result;
+  const beside = execute.generator ? [execute.generator.command] : [];
+  const command = await buildCaseCommand(terms, execute, { command: golden.command, seconds: golden.seconds, beside });
+  const runs = {
+    command: change ? change(command) : command,
+    wiped: [workdir],
+    trusted: [],
+    files: [],
+    workdir,
+    output: locateOutput(execute, workdir),
+    within: change ? withoutBound : terms.within,
+  };
+  let at = 0;
+  for await (const run of runOnCases(session, runs, cases, signal)) {
+    if (run.unlaid !== undefined) throw new RangeError('the golden model was to be run with files of a candidate');
+    assertSucceeded(`the golden model on case ${cases[at]?.name}`, run.result);
+    at += 1;
+    yield run;
+  }
+}
+
+function createGoldenError({ name }: TestCase, detail: string): InfrastructureError {
+  return createBrokenError(`the golden model on case ${name}: ${detail}`);
 }
 
 function assertSucceeded(what: string, result: CommandResult): void {

@@ -24,6 +24,13 @@ export interface Command {
   readonly forkedWith?: readonly string[] | undefined;
 }
 
+/** Of a frame that asks for it, but for its input. */
+export function commandFields(command: Command): object {
+  const { argv, directory, environment, seconds, output, reports = false, alone = false, watched = [], forkedWith } = command;
+  const forking = { forks: forkedWith !== undefined, modules: forkedWith ?? [] };
+  return { argv, directory, environment, seconds, ...output, reports, line: false, alone, watched, ...forking };
+}
+
 /** In bytes. What a command prints between its beginning and its end is left out. */
 export interface OutputBounds {
   readonly head: number;

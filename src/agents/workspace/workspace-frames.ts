@@ -46,6 +46,8 @@ const frameSchema = z.discriminatedUnion('type', [
   ]),
   z.object({ type: z.literal('removed'), request, path: z.string() }),
   z.object({ type: z.literal('data'), request, data }),
+  /** A file that a run of a series should have left; one that every run should find. */
+  z.object({ type: z.enum(['untaken', 'unlaid']), request, kind: z.string(), path: z.string(), detail: z.string() }),
   z.object({ type: z.literal('line'), request, data }),
   z.object({ type: z.literal('file'), request, bytes: z.int().min(0), executable: z.boolean() }),
   z.object({

@@ -11,16 +11,16 @@ import type { Sandbox, SandboxExit } from '../../pool/ports/sandbox.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
 import type { CommandLine } from './command-line.ts';
-import type { Collected, CollectionBounds, Command, CommandResult, WorkspaceFile } from './command.ts';
+import { type Collected, type CollectionBounds, type Command, commandFields, type CommandResult, type WorkspaceFile } from './command.ts';
 import { OpenRequests, type OpenRequest } from './open-requests.ts';
 import { DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
 
 /** Characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
 /** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
-const GRACE_MS = 60_000;
+export const GRACE_MS = 60_000;
 /** What a command may get beyond its time on a busy machine, as time_limit.py counts it. */
-const MOST_WAITING_MS = 60_000;
+export const MOST_WAITING_MS = 60_000;
 /** An input that goes with its request in one write. */
 const SENT_TOGETHER_BYTES = 64 * 1024;
 
@@ -87,27 +87,12 @@ export class WorkspaceSession implements Occupant {
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
   async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {
-    const { argv, directory, environment, seconds, output, input = new Uint8Array() } = command;
-    const { reports = false, alone = false, watched = [], forkedWith } = command;
+    const { seconds, input = new Uint8Array() } = command;
     const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, seconds * 1000 + MOST_WAITING_MS + GRACE_MS, signal, async (request) => {
         for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({
-          type: 'exec',
-          request,
-          argv,
-          directory,
-          environment,
-          seconds,
-          ...output,
-          reports,
-          line: line !== undefined,
-          alone,
-          watched,
-          forks: forkedWith !== undefined,
-          modules: forkedWith ?? [],
-        });
+        await this.#send({ type: 'exec', request, ...commandFields(command), line: line !== undefined });
         line?.attach((frame) => void this.#send({ request, ...frame }));
       });
     } catch (error) {
@@ -154,9 +139,15 @@ export class WorkspaceSession implements Occupant {
     await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
   }
 
-  /** Asks for something that ends within a minute. @param input what goes before it. */
-  request<Result>(answer: Answer<Result>, asked: object, signal: AbortSignal, input: Uint8Array = new Uint8Array()): Promise<Result> {
-    return this.#ask(answer, GRACE_MS, signal, async (request) => {
+  /** Asks for something that ends within a minute, or as many milliseconds. @param input what goes before it. */
+  request<Result>(
+    answer: Answer<Result>,
+    asked: object,
+    signal: AbortSignal,
+    input: Uint8Array = new Uint8Array(),
+    milliseconds = GRACE_MS,
+  ): Promise<Result> {
+    return this.#ask(answer, milliseconds, signal, async (request) => {
       const given = splitChunks(input).map((data) => ({ type: 'input', request, data }));
       const frame = { request, ...asked };
       // Each write wakes the program.

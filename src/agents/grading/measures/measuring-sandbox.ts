@@ -41,13 +41,16 @@ export class MeasuringSandbox implements AsyncDisposable {
     const { session } = this.#sandbox;
     await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
     await session.put(await testFiles(task, step, content), this.#signal);
-    const result = await runGolden(session, this.#terms, this.#execute, test, this.#signal, change);
+    const { result } = await getFirst(runGolden(session, this.#terms, this.#execute, [test], this.#signal, change));
     await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
     return result;
   }
 
   async candidate(one: ExpectedCase, change?: (command: Command) => Command): Promise<MeasuredRun> {
-    const { run, compared, result } = await runCandidate(this.#sandbox.session, this.#terms, this.#execute, one, 0, this.#signal, change);
+    const turns = [{ one, number: 0 }];
+    const { run, compared, result } = await getFirst(
+      runCandidate(this.#sandbox.session, this.#terms, this.#execute, turns, this.#signal, change),
+    );
     if (result === undefined) throw new InfrastructureError('workspace.failed', `case ${one.test.name} could not be run again`);
     const how = run.ending.kind === 'exited' ? `ended with status ${run.ending.code}` : `ended by ${run.ending.kind}`;
     const problem = compared === undefined ? how : compared.isEqual ? undefined : (compared.difference ?? 'another output');
@@ -57,4 +60,9 @@ export class MeasuringSandbox implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sandbox[Symbol.asyncDispose]();
   }
+}
+
+async function getFirst<Item>(items: AsyncIterable<Item>): Promise<Item> {
+  for await (const item of items) return item;
+  throw new InfrastructureError('workspace.failed', 'a run that was asked for was not carried out');
 }

@@ -1,0 +1,103 @@
+"""One command on several inputs, one after the other: everything is made anew before each run."""
+
+import os
+import time
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from muster_workspace import fields
+from muster_workspace.channel import Channel, ProtocolError
+from muster_workspace.command import Command
+from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
+from muster_workspace.forked_python import Interpreters
+from muster_workspace.output import give
+from muster_workspace.places import Refusal, empty, explain, open_base
+from muster_workspace.running import Beside, RunningCommand
+
+_LEAST_SECONDS = 0.001
+
+
+class Laid(NamedTuple):
+    """A file that a run finds."""
+
+    path: str
+    mode: int
+    content: bytes
+
+
+class _Run(NamedTuple):
+    arguments: list[str]
+    input: bytes
+    files: list[Laid]
+
+
+class Series:
+    """As Muster asks for it. What every run finds and what each has of its own is in the input, one after the other."""
+
+    def __init__(self, frame: fields.Frame, given: bytes, writable: tuple[str, ...]) -> None:
+        self._writable = writable
+        self._wiped = fields.texts(frame, "wiped")
+        self._left = memoryview(given)
+        self._files = self._laid(frame)
+        runs = frame.get("runs")
+        if not isinstance(runs, list) or not all(isinstance(each, dict) for each in runs):
+            raise ProtocolError("runs are no list of objects")
+        self._runs = [self._run(each) for each in runs]
+        self._command = Command.read(frame, b"")
+        self._taken, self._taken_bytes = fields.text(frame, "taken"), fields.whole(frame, "takenBytes")
+        self._deadline = time.monotonic() + fields.number(frame, "within")
+
+    def carry_out(self, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
+        """Tell how each run ended as soon as it has. It ends where a file of all runs cannot be laid. Raises Refusal and OSError."""
+        with ExitStack() as held:
+            bases = {path: open_base(path) for path in self._wiped if path in self._writable}
+            for descriptor in bases.values():
+                held.callback(os.close, descriptor)
+            self._carry_out(bases, channel, request, interpreters, beside)
+
+    def _carry_out(self, bases: dict[str, int], channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
+        for run in self._runs:
+            for path in self._wiped:
+                if path in bases:
+                    empty(bases[path])
+                else:
+                    wipe(path, self._writable)
+            try:
+                self._lay(self._files)
+            except (Refusal, OSError) as problem:
+                channel.send({"type": "unlaid", "request": request, **explain(problem, "")})
+                return
+            self._lay(run.files)
+            command = self._command.on(run.arguments, run.input, self._seconds())
+            end, streams = RunningCommand(command, channel, request, interpreters, beside).run()
+            lengths = give(channel, request, streams)
+            if self._taken and end["end"] == {"kind": "exited", "code": 0}:
+                self._take(channel, request)
+            channel.send({"type": "ended", "request": request, "bytes": lengths, **end})
+            channel.flush()
+
+    def _lay(self, files: list[Laid]) -> None:
+        incoming = Incoming(self._writable)
+        for path, mode, content in files:
+            incoming.put(path, mode, content, is_first=True, is_last=True)
+
+    def _take(self, channel: Channel, request: int) -> None:
+        """Give out the file that the run has left, or why that cannot be done."""
+        try:
+            Outgoing(channel, {"request": request}, Bounds(1, self._taken_bytes)).give(self._taken)
+        except (Refusal, OSError) as problem:
+            channel.send({"type": "untaken", "request": request, **explain(problem, self._taken)})
+
+    def _seconds(self) -> float:
+        return min(self._command.seconds, max(_LEAST_SECONDS, self._deadline - time.monotonic()))
+
+    def _run(self, run: dict[str, Any]) -> _Run:
+        return _Run(fields.texts(run, "arguments"), self._next(fields.whole(run, "input")), self._laid(run))
+
+    def _laid(self, frame: fields.Frame) -> list[Laid]:
+        paths, modes, sizes = fields.texts(frame, "paths"), fields.wholes(frame, "modes"), fields.wholes(frame, "sizes")
+        return [Laid(path, mode, self._next(size)) for path, mode, size in zip(paths, modes, sizes, strict=True)]
+
+    def _next(self, size: int) -> bytes:
+        part, self._left = bytes(self._left[:size]), self._left[size:]
+        return part

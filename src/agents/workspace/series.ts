@@ -1,0 +1,153 @@
+import { type Answer, CollectionAnswer, CommandAnswer } from './answers.ts';
+import { type Collected, type Command, type CommandResult, commandFields, type FileRefusal, type WorkspaceFile } from './command.ts';
+import { type AnswerFrame, DATA_BYTES } from './workspace-frames.ts';
+import { MOST_WAITING_MS, GRACE_MS, type WorkspaceSession } from './workspace-session.ts';
+
+/** One command on several inputs, one after the other, in a workspace that is made anew before each. */
+export interface Series {
+  /** Without an input. */
+  readonly command: Command;
+  /** Directories that are emptied before each run. */
+  readonly wiped: readonly string[];
+  /** Files that each run finds. */
+  readonly files: readonly WorkspaceFile[];
+  readonly runs: readonly SeriesRun[];
+  /** A file that is read after each run that has ended with status 0. */
+  readonly taken: { readonly path: string; readonly bytes: number } | undefined;
+  /** Seconds for all runs together. */
+  readonly within: number;
+}
+
+export interface SeriesRun {
+  /** After the words of the command. */
+  readonly arguments: readonly string[];
+  readonly input: Uint8Array;
+  /** Its own. */
+  readonly files: readonly WorkspaceFile[];
+}
+
+/** What came of one run. */
+export interface SeriesResult {
+  readonly result: CommandResult;
+  /** Undefined where nothing was to be read, or the run has failed. */
+  readonly taken: Collected | undefined;
+}
+
+export interface SeriesResults {
+  /** Of the runs in their order, those that were carried out. */
+  readonly runs: readonly SeriesResult[];
+  /** Which of the files that each run finds could not be there. Nothing was run then. */
+  readonly unlaid: FileRefusal | undefined;
+}
+
+/** The program holds a series in memory: more than this is brought in and run piece by piece. */
+const MOST_RUNS = 16;
+const MOST_BYTES = 2 ** 20;
+const MOST_FILES = 256;
+const FRAME_BYTES = DATA_BYTES / 2;
+
+/** Cuts runs into series that the program takes; undefined when these files or one of the runs are too large for any. */
+export function cutIntoSeries<Run extends SeriesRun>(
+  files: readonly WorkspaceFile[],
+  runs: readonly Run[],
+): readonly (readonly Run[])[] | undefined {
+  const common = measureFiles(files);
+  const series: Run[][] = [];
+  let [bytes, words] = [0, 0];
+  for (const run of runs) {
+    const own = measureFiles(run.files) + run.input.length;
+    const ownWords = [...run.arguments, ...run.files.map(({ path }) => path)].reduce((sum, word) => sum + 2 * Buffer.byteLength(word), 100);
+    if (common + own > MOST_BYTES || ownWords > FRAME_BYTES || files.length + run.files.length > MOST_FILES) return undefined;
+    const last = series.at(-1);
+    if (last && last.length < MOST_RUNS && common + bytes + own <= MOST_BYTES && words + ownWords <= FRAME_BYTES) {
+      last.push(run);
+      [bytes, words] = [bytes + own, words + ownWords];
+    } else {
+      series.push([run]);
+      [bytes, words] = [own, ownWords];
+    }
+  }
+  return series;
+}
+
+/**
+ * Carries a series out. Where its sandbox has ended by its memory limit, that is the result of the last run.
+ *
+ * @param series that `cutIntoSeries` has cut. @throws InfrastructureError when the sandbox is lost, or cannot be made anew; the signal's reason.
+ */
+export async function runSeries(session: WorkspaceSession, series: Series, signal: AbortSignal): Promise<SeriesResults> {
+  const { command, wiped, files, runs, taken, within } = series;
+  const answer = new SeriesAnswer();
+  const asked = {
+    type: 'series',
+    ...commandFields(command),
+    wiped,
+    ...layFields(files),
+    runs: runs.map((run) => ({ arguments: run.arguments, input: run.input.length, ...layFields(run.files) })),
+    taken: taken?.path ?? '',
+    takenBytes: taken?.bytes ?? 0,
+    within,
+  };
+  const input = Buffer.concat([...contents(files), ...runs.flatMap((run) => [run.input, ...contents(run.files)])]);
+  const milliseconds = runs.length * (command.seconds * 1000 + MOST_WAITING_MS) + GRACE_MS;
+  try {
+    return await session.request(answer, asked, signal, input, milliseconds);
+  } catch (error) {
+    if (session.exit?.kind === 'out-of-memory') return answer.outOfMemory();
+    throw error;
+  }
+}
+
+const measureFiles = (files: readonly WorkspaceFile[]): number => files.reduce((sum, { content }) => sum + content.length, 0);
+const contents = (files: readonly WorkspaceFile[]): readonly Uint8Array[] => files.map(({ content }) => content);
+
+function layFields(files: readonly WorkspaceFile[]): object {
+  return {
+    paths: files.map(({ path }) => path),
+    modes: files.map(({ executable }) => (executable ? 0o755 : 0o644)),
+    sizes: files.map(({ content }) => content.length),
+  };
+}
+
+class SeriesAnswer implements Answer<SeriesResults> {
+  readonly #runs: SeriesResult[] = [];
+  #unlaid: FileRefusal | undefined;
+  #command = new CommandAnswer();
+  #collection: CollectionAnswer | undefined;
+  #untaken: FileRefusal | undefined;
+
+  take(frame: AnswerFrame): SeriesResults | undefined {
+    switch (frame.type) {
+      case 'entry':
+      case 'data':
+        (this.#collection ??= new CollectionAnswer()).take(frame);
+        return undefined;
+      case 'untaken':
+        this.#untaken = { kind: frame.kind, path: frame.path, detail: frame.detail };
+        return undefined;
+      case 'unlaid':
+        this.#unlaid = { kind: frame.kind, path: frame.path, detail: frame.detail };
+        return undefined;
+      case 'done':
+        return { runs: this.#runs, unlaid: this.#unlaid };
+      default:
+        this.#end(this.#command.take(frame));
+        return undefined;
+    }
+  }
+
+  outOfMemory(): SeriesResults {
+    this.#end(this.#command.outOfMemory());
+    return { runs: this.#runs, unlaid: undefined };
+  }
+
+  #end(result: CommandResult | undefined): void {
+    if (result === undefined) return;
+    const taken: Collected | undefined = this.#untaken
+      ? { kind: 'refused', refusal: this.#untaken }
+      : this.#collection?.take({ type: 'done', request: 0 });
+    this.#runs.push({ result, taken });
+    this.#command = new CommandAnswer();
+    this.#collection = this.#untaken = undefined;
+  }
+}
