@@ -8,16 +8,18 @@ import type { Benchmark } from './benchmark.ts';
 import { settingsDigest } from './code-digest.ts';
 import { describeMachine, showMachine } from './machine.ts';
 import { MeasuringRun, type Results } from './measuring-run.ts';
+import { VERDICTS_VARIABLE } from './verdicts.ts';
 
 const listed = (indent: string): string => BENCHMARKS.map(({ name, summary }) => `${indent}${name.padEnd(16)} ${summary}`).join('\n');
 const HELP = `Measures how fast Muster is, side by side with the same work done without it.
 
-  npm run bench -- [--only NAME]… [--quick] [--json FILE] [--keep DIR] [--afresh]
+  npm run bench -- [--only NAME]… [--quick] [--verdicts COUNT] [--json FILE] [--keep DIR] [--afresh]
   npm run bench -- --list
 
   --only NAME   one of the benchmarks below; may be given several times
   --list        prints the benchmarks below, and measures nothing
   --quick       small sizes, few repetitions: shows that everything works, not how fast it is
+  --verdicts COUNT  how many verdicts the benchmark "verdicts" takes while sandboxes are killed, 1 % of them
   --json FILE   where the figures go; bench/results/DATE.json otherwise
   --keep DIR    where unfinished runs keep what they have measured; bench/results/unfinished otherwise
   --afresh      forget what an unfinished run has measured
@@ -84,6 +86,7 @@ function readOptions(): Options | string {
         only: { type: 'string', multiple: true },
         quick: { type: 'boolean', default: false },
         afresh: { type: 'boolean', default: false },
+        verdicts: { type: 'string' },
         json: { type: 'string' },
         keep: { type: 'string', default: join(PACKAGE_ROOT, 'bench/results/unfinished') },
       },
@@ -91,6 +94,11 @@ function readOptions(): Options | string {
     const known = BENCHMARKS.map(({ name }) => name);
     const unknown = values.only?.find((name) => !known.includes(name));
     if (unknown !== undefined) return `--only ${unknown}: expected one of ${known.join(', ')}`;
+    if (values.verdicts !== undefined) {
+      if (!/^[1-9]\d{0,6}$/.test(values.verdicts)) return `--verdicts ${values.verdicts}: expected a whole number from 1 to 9999999`;
+      // Each benchmark runs in a process of its own, which has these variables.
+      process.env[VERDICTS_VARIABLE] = values.verdicts;
+    }
     const json = values.json ?? join(PACKAGE_ROOT, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
     const { help, list, quick, afresh, keep, only = known } = values;
     return { help, list, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };

@@ -17,6 +17,8 @@ const SOLUTION = SORT_TASK['solution/sort.py'] ?? '';
 const AT_A_TIME = 2;
 /** Of the grading sandboxes, the share that is killed: in a quick run so many that some are. */
 const DISTURBED = { full: { verdicts: 10_000, seeds: 4, share: 0.01 }, quick: { verdicts: 6, seeds: 1, share: 0.15 } };
+/** Sets how many verdicts are taken while sandboxes are killed. */
+export const VERDICTS_VARIABLE = 'MUSTER_BENCH_VERDICTS';
 const [RATES, KILLS] = ['verdicts a second', 'verdicts with killed sandboxes'];
 
 export const verdicts: Benchmark = {
@@ -25,7 +27,7 @@ export const verdicts: Benchmark = {
   measurements: () => [RATES, KILLS],
   async run({ quick, measured, say }: BenchmarkContext) {
     const rates = await measured(RATES, () => sideBySide(quick ? 2 : 20, quick ? 1 : 3));
-    const disturbance = quick ? DISTURBED.quick : DISTURBED.full;
+    const disturbance = chooseDisturbance(quick);
     const kills = await measured(KILLS, () => disturbed(disturbance, say));
     return {
       tables: [
@@ -56,6 +58,12 @@ export const verdicts: Benchmark = {
     };
   },
 };
+
+function chooseDisturbance(quick: boolean): Disturbance {
+  const asked = process.env[VERDICTS_VARIABLE];
+  if (asked !== undefined) return { ...DISTURBED.full, verdicts: Number(asked) };
+  return quick ? DISTURBED.quick : DISTURBED.full;
+}
 
 interface Rates {
   readonly muster: Spread;
