@@ -1,5 +1,5 @@
 import { Allocation } from '../src/aggregation/allocation/allocation.ts';
-import { normalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
 import { PrefixFold } from '../src/aggregation/prefix-fold.ts';
 import { createStoppingRule } from '../src/aggregation/stopping/stopping.ts';
 import { createSeededRandom, drawIndex, type Random } from '../src/kernel/seeded-random.ts';
@@ -12,7 +12,7 @@ const CONFIDENCE = 0.95;
 const TASKS = 50;
 const BOUNDS = { low: 0, high: 1 };
 
-const NORMAL = normalQuantile((1 + CONFIDENCE) / 2);
+const NORMAL = computeNormalQuantile((1 + CONFIDENCE) / 2);
 /** Enough when nothing is known of the agent, by the normal approximation at the greatest variance that there can be. */
 const BY_VARIANCE = Math.ceil((NORMAL / 2 / HALF_WIDTH) ** 2);
 /** And so that the confidence holds for certain (Hoeffding 1963). */

@@ -3,7 +3,7 @@ import { FixedRule } from '../src/aggregation/stopping/fixed-rule.ts';
 import { Moments } from '../src/aggregation/intervals/moments.ts';
 import { PrefixFold } from '../src/aggregation/prefix-fold.ts';
 import { systemClock } from '../src/kernel/clock.ts';
-import { seedStreams } from '../src/kernel/seeds.ts';
+import { createSeedStreams } from '../src/kernel/seeds.ts';
 import type { Benchmark, Check } from './benchmark.ts';
 import { ownMemory } from './memory-of.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';
@@ -75,7 +75,7 @@ export const aggregationThroughput: Benchmark = {
 
 /** Seeded draws, uniform in [0, 1). */
 function draws(count: number): Float64Array {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   return Float64Array.from({ length: count }, (_, index) => streams.drawTask(index));
 }
 
@@ -103,7 +103,7 @@ function scaled({ median, low, high }: Spread, factor: number): Spread {
 
 /** Bytes held by one fold after so many episodes as returns are kept of, and after all. @throws Error when it did not fold them all. */
 function foldMemory(): { readonly kept: number; readonly folded: number } {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   const bounds = { low: 0, high: 1 };
   const before = heldBytes();
   const fold = new PrefixFold({

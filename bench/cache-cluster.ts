@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { pullCommand } from '../src/adapters/sandbox/remote/pull-order.ts';
+import { createPullCommand } from '../src/adapters/sandbox/remote/pull-order.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import type { FetchWay } from '../src/kernel/fetching.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
@@ -53,7 +53,7 @@ export class CacheCluster implements AsyncDisposable {
   /** On the nodes in turn. */
   async pods(count: number, ways: readonly FetchWay[]): Promise<readonly Sandbox[]> {
     const nodeCache = { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE };
-    const fetching = { ways, command: pullCommand(this.#python), nodeCache };
+    const fetching = { ways, command: createPullCommand(this.#python), nodeCache };
     const pod = podTemplate(join(this.#stateDir, 'kubeconfig'), { network: 'cluster', requestsPerSecond: 2000, fetching });
     const made = Array.from({ length: count }, () =>
       this.#provider.create(

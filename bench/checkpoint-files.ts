@@ -81,7 +81,7 @@ export async function copied(from: string, to: string): Promise<void> {
   await file.sync();
 }
 
-export async function hashOf(path: string): Promise<string> {
+export async function readHash(path: string): Promise<string> {
   return createHash('sha256')
     .update(await readFile(path))
     .digest('hex');

@@ -8,7 +8,7 @@ import { readLayout } from '../src/policy-distribution/delta/delta-layout.ts';
 import { DeltaFile, readIndex } from '../src/policy-distribution/store/delta-reader.ts';
 import type { Stretches } from '../src/policy-distribution/delta/delta-block.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check, Table } from './benchmark.ts';
-import { CheckpointFiles, copied, hashOf, readAndHash, timed, written, type Timed } from './checkpoint-files.ts';
+import { CheckpointFiles, copied, readHash, readAndHash, timed, written, type Timed } from './checkpoint-files.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';
 
 const MB = 1e6;
@@ -176,7 +176,7 @@ async function deltaOf(files: CheckpointFiles, base: string, { what, words, shar
 async function inMemory(path: string): Promise<DeltaSide> {
   const bytes = await readFile(path);
   const layout = await readLayout(path, bytes.length, async (position, length) => bytes.subarray(position, position + length));
-  return { digest: parseDigest(`sha256:${await hashOf(path)}`), layout, bytes: stretchesOf(bytes) };
+  return { digest: parseDigest(`sha256:${await readHash(path)}`), layout, bytes: stretchesOf(bytes) };
 }
 
 function stretchesOf(bytes: Uint8Array): Stretches {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { normalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
 import { readConfiguration, Muster } from '../src/app/main.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
@@ -13,7 +13,7 @@ const CONFIDENCE = 0.95;
 const RANGE = 500;
 
 /** Enough episodes for an interval of the asked width when nothing is known but the range: by the normal approximation at the greatest variance that there can be. */
-const BY_VARIANCE = Math.ceil(((normalQuantile((1 + CONFIDENCE) / 2) * RANGE) / 2 / HALF_WIDTH) ** 2);
+const BY_VARIANCE = Math.ceil(((computeNormalQuantile((1 + CONFIDENCE) / 2) * RANGE) / 2 / HALF_WIDTH) ** 2);
 /** And so that the confidence holds for certain (Hoeffding 1963). */
 const BY_HOEFFDING = Math.ceil((Math.log(2 / (1 - CONFIDENCE)) * RANGE ** 2) / (2 * HALF_WIDTH ** 2));
 

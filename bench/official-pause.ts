@@ -10,7 +10,7 @@ import { createStoppingRule } from '../src/aggregation/stopping/stopping.ts';
 import { FiguresThread } from '../src/app/threads/figures-thread.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import type { SuiteDefinition } from '../src/orchestrator/suite/suite-definition.ts';
-import { seedStreams } from '../src/kernel/seeds.ts';
+import { createSeedStreams } from '../src/kernel/seeds.ts';
 
 const episodes = Number(process.argv[2] ?? 1_000_000);
 const BOUNDS = { low: 0, high: 500 };
@@ -68,7 +68,7 @@ function folded({ tasks: count, stop, isAdaptive, isSparse }: Case): PrefixFold 
     allocation,
     windowSize: 10,
   });
-  const draws = seedStreams(1);
+  const draws = createSeedStreams(1);
   for (let index = 0; index < episodes; index += 1) {
     const { environment, policy } = draws.seeds(index);
     const task = allocation ? allocation.pickTask(index, policy / 2 ** 32) : policy % count;

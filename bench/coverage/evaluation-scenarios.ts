@@ -1,4 +1,4 @@
-import { normalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
 import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
@@ -118,5 +118,5 @@ function coverage(atLeast: number): Target {
 }
 
 function knownVarianceEpisodes({ variance, halfWidth }: Distribution): number {
-  return (normalQuantile((1 + CONFIDENCE) / 2) ** 2 * variance) / halfWidth ** 2;
+  return (computeNormalQuantile((1 + CONFIDENCE) / 2) ** 2 * variance) / halfWidth ** 2;
 }

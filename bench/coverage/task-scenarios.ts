@@ -1,4 +1,4 @@
-import { normalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
 import { computeStudentInterval } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import { TaskResults } from '../../src/aggregation/results/task-results.ts';
@@ -60,7 +60,7 @@ function play(tasks: number, random: Random): SuiteResults {
 function thisSuite({ results, suiteMean }: SuiteResults): CoverageOutcome {
   const { mean, standardError } = results.thisSuite();
   if (mean === null || standardError === null) return 'no interval';
-  const halfWidth = normalQuantile((1 + CONFIDENCE) / 2) * standardError;
+  const halfWidth = computeNormalQuantile((1 + CONFIDENCE) / 2) * standardError;
   return place(mean - halfWidth, mean + halfWidth, suiteMean);
 }
 

@@ -6,7 +6,7 @@ import { FailingStart } from './folding/failing-start.ts';
 import { computeHalfWidth } from './intervals/intervals.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './folding/offered-episode.ts';
 import { ReorderBuffer } from './folding/reorder-buffer.ts';
-import { assertFailureScores, judge, scoreOf } from './folding/scoring.ts';
+import { assertFailureScores, judge, computeScore } from './folding/scoring.ts';
 import type { FailurePolicy, FailureScores } from './folding/scoring.ts';
 import type { OfficialStatistics } from './results/statistics.ts';
 import type { StoppingRule } from './stopping/stopping-rule.ts';
@@ -156,7 +156,7 @@ export class PrefixFold {
       const episode = this.#buffer.take();
       if (episode === undefined) return;
       const outcome = judge(episode.outcome, this.#bounds);
-      const returned = scoreOf(outcome, this.#failureScores, this.#bounds);
+      const returned = computeScore(outcome, this.#failureScores, this.#bounds);
       const score = this.#allocation?.fold(episode.task, returned) ?? returned;
       this.#rule.fold(score);
       this.#tally.add(episode.task, outcome, score);

@@ -35,12 +35,12 @@ export interface Machine {
 export function resolveConfig(written: WrittenConfig, machine: Machine): Config {
   const { creationConcurrency } = written.pool;
   const max = written.pool.max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : written.pool.max;
-  const stateDir = stateDirectory(written.stateDir, machine.environment);
+  const stateDir = resolveStateDirectory(written.stateDir, machine.environment);
   const { concurrentEvaluations } = written.server;
   return {
     ...written,
     stateDir,
-    store: { url: storeUrl(written.store.url, stateDir, machine.environment) },
+    store: { url: resolveStoreUrl(written.store.url, stateDir, machine.environment) },
     server: {
       ...written.server,
       concurrentEvaluations: concurrentEvaluations === 'auto' ? Math.max(8, 2 * max) : concurrentEvaluations,
@@ -53,7 +53,7 @@ export function resolveConfig(written: WrittenConfig, machine: Machine): Config 
   };
 }
 
-function stateDirectory(written: string, environment: Machine['environment']): string {
+function resolveStateDirectory(written: string, environment: Machine['environment']): string {
   const { XDG_STATE_HOME: stateHome, HOME: home } = environment;
   if (written === 'auto') {
     // The base-directory specification has relative paths in its variables ignored.
@@ -63,7 +63,7 @@ function stateDirectory(written: string, environment: Machine['environment']): s
   return resolvePath(written, home);
 }
 
-function storeUrl(written: string, stateDir: string, { HOME: home }: Machine['environment']): string {
+function resolveStoreUrl(written: string, stateDir: string, { HOME: home }: Machine['environment']): string {
   if (written === 'auto') return join(stateDir, 'muster.db');
   return /^[a-z]+:/.test(written) ? written : resolvePath(written, home);
 }

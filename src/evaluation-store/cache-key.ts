@@ -7,7 +7,7 @@ export interface CacheKeyParts {
   readonly suite: Digest;
   /** Of the sandbox template's definition. */
   readonly template: Digest;
-  /** How indices draw their tasks, when the suite's digest does not say it alone: see `drawOf`. */
+  /** How indices draw their tasks, when the suite's digest does not say it alone: see `describeDraw`. */
   readonly draw: string;
   /** What ran in the sandboxes that the episodes come out of. */
   readonly runs: 'data' | 'code';

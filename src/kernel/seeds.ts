@@ -20,7 +20,7 @@ export interface SeedStreams {
   drawTask(index: number): number;
 }
 
-export function seedStreams(baseSeed: number): SeedStreams {
+export function createSeedStreams(baseSeed: number): SeedStreams {
   const environmentKey = streamKey(baseSeed, 'environment');
   const policyKey = streamKey(baseSeed, 'policy');
   const taskKey = streamKey(baseSeed, 'task');

@@ -79,7 +79,7 @@ function nameSignal(number: number): string {
 }
 
 /** What it means for a runner that was not ready yet. */
-export function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
+export function toStartError(exit: SandboxExit, reason: string): MusterError | undefined {
   if (isForGood(exit)) return createStartError(reason);
   return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
 }

@@ -5,7 +5,7 @@ import type { Outcome } from '../kernel/outcome.ts';
 import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
-import { createStartError, describeExit, findKilledProgram, startErrorOf, toExitOutcome } from './exit-outcome.ts';
+import { createStartError, describeExit, findKilledProgram, toStartError, toExitOutcome } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
 import {
@@ -262,7 +262,7 @@ export class RunnerSession implements Occupant {
     const stderr = this.#channel.takeStderr();
     const outcome = toExitOutcome(exit, stderr);
     const reason = describeExit(exit) + (stderr ? `; last words: ${stderr.trim()}` : '');
-    this.#close(reason, outcome, findKilledProgram(exit), startErrorOf(exit, reason));
+    this.#close(reason, outcome, findKilledProgram(exit), toStartError(exit, reason));
   }
 
   #close(reason: string, outcomeOfDue: Outcome | undefined, killed: Killed = false, startError?: MusterError): void {

@@ -9,7 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
-import { startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { readStartTime } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { listProcesses } from '../support/process-table.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
@@ -319,7 +319,7 @@ describe('a sweep', () => {
 
   it('removes what an owner that died while it made its directory has left', async () => {
     const { context, provider } = await open();
-    const self = await startTimeOf(process.pid);
+    const self = await readStartTime(process.pid);
     const half = (pid: number): string => path.join(context.stateDir, 'sandboxes', `.starting-${pid}-${self}-owner`);
     // Process 1 began at another time; the other directory is this process's own.
     for (const pid of [1, process.pid]) await mkdir(half(pid), { recursive: true });

@@ -8,7 +8,7 @@ import { officialStatisticsSchema } from '../../src/aggregation/results/statisti
 import type { OfficialStatistics } from '../../src/aggregation/results/statistics.ts';
 import type { Score, Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { createStoppingRule } from '../../src/aggregation/stopping/stopping.ts';
-import { seedStreams } from '../../src/kernel/seeds.ts';
+import { createSeedStreams } from '../../src/kernel/seeds.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const unit: Bounds = { low: 0, high: 1 };
@@ -59,7 +59,7 @@ function evaluate(tasks: readonly Task[], { stop, adaptive = true, budgetEpisode
     budgetEpisodes,
     windowSize: 1,
   });
-  const streams = seedStreams(seed);
+  const streams = createSeedStreams(seed);
   const [counted, unresolved] = [new Moments(), new Array<Score>()];
   const returns = tasks.map(() => new Array<number>());
   for (let index = 0; fold.ended === undefined; index += 1) {
@@ -193,7 +193,7 @@ describe('with adaptive allocation', () => {
       allocation,
       windowSize: 1,
     });
-    const streams = seedStreams(0);
+    const streams = createSeedStreams(0);
     for (let index = 0; index < episodes; index += 1) {
       const task = allocation.pickTask(index, streams.drawTask(index));
       fold.offer(index, task, index === 1 ? { kind: 'lost', detail: '' } : { kind: 'failed', cause: 'timeout', detail: '' });

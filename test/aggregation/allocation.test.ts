@@ -4,7 +4,7 @@ import { Allocation } from '../../src/aggregation/allocation/allocation.ts';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
 import { ReorderBuffer } from '../../src/aggregation/folding/reorder-buffer.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
-import { seedStreams } from '../../src/kernel/seeds.ts';
+import { createSeedStreams } from '../../src/kernel/seeds.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const unit: Bounds = { low: 0, high: 1 };
@@ -27,7 +27,7 @@ interface Course {
 
 /** Episodes folded one by one, each asked for its task when it is due. */
 function inTurn(allocation: Allocation, episodes: number): Course {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   const course: Course = { tasks: [], scores: [] };
   for (let index = 0; index < episodes; index += 1) {
     const task = allocation.pickTask(index, streams.drawTask(index));
@@ -39,7 +39,7 @@ function inTurn(allocation: Allocation, episodes: number): Course {
 
 /** Episodes sent out as far ahead as `ahead` and what is decided allow, arriving in the order that `choose` makes of those that are out. */
 function inParallel(allocation: Allocation, episodes: number, ahead: number, choose: () => number): Course {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   const course: Course = { tasks: [], scores: [] };
   const buffer = new ReorderBuffer<{ readonly index: number; readonly task: number }>(ahead);
   const out: { readonly index: number; readonly task: number }[] = [];
@@ -155,7 +155,7 @@ test('without bounds there is no range, and an unresolved episode could have cou
 test('a suite of 10,000 tasks', () => {
   const tasks = 10_000;
   const allocation = allocationOf(Array<number>(tasks).fill(1));
-  const streams = seedStreams(3);
+  const streams = createSeedStreams(3);
   const random = seededRandom(8);
   for (let index = 0; index < 100_000; index += 1) {
     const task = allocation.pickTask(index, streams.drawTask(index));

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { betaQuantile, normalQuantile, studentQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import {
+  computeBetaQuantile,
+  computeNormalQuantile,
+  computeStudentQuantile,
+} from '../../src/aggregation/intervals/distribution-quantiles.ts';
 
 // References: scipy.stats 1.17.1, t.ppf, norm.ppf and beta.ppf.
 const TOLERANCE = 1e-9;
@@ -19,7 +23,7 @@ test.each([
   [0.975, 999_999, 1.9599663568164791],
   [0.975, 9_999_999, 1.9599642217672286],
 ])('Student t: quantile %d with %d degrees of freedom', (p, degreesOfFreedom, expected) => {
-  expect(Math.abs(studentQuantile(p, degreesOfFreedom) - expected)).toBeLessThan(TOLERANCE);
+  expect(Math.abs(computeStudentQuantile(p, degreesOfFreedom) - expected)).toBeLessThan(TOLERANCE);
 });
 
 test.each([
@@ -30,7 +34,7 @@ test.each([
   [0.995, 2.5758293035489004],
   [0.9995, 3.2905267314919255],
 ])('normal: quantile %d', (p, expected) => {
-  expect(Math.abs(normalQuantile(p) - expected)).toBeLessThan(TOLERANCE);
+  expect(Math.abs(computeNormalQuantile(p) - expected)).toBeLessThan(TOLERANCE);
 });
 
 test.each([
@@ -44,13 +48,13 @@ test.each([
   [0.975, 100_000, 900_001, 0.10058864557704408],
   [0.025, 1, 1_000_000, 2.5317807663794178e-8],
 ])('beta: quantile %d of Beta(%d, %d)', (p, alpha, beta, expected) => {
-  expect(Math.abs(betaQuantile(p, alpha, beta) - expected)).toBeLessThan(TOLERANCE);
+  expect(Math.abs(computeBetaQuantile(p, alpha, beta) - expected)).toBeLessThan(TOLERANCE);
 });
 
 test('a probability or shape that makes no sense is refused', () => {
-  expect(() => normalQuantile(0)).toThrow(RangeError);
-  expect(() => normalQuantile(1)).toThrow(RangeError);
-  expect(() => studentQuantile(0.975, 0)).toThrow(RangeError);
-  expect(() => betaQuantile(0.5, -1, 2)).toThrow(RangeError);
-  expect(() => betaQuantile(Number.NaN, 1, 2)).toThrow(RangeError);
+  expect(() => computeNormalQuantile(0)).toThrow(RangeError);
+  expect(() => computeNormalQuantile(1)).toThrow(RangeError);
+  expect(() => computeStudentQuantile(0.975, 0)).toThrow(RangeError);
+  expect(() => computeBetaQuantile(0.5, -1, 2)).toThrow(RangeError);
+  expect(() => computeBetaQuantile(Number.NaN, 1, 2)).toThrow(RangeError);
 });

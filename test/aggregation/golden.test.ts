@@ -7,7 +7,11 @@ import { computeBiasReducedMean } from '../../src/aggregation/results/bias-reduc
 import { computeCertainty } from '../../src/aggregation/results/certainty.ts';
 import { ConfidenceSequence } from '../../src/aggregation/stopping/certified.ts';
 import { computeClusteredError } from '../../src/aggregation/intervals/clustered-error.ts';
-import { betaQuantile, normalQuantile, studentQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import {
+  computeBetaQuantile,
+  computeNormalQuantile,
+  computeStudentQuantile,
+} from '../../src/aggregation/intervals/distribution-quantiles.ts';
 import { computeInterquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
 import {
   computeAdjustedInterval,
@@ -94,11 +98,11 @@ test('moments, also of values that are large beside their spread', () => {
 });
 
 test('quantiles of the normal, Student and beta distributions', () => {
-  for (const { p, quantile } of golden.normal) expect(error(normalQuantile(p), quantile)).toBeLessThanOrEqual(TOLERANCE);
+  for (const { p, quantile } of golden.normal) expect(error(computeNormalQuantile(p), quantile)).toBeLessThanOrEqual(TOLERANCE);
   for (const { p, degreesOfFreedom, quantile } of golden.student)
-    expect(error(studentQuantile(p, degreesOfFreedom), quantile)).toBeLessThanOrEqual(TOLERANCE);
+    expect(error(computeStudentQuantile(p, degreesOfFreedom), quantile)).toBeLessThanOrEqual(TOLERANCE);
   for (const { p, alpha, beta, quantile } of golden.beta)
-    expect(error(betaQuantile(p, alpha, beta), quantile)).toBeLessThanOrEqual(TOLERANCE);
+    expect(error(computeBetaQuantile(p, alpha, beta), quantile)).toBeLessThanOrEqual(TOLERANCE);
 });
 
 test('probabilities of the normal distribution', () => {
@@ -232,7 +236,7 @@ test('the specified figures', () => {
   expect(
     endsError(computeClopperPearsonInterval({ successes: 18, trials: 20 }, 0.95), { low: 0.683017286, high: 0.9876514728 }),
   ).toBeLessThanOrEqual(TOLERANCE);
-  expect(error(studentQuantile(0.975, 7), 2.3646242516)).toBeLessThanOrEqual(TOLERANCE);
+  expect(error(computeStudentQuantile(0.975, 7), 2.3646242516)).toBeLessThanOrEqual(TOLERANCE);
   const sequence = new AsymptoticSequence({ tightestAt: 500, confidence: 0.95 });
   expect(error(sequence.rhoSquared, 0.0158665939)).toBeLessThanOrEqual(TOLERANCE);
   expect(error(sequence.relativeHalfWidth(500), 0.1357387551)).toBeLessThanOrEqual(TOLERANCE);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judge, scoreOf } from '../../src/aggregation/folding/scoring.ts';
+import { judge, computeScore } from '../../src/aggregation/folding/scoring.ts';
 import { FAILURE_CAUSES } from '../../src/kernel/outcome.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 
@@ -31,12 +31,12 @@ test('everything else stays as it is, on the bounds too, and judging twice chang
 test('a timeout has its own score, every other failure that of a crash', () => {
   for (const cause of FAILURE_CAUSES) {
     const value = cause === 'timeout' ? -0.5 : -1;
-    expect(scoreOf({ kind: 'failed', cause, detail: '' }, scores, bounds)).toEqual({ low: value, high: value });
+    expect(computeScore({ kind: 'failed', cause, detail: '' }, scores, bounds)).toEqual({ low: value, high: value });
   }
 });
 
 test('an episode lost for good could have come to anything', () => {
-  expect(scoreOf({ kind: 'lost', detail: '' }, scores, bounds)).toEqual({ low: -1, high: 1 });
-  expect(scoreOf({ kind: 'lost', detail: '' }, scores, undefined)).toEqual({ low: -Infinity, high: Infinity });
-  expect(scoreOf(completed(0.25), scores, bounds)).toEqual({ low: 0.25, high: 0.25 });
+  expect(computeScore({ kind: 'lost', detail: '' }, scores, bounds)).toEqual({ low: -1, high: 1 });
+  expect(computeScore({ kind: 'lost', detail: '' }, scores, undefined)).toEqual({ low: -Infinity, high: Infinity });
+  expect(computeScore(completed(0.25), scores, bounds)).toEqual({ low: 0.25, high: 0.25 });
 });

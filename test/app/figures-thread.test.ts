@@ -3,12 +3,12 @@ import { computeDistributionFigures, type DistributionQuestion } from '../../src
 import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { FiguresThread } from '../../src/app/threads/figures-thread.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { seedStreams } from '../../src/kernel/seeds.ts';
+import { createSeedStreams } from '../../src/kernel/seeds.ts';
 
 const TASKS = 3;
 
 function question(count: number, changes: Partial<DistributionQuestion> = {}): DistributionQuestion {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   const values = Float64Array.from({ length: count }, (_, i) => streams.seeds(i).environment / 1000);
   const tasks = Uint16Array.from({ length: count }, (_, i) => streams.seeds(i).policy % TASKS);
   return { values, tasks, confidence: 0.95, withBca: true, weights: undefined, ...changes };
@@ -16,7 +16,7 @@ function question(count: number, changes: Partial<DistributionQuestion> = {}): D
 
 /** A comparison in which nothing is shown. */
 function comparisonOf(pairs: number, candidates: number): PairedFold {
-  const streams = seedStreams(1);
+  const streams = createSeedStreams(1);
   const names = Array.from({ length: candidates }, (_, at) => `candidate ${at}`);
   const fold = new PairedFold({
     bounds: { low: 0, high: 1 },

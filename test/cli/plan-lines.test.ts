@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { planLines } from '../../src/cli/lines/plan-lines.ts';
+import { formatPlanLines } from '../../src/cli/lines/plan-lines.ts';
 import type { EvaluationPlan, PlanForecast } from '../../src/orchestrator/planning/evaluation-plan.ts';
 
 const SUITE = `sha256:${'b'.repeat(64)}`;
@@ -50,7 +50,7 @@ const PLAN: EvaluationPlan = {
   warnings: [],
 };
 
-const text = (plan: EvaluationPlan): string => planLines(plan).map(stripVTControlCharacters).join('\n');
+const text = (plan: EvaluationPlan): string => formatPlanLines(plan).map(stripVTControlCharacters).join('\n');
 
 describe('a plan for people', () => {
   it('says how many episodes, how long, at what cost; then what other rules would take, and what it rests on', () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { readStartTime } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { loadConfig } from '../../src/app/configuration.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
@@ -222,7 +222,7 @@ describe('a zygote that is killed', () => {
       const { bubblewrap, warden } = await zygoteProcesses(fixture.stage.stateDir);
       process.kill(warden, 'SIGKILL');
       // It is the last to go: what is at a gate from here on is of the next zygote.
-      await eventually('nothing is left of it', async () => (await startTimeOf(bubblewrap)) === undefined);
+      await eventually('nothing is left of it', async () => (await readStartTime(bubblewrap)) === undefined);
       gates.delete(gate);
       await fixture.stage.openGates(gate);
     }

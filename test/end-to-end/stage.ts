@@ -11,7 +11,7 @@ import { openEvaluationStore } from '../../src/app/stores.ts';
 import type { Role } from '../../src/evaluation-store/tokens.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
-import { seedStreams } from '../../src/kernel/seeds.ts';
+import { createSeedStreams } from '../../src/kernel/seeds.ts';
 import { TokenService } from '../../src/service/access/token-service.ts';
 import { eventually } from '../support/eventually.ts';
 import { runnersInside } from './inside.ts';
@@ -193,7 +193,7 @@ export class Stage implements AsyncDisposable {
 
 /** The environment's seed in an episode of suites/faults.yaml. */
 export function seedOf(index: number): number {
-  return seedStreams(BASE_SEED).seeds(index).environment;
+  return createSeedStreams(BASE_SEED).seeds(index).environment;
 }
 
 /** What an episode of it returns when it does not go wrong. */

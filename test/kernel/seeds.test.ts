@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { seedStreams } from '../../src/kernel/seeds.ts';
+import { createSeedStreams } from '../../src/kernel/seeds.ts';
 
 describe('the seeds of an episode', () => {
   it('depend on the base seed and the index alone', () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat({ max: 2 ** 32 - 1 }), (baseSeed, index) => {
-        expect(seedStreams(baseSeed).seeds(index)).toEqual(seedStreams(baseSeed).seeds(index));
+        expect(createSeedStreams(baseSeed).seeds(index)).toEqual(createSeedStreams(baseSeed).seeds(index));
       }),
     );
   });
 
   it('are never shared by two episodes of a suite', () => {
-    const streams = seedStreams(7);
+    const streams = createSeedStreams(7);
     const environment = new Set<number>();
     const policy = new Set<number>();
     for (let index = 0; index < 200_000; index += 1) {
@@ -24,7 +24,7 @@ describe('the seeds of an episode', () => {
   });
 
   it('stay what they were published to be', () => {
-    expect([0, 1, 2, 1_000_000].map((index) => seedStreams(1).seeds(index))).toMatchInlineSnapshot(`
+    expect([0, 1, 2, 1_000_000].map((index) => createSeedStreams(1).seeds(index))).toMatchInlineSnapshot(`
       [
         {
           "environment": 1145985553,
@@ -47,7 +47,7 @@ describe('the seeds of an episode', () => {
   });
 
   it('differ between base seeds, and between environment and policy', () => {
-    const [one, two] = [seedStreams(1), seedStreams(2)];
+    const [one, two] = [createSeedStreams(1), createSeedStreams(2)];
     let equal = 0;
     for (let index = 0; index < 10_000; index += 1) {
       if (one.seeds(index).environment === two.seeds(index).environment) equal += 1;
@@ -57,7 +57,7 @@ describe('the seeds of an episode', () => {
   });
 
   it('draw tasks evenly and without a pattern from one index to the next', () => {
-    const streams = seedStreams(3);
+    const streams = createSeedStreams(3);
     const n = 100_000;
     let sum = 0;
     let products = 0;

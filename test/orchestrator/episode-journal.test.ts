@@ -8,7 +8,7 @@ import { buildCacheKey } from '../../src/evaluation-store/cache-key.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import { drawOf } from '../../src/orchestrator/suite/draw.ts';
+import { describeDraw } from '../../src/orchestrator/suite/draw.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
@@ -161,7 +161,7 @@ class StoreFixture implements AsyncDisposable {
       checkpoint: digest,
       suite: suite.digest,
       template: digestBytes('template'),
-      draw: drawOf(suite),
+      draw: describeDraw(suite),
       runs: 'data',
     } as const;
     const key = buildCacheKey(parts, 'pipeline');

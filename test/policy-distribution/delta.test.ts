@@ -25,7 +25,7 @@ describe('a file that is encoded against another one', () => {
         const [base, file] = [of(before), of(after)];
         const delta = await encoded(name, file, base);
         const read = await decoded(delta, base);
-        expect(await wholeOf(read)).toBe(hashOf(file));
+        expect(await wholeOf(read)).toBe(readHash(file));
         const next = scatter(seed);
         for (let i = 0; i < 5; i += 1) {
           const at = Math.floor(next() * file.length);
@@ -43,7 +43,7 @@ describe('a file that is encoded against another one', () => {
     for (const at of [0, size >> 1, size - 1]) {
       const file = Buffer.from(base);
       if (size > 0) file[at] = (file[at] ?? 0) ^ 0x80;
-      expect(await wholeOf(await decoded(await encoded('p.bin', file, base), base))).toBe(hashOf(file));
+      expect(await wholeOf(await decoded(await encoded('p.bin', file, base), base))).toBe(readHash(file));
     }
   });
 
@@ -52,7 +52,7 @@ describe('a file that is encoded against another one', () => {
     const base = safetensorsFile({ a, b });
     const file = safetensorsFile({ c, b: trained(b, 0.01, 4), a: weights(1001, 5) }, { step: '2' });
     const delta = await encoded('p.safetensors', file, base);
-    expect(await wholeOf(await decoded(delta, base))).toBe(hashOf(file));
+    expect(await wholeOf(await decoded(delta, base))).toBe(readHash(file));
   });
 
   it('costs what changed: scattered values, or whole tensors', async () => {
@@ -91,7 +91,7 @@ describe('a delta that is not what it was', () => {
         const found = await decoded(bytes, base)
           .then(wholeOf)
           .catch((error: unknown) => error);
-        expect(found === hashOf(file) || found instanceof MalformedDelta).toBe(true);
+        expect(found === readHash(file) || found instanceof MalformedDelta).toBe(true);
       }),
       { numRuns: 300 },
     );
@@ -165,7 +165,7 @@ async function wholeOf(read: DeltaFile): Promise<string> {
   return hash.digest('hex');
 }
 
-function hashOf(bytes: Uint8Array): string {
+function readHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 

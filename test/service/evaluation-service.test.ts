@@ -5,7 +5,7 @@ import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { raceWithAbort } from '../../src/kernel/abort.ts';
-import { orderOf } from '../../src/service/orders/evaluation-order.ts';
+import { parseOrder } from '../../src/service/orders/evaluation-order.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { settle } from '../support/manual-clock.ts';
 import type { Submission } from '../../src/service/acceptance/submission.ts';
@@ -559,7 +559,7 @@ describe('when something goes wrong', () => {
     const fixture = new ServiceFixture();
     const service = fixture.service();
     const known = await submitted(service, submission(10));
-    const { statistics, ...before } = orderOf(await fixture.find(known));
+    const { statistics, ...before } = parseOrder(await fixture.find(known));
     expect(statistics).toBe(STATISTICS_VERSION);
     const requests = [{ schema: 'muster.order/99' }, before, { ...before, statistics: statistics + 1 }];
     const ids = requests.map(() => fixture.newId());

@@ -135,7 +135,7 @@ export class ModelServer implements Disposable {
     if (status < 500 && TOO_LONG.test(text)) return { kind: 'context-exceeded', detail: text.slice(0, SHOWN) };
     const shown = `it answered ${status}: ${text.slice(0, SHOWN)}`;
     if (isOfThisRequest(status)) return { kind: 'request-refused', detail: `${this.name} refuses the request: ${shown}` };
-    if (isForLater(status)) throw new BusyError(shown, waitOf(posted));
+    if (isForLater(status)) throw new BusyError(shown, readWait(posted));
     throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; mend the agent's file, or the key`);
   }
 
@@ -164,7 +164,7 @@ function isForLater(status: number): boolean {
   return status >= 500 || status === 408 || status === 409 || status === 425 || status === 429;
 }
 
-function waitOf({ headers }: PostedAnswer): number | undefined {
+function readWait({ headers }: PostedAnswer): number | undefined {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, LONGEST_WAIT_MS) : undefined;
 }

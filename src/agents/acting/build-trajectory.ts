@@ -36,7 +36,7 @@ export function buildTrajectory(
       modelSeconds: course.modelSeconds,
       actionSeconds: course.actionSeconds,
     },
-    usage: course.turns.map(({ usage }) => usage).reduce(sumOf, { promptTokens: 0, completionTokens: 0, cachedTokens: 0 }),
+    usage: course.turns.map(({ usage }) => usage).reduce(addUsage, { promptTokens: 0, completionTokens: 0, cachedTokens: 0 }),
   };
 }
 
@@ -79,7 +79,7 @@ function jsonObject(value: Readonly<Record<string, unknown>>): Trajectory['tools
   return JSON.parse(JSON.stringify(value));
 }
 
-function sumOf(one: Usage, other: Usage): Usage {
+function addUsage(one: Usage, other: Usage): Usage {
   return {
     promptTokens: one.promptTokens + other.promptTokens,
     completionTokens: one.completionTokens + other.completionTokens,

@@ -49,7 +49,7 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
   const { action, ...fields } = named.data;
   const tool = tools.find((each) => each.name === action);
   if (tool === undefined) return undefined;
-  const read = schemaOf(tool).safeParse(fields);
+  const read = buildSchema(tool).safeParse(fields);
   if (read.success) return { kind: 'tool', call: { tool, values: read.data } };
   const problems = read.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`);
   return { kind: 'misfit', misfit: { reason: 'malformed', detail: `${tool.name}: ${problems.join('; ')}`.slice(0, 2000) } };
@@ -57,12 +57,12 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
 
 /** As agents are told of it. */
 export function describeOwnTool(tool: OwnTool): Tool {
-  const { properties = {}, required = [] } = z.toJSONSchema(schemaOf(tool), { io: 'input', unrepresentable: 'any' });
+  const { properties = {}, required = [] } = z.toJSONSchema(buildSchema(tool), { io: 'input', unrepresentable: 'any' });
   const parameters = { type: 'object', properties, required, additionalProperties: false };
   return { name: tool.name, description: tool.description, parameters };
 }
 
-function schemaOf({ arguments: declared }: OwnTool): z.ZodObject {
+function buildSchema({ arguments: declared }: OwnTool): z.ZodObject {
   const fields = Object.entries(declared).map(([key, { type, description, optional }]) => {
     const field = TYPES[type].describe(description);
     return [key, optional ? field.optional() : field] as const;

@@ -4,7 +4,7 @@ import { shapeReward } from './reward.ts';
 import type { Baseline } from './task-records.ts';
 import { computeTimeShare, sumCpuSeconds } from './time-share.ts';
 import type { ClosedEpisode, StoredAgentEpisode, StoredStep } from './trajectories.ts';
-import { buildRewardComponents, testCounts } from './verdict-components.ts';
+import { buildRewardComponents, countTests } from './verdict-components.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
@@ -36,7 +36,7 @@ export function endGraded(
   const own = { cpuSeconds: sumCpuSeconds(verdict), steps: steps.length };
   const time = baseline === undefined ? null : computeTimeShare(own, baseline);
   const components = buildRewardComponents(verdict, observations, { style, time });
-  const { passed, total } = testCounts(verdict);
+  const { passed, total } = countTests(verdict);
   const reward = verdict.reward === null ? null : shapeReward(components, episode.terms);
   const outcome = reward === null ? 'void' : 'rewarded';
   const answer: RewardAnswer = {

@@ -12,7 +12,7 @@ export interface TestCounts {
 }
 
 /** Tests or cases of a verdict; a script that gives a reward is one. */
-export function testCounts({ evidence, reward }: Verdict): TestCounts {
+export function countTests({ evidence, reward }: Verdict): TestCounts {
   const execute = evidence.find((each) => each.stage === 'execute' && each.kind !== 'infrastructure');
   if (execute === undefined || execute.stage !== 'execute') return { passed: 0, total: 0 };
   switch (execute.kind) {
@@ -53,7 +53,7 @@ export function buildRewardComponents(
   observations: readonly ObservationData[],
   { style, time }: Pick<RewardComponents, 'style' | 'time'>,
 ): RewardComponents {
-  const { total } = testCounts(verdict);
+  const { total } = countTests(verdict);
   const isGradual = verdict.evidence.some((each) => 'kind' in each && each.kind === 'script');
   const core = verdict.components.find(({ name }) => name === 'correctness')?.score ?? 0;
   const kinds = new Set(observations.flatMap((data) => (data.kind === 'refused' ? MISFITS.filter((each) => each === data.reason) : [])));

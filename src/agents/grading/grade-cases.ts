@@ -5,7 +5,7 @@ import type { CasesEvidence, CompareEvidence } from '../verification/evidence.ts
 import type { CommandResult } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { describeCandidatePlace } from './grading-place.ts';
-import { orderOfRuns } from './order-of-runs.ts';
+import { drawOrderOfRuns } from './order-of-runs.ts';
 import { describeNotRun, runCandidate, type Turn } from './run-candidate.ts';
 import { type ExpectedCase, computeTrustedCases } from './trusted-cases.ts';
 
@@ -37,7 +37,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
   await using sandbox = await terms.context.sandboxes.open(place, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   let unrun = AFTER_MEMORY;
-  const order = orderOfRuns(cases.length, execute.repeated, terms.grading.seed);
+  const order = drawOrderOfRuns(cases.length, execute.repeated, terms.grading.seed);
   let next = 0;
   for await (const { run, compared, result } of runCandidate(sandbox.session, terms, execute, listTurns(cases, order), either)) {
     const at = order[next] ?? 0;

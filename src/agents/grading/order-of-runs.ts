@@ -5,7 +5,7 @@ import { createSeededRandom, type Random } from '../../kernel/seeded-random.ts';
  * Which case is run when, as positions of cases: each once, and `repeated` of them twice, in an order that cannot be foreseen without the seed.
  * So a candidate cannot count the runs to find out which case comes next, or which is a repetition.
  */
-export function orderOfRuns(cases: number, repeated: number, seed: string): readonly number[] {
+export function drawOrderOfRuns(cases: number, repeated: number, seed: string): readonly number[] {
   const random = seedRandom('order of runs', seed);
   const all = Array.from({ length: cases }, (_, at) => at);
   const twice = shuffle(all, random).slice(0, repeated);

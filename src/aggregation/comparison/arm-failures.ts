@@ -1,6 +1,6 @@
 import { FailingStart } from '../folding/failing-start.ts';
 import { FailureCounts } from '../folding/failure-counts.ts';
-import { type FailurePolicy, judge, scoreOf } from '../folding/scoring.ts';
+import { type FailurePolicy, judge, computeScore } from '../folding/scoring.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 import type { ComparisonTerms } from './comparison-terms.ts';
@@ -26,6 +26,6 @@ export class ArmFailures {
     const judged = judge(outcome, bounds);
     this.#failures.add(judged);
     this.#start?.fold(judged);
-    return scoreOf(judged, failureScores, bounds);
+    return computeScore(judged, failureScores, bounds);
   }
 }

@@ -40,7 +40,7 @@ export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
 }
 
 /** Score of a judged outcome. A lost one could have come to anything within the bounds, or to anything at all without them. */
-export function scoreOf(outcome: Outcome, failureScores: FailureScores, bounds: Bounds | undefined): Score {
+export function computeScore(outcome: Outcome, failureScores: FailureScores, bounds: Bounds | undefined): Score {
   switch (outcome.kind) {
     case 'completed':
       return { low: outcome.return, high: outcome.return };

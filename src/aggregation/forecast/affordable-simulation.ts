@@ -1,7 +1,7 @@
 import { FIRST_LOOK } from '../stopping/approximate-rule.ts';
 import { AsymptoticSequence, FEWEST_VALUES } from '../stopping/asymptotic-sequence.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import type { SimulatedReturns } from './simulated-returns.ts';
 import type { Stop } from '../stopping/stopping-rule.ts';
 
@@ -84,7 +84,7 @@ function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, 
     case 'certified':
       return 2 * Math.log(2 / (1 - confidence)) * Math.max(bySpread, FULL_BETS * (range / halfWidth));
     case 'approximate':
-      return Math.max(FIRST_LOOK, normalQuantile((1 + confidence) / 2) ** 2 * Math.max(bySpread, range / halfWidth / 2));
+      return Math.max(FIRST_LOOK, computeNormalQuantile((1 + confidence) / 2) ** 2 * Math.max(bySpread, range / halfWidth / 2));
     case 'asymptotic':
       return computeAsymptoticEpisodes(stop, Math.sqrt(variance));
   }

@@ -7,7 +7,7 @@ await compiled;
 const MANY_DEGREES = 100_000;
 
 /** The standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */
-export function normalQuantile(p: number): number {
+export function computeNormalQuantile(p: number): number {
   return checkFinite(ndtri(checkProbability(p)), p);
 }
 
@@ -16,13 +16,13 @@ export function normalQuantile(p: number): number {
  *
  * @throws RangeError unless 0 < p < 1.
  */
-export function studentQuantile(p: number, degreesOfFreedom: number): number {
-  if (degreesOfFreedom >= MANY_DEGREES) return expandStudentQuantile(normalQuantile(p), degreesOfFreedom);
+export function computeStudentQuantile(p: number, degreesOfFreedom: number): number {
+  if (degreesOfFreedom >= MANY_DEGREES) return expandStudentQuantile(computeNormalQuantile(p), degreesOfFreedom);
   return checkFinite(stdtri(checkPositive(degreesOfFreedom), checkProbability(p)), p);
 }
 
 /** The beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
-export function betaQuantile(p: number, alpha: number, beta: number): number {
+export function computeBetaQuantile(p: number, alpha: number, beta: number): number {
   return checkFinite(incbi(checkPositive(alpha), checkPositive(beta), checkProbability(p)), p);
 }
 

@@ -1,6 +1,6 @@
 import { scaleFromUnit, toUnit } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
-import { betaQuantile, normalQuantile, studentQuantile } from './distribution-quantiles.ts';
+import { computeBetaQuantile, computeNormalQuantile, computeStudentQuantile } from './distribution-quantiles.ts';
 import type { Moments } from './moments.ts';
 
 export const INTERVAL_METHODS = [
@@ -54,7 +54,7 @@ export function createInterval(method: IntervalMethod, low: number, high: number
 export function computeStudentInterval(moments: Moments, confidence: number): Interval | undefined {
   const { mean, standardError } = moments;
   if (mean === undefined || standardError === undefined) return undefined;
-  const halfWidth = studentQuantile(computeUpperTail(confidence), moments.count - 1) * standardError;
+  const halfWidth = computeStudentQuantile(computeUpperTail(confidence), moments.count - 1) * standardError;
   const low = mean - halfWidth;
   const high = mean + halfWidth;
   return Number.isFinite(low) && Number.isFinite(high) ? createInterval('student-t', low, high, confidence) : undefined;
@@ -81,7 +81,7 @@ export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidenc
   if (mean === undefined) return undefined;
   const range = bounds.high - bounds.low;
   const unitMean = toUnit(mean, bounds);
-  const pseudo = normalQuantile(computeUpperTail(confidence)) ** 2 / 2;
+  const pseudo = computeNormalQuantile(computeUpperTail(confidence)) ** 2 / 2;
   const total = count + 2 * pseudo;
   const centre = (count * unitMean + pseudo) / total;
   const squares = sumOfSquares / range / range + count * (unitMean - centre) ** 2 + pseudo * centre ** 2 + pseudo * (1 - centre) ** 2;
@@ -93,7 +93,7 @@ export function computeAdjustedInterval(moments: Moments, bounds: Bounds, confid
   const adjusted = adjustMoments(moments, bounds, confidence);
   if (adjusted === undefined || moments.count < 2) return undefined;
   const { count, mean, sumOfSquares } = adjusted;
-  const halfWidth = (studentQuantile(computeUpperTail(confidence), moments.count - 1) * Math.sqrt(sumOfSquares)) / count;
+  const halfWidth = (computeStudentQuantile(computeUpperTail(confidence), moments.count - 1) * Math.sqrt(sumOfSquares)) / count;
   return createInterval('adjusted', scaleFromUnit(mean - halfWidth, bounds), scaleFromUnit(mean + halfWidth, bounds), confidence);
 }
 
@@ -111,8 +111,8 @@ const UNIT: Bounds = { low: 0, high: 1 };
  */
 export function computeClopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
   const upper = computeUpperTail(confidence);
-  const low = successes === 0 ? 0 : betaQuantile(1 - upper, successes, trials - successes + 1);
-  const high = successes === trials ? 1 : betaQuantile(upper, successes + 1, trials - successes);
+  const low = successes === 0 ? 0 : computeBetaQuantile(1 - upper, successes, trials - successes + 1);
+  const high = successes === trials ? 1 : computeBetaQuantile(upper, successes + 1, trials - successes);
   return createInterval('clopper-pearson', scaleFromUnit(low, bounds), scaleFromUnit(high, bounds), confidence);
 }
 

@@ -1,7 +1,7 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { sortAscending, getEndsAt, LARGEST_RESAMPLE, countReplicates, resampleMeans } from './bootstrap.ts';
 import type { Ends } from './bootstrap.ts';
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import { createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
@@ -55,12 +55,12 @@ export function computeBcaEnds(
   const sorted = sortAscending(replicates);
   const share = computeShareBelow(estimate, sorted);
   if (!(share > 0 && share < 1)) return undefined;
-  const bias = normalQuantile(share);
+  const bias = computeNormalQuantile(share);
   const correct = (deviate: number): number => {
     const shifted = bias + deviate;
     return acceleration * shifted < 1 ? normalProbability(bias + shifted / (1 - acceleration * shifted)) : Number.NaN;
   };
-  const deviate = normalQuantile((1 + confidence) / 2);
+  const deviate = computeNormalQuantile((1 + confidence) / 2);
   const [low, high] = [correct(-deviate), correct(deviate)];
   return Number.isNaN(low) || Number.isNaN(high) ? undefined : getEndsAt(sorted, low, high);
 }

@@ -1,4 +1,4 @@
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import type { Moments } from '../intervals/moments.ts';
 import type { StoppingRule } from '../stopping/stopping-rule.ts';
 
@@ -20,7 +20,7 @@ export function computeBiasReducedMean(
   const { targetHalfWidth, priceOfSpread, confidence } = rule;
   if (mean === undefined || variance === undefined || variance === 0) return mean;
   if (targetHalfWidth === undefined || priceOfSpread === undefined) return mean;
-  const bySpread = (priceOfSpread * normalQuantile((1 + confidence) / 2) ** 2 * variance) / targetHalfWidth ** 2;
+  const bySpread = (priceOfSpread * computeNormalQuantile((1 + confidence) / 2) ** 2 * variance) / targetHalfWidth ** 2;
   const share = Math.min(1, bySpread / count);
   return mean + (share * sumOfCubes) / sumOfSquares / count;
 }

@@ -1,4 +1,4 @@
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import type { Certainty } from './statistics.ts';
 
 /**
@@ -6,6 +6,6 @@ import type { Certainty } from './statistics.ts';
  * would have needed for the half-width h. Undefined where floating point cannot count them.
  */
 export function computeCertainty(episodes: number, deviation: number, halfWidth: number, confidence: number): Certainty | undefined {
-  const needed = Math.max(2, Math.ceil(((normalQuantile((1 + confidence) / 2) * deviation) / halfWidth) ** 2));
+  const needed = Math.max(2, Math.ceil(((computeNormalQuantile((1 + confidence) / 2) * deviation) / halfWidth) ** 2));
   return Number.isSafeInteger(needed) ? { knownVarianceEpisodes: needed, extraEpisodes: episodes - needed } : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Bounds } from '../intervals/bounds.ts';
 import { computeClusteredError } from '../intervals/clustered-error.ts';
 import type { Cluster } from '../intervals/clustered-error.ts';
-import { studentQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeStudentQuantile } from '../intervals/distribution-quantiles.ts';
 import { toFigure } from '../intervals/figure.ts';
 import { createInterval } from '../intervals/intervals.ts';
 import { Sample } from '../stopping/sample.ts';
@@ -89,7 +89,7 @@ export class TaskResults {
     if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
       return { mean: toFigure(mean), standardError: null, tasks, interval: null };
     if (tasks < FEWEST_TASKS) return { mean, standardError, tasks, interval: null };
-    const halfWidth = studentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
+    const halfWidth = computeStudentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
     const { low, high } = this.#bounds ?? { low: -Infinity, high: Infinity };
     const [from, to] = [Math.max(low, mean - halfWidth), Math.min(high, mean + halfWidth)];
     return { mean, standardError, tasks, interval: createInterval('clustered-t', from, to, confidence) };

@@ -1,6 +1,6 @@
 import { toUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import { computeAdjustedInterval, computeHalfWidth, createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
@@ -42,7 +42,7 @@ export class ApproximateRule implements StoppingRule {
     this.targetHalfWidth = halfWidth;
     this.confidence = confidence;
     this.#bounds = bounds;
-    this.#pseudo = normalQuantile((1 + confidence) / 2) ** 2;
+    this.#pseudo = computeNormalQuantile((1 + confidence) / 2) ** 2;
     this.#sample = new Sample(bounds, (moments) => {
       const adjusted = computeAdjustedInterval(moments, bounds, confidence);
       return adjusted && createInterval('approximate', adjusted.low, adjusted.high, confidence);

@@ -1,7 +1,7 @@
 import { scaleFromUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { ConfidenceSequence } from './certified.ts';
-import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import { createInterval } from '../intervals/intervals.ts';
 import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
@@ -83,7 +83,7 @@ export class CertifiedRule implements StoppingRule {
     const range = high - low;
     if (min - low < LOOSE_MARGIN * range || high - max < LOOSE_MARGIN * range) return undefined;
     const floor = (0.6 * Math.log(2 / (1 - this.confidence)) * range) / this.targetHalfWidth;
-    const bySpread = (normalQuantile((1 + this.confidence) / 2) ** 2 * variance) / this.targetHalfWidth ** 2;
+    const bySpread = (computeNormalQuantile((1 + this.confidence) / 2) ** 2 * variance) / this.targetHalfWidth ** 2;
     if (floor <= LOOSE_FACTOR * bySpread) return undefined;
     return `The reward bounds [${low}, ${high}] are loose: returns lay in [${formatShort(min)}, ${formatShort(max)}], yet about ${Math.ceil(floor)} episodes are needed whatever their spread. Tighter bounds that still hold for every policy need fewer.`;
   }

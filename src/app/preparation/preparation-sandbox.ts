@@ -45,11 +45,11 @@ export async function withRepository<Result>(
     content: Buffer.from(text),
     executable: path.endsWith('.sh'),
   }));
-  await sandbox.session.put([...placeAt(WORKDIR, files), ...placeAt(WORKDIR, dependencies), ...texts], either);
+  await sandbox.session.put([...toWorkspaceFiles(WORKDIR, files), ...toWorkspaceFiles(WORKDIR, dependencies), ...texts], either);
   return await use(sandbox.session, either);
 }
 
-export function placeAt(directory: string, files: SourceFiles): readonly WorkspaceFile[] {
+export function toWorkspaceFiles(directory: string, files: SourceFiles): readonly WorkspaceFile[] {
   return Array.from(files, ([path, file]) => ({ path: `${directory}/${path}`, ...file }));
 }
 

@@ -6,7 +6,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { Question } from '../../evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import { compare } from '../../orchestrator/compare.ts';
-import { drawOf } from '../../orchestrator/suite/draw.ts';
+import { describeDraw } from '../../orchestrator/suite/draw.ts';
 import { evaluate } from '../../orchestrator/evaluate.ts';
 import { refuseGone } from '../checkpoints/gone-content.ts';
 import { buildReplayDocument, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
@@ -78,7 +78,7 @@ export class OrderPlayer implements Player {
     const context = await this.#buildContext({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _players = context.players;
     const runs = describeWhatRuns(suite, [checkpoint]);
-    const runtime = { suite, draw: drawOf(suite), runs, template: this.#digestTemplate(suite.template, [checkpoint]) };
+    const runtime = { suite, draw: describeDraw(suite), runs, template: this.#digestTemplate(suite.template, [checkpoint]) };
     const journal = this.#openJournal(course, runtime, 0, checkpoint.digest);
     const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
     return await evaluate(context, request, {

@@ -31,7 +31,7 @@ interface CompareFlags extends RunFlags {
   readonly confidence?: number;
 }
 
-export function compareCommand(open: OpenMuster): Command {
+export function createCompareCommand(open: OpenMuster): Command {
   const command = new Command('compare')
     .summary('compare candidate checkpoints or agents with a baseline')
     .description(

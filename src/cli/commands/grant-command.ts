@@ -9,18 +9,18 @@ import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-
 const HEADINGS = ['principal', 'granted by', 'since'] as const;
 
 /** `muster grant`: lets other principals use a checkpoint that a server has. */
-export function grantCommand(connect: Connect): Command {
+export function createGrantCommand(connect: Connect): Command {
   return new Command('grant')
     .summary('let other principals use a checkpoint on a server')
     .description(
       'A checkpoint on a server may be used by the principals that brought it, and by those that one of them, an operator or the configuration (server.grants) has granted it. Asks the server with the token in MUSTER_TOKEN.',
     )
-    .addCommand(addCommand(connect))
-    .addCommand(listCommand(connect))
+    .addCommand(createAddCommand(connect))
+    .addCommand(createListCommand(connect))
     .addCommand(createRevokeCommand(connect));
 }
 
-function addCommand(connect: Connect): Command {
+function createAddCommand(connect: Connect): Command {
   const command = new Command('add')
     .summary('let a principal use a checkpoint')
     .argument('<sha256>', CHECKPOINT)
@@ -33,13 +33,13 @@ function addCommand(connect: Connect): Command {
   });
 }
 
-function listCommand(connect: Connect): Command {
+function createListCommand(connect: Connect): Command {
   const command = new Command('list').summary('list the grants that you made; as an operator, all grants').argument('<sha256>', CHECKPOINT);
   return addServerFlags(command).action(async (sha256: string, flags: ServerFlags) => {
     const digest = getHex(sha256);
     using interrupt = watchInterruption(process);
     const grants = await connect(flags).grants(digest, interrupt.signal);
-    await print(process.stdout, flags.json ? formatJson(grants) : `${grantLines(grants).join('\n')}\n`);
+    await print(process.stdout, flags.json ? formatJson(grants) : `${formatGrantLines(grants).join('\n')}\n`);
   });
 }
 
@@ -59,7 +59,7 @@ function createRevokeCommand(connect: Connect): Command {
 const CHECKPOINT = 'of the checkpoint, as "sha256sum" prints it';
 const PRINCIPAL = 'as tokens have it';
 
-function grantLines(grants: readonly Grant[]): readonly string[] {
+function formatGrantLines(grants: readonly Grant[]): readonly string[] {
   if (grants.length === 0) return ['there are no grants'];
   return alignColumns([HEADINGS, ...grants.map(({ principal, grantedBy, at }) => [principal, grantedBy, at.slice(0, 10)])]);
 }

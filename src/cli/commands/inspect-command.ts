@@ -22,7 +22,7 @@ interface InspectFlags {
   readonly config?: string;
 }
 
-export function inspectCommand(inspect: InspectCheckpoint): Command {
+export function createInspectCommand(inspect: InspectCheckpoint): Command {
   return new Command('inspect')
     .summary('say what a checkpoint holds')
     .description(

@@ -5,7 +5,7 @@ import { formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { planLines } from '../lines/plan-lines.ts';
+import { formatPlanLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 
@@ -23,7 +23,7 @@ export interface PlanSuiteRequest extends Pick<SuiteFlags, 'config' | 'sandboxes
 
 interface PlanFlags extends StopFlags, SuiteFlags, Pick<PlanSuiteRequest, 'baseline'> {}
 
-export function planCommand(planSuite: PlanSuite): Command {
+export function createPlanCommand(planSuite: PlanSuite): Command {
   const command = new Command('plan')
     .summary('say how many episodes an evaluation will take')
     .description('Simulates the stopping rule of a suite: how many episodes it will take, how long and at what cost. Nothing is played.')
@@ -55,7 +55,7 @@ async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): P
   const stop = stopOverride(flags);
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
-    await print(process.stdout, flags.json ? `${JSON.stringify(plan, undefined, 2)}\n` : `${planLines(plan).join('\n')}\n`);
+    await print(process.stdout, flags.json ? `${JSON.stringify(plan, undefined, 2)}\n` : `${formatPlanLines(plan).join('\n')}\n`);
     // Printing may have shown that stdout was closed.
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {

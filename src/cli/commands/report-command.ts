@@ -14,7 +14,7 @@ interface ReportFlags {
   readonly html?: string;
 }
 
-export function reportCommand(readDocument: ReadDocument): Command {
+export function createReportCommand(readDocument: ReadDocument): Command {
   return new Command('report')
     .summary('show a result that was kept')
     .description('Prints the summary of results that --out or --json kept, or draws them as a page. Nothing is played.')

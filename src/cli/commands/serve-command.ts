@@ -20,7 +20,7 @@ server listens. It ends when its stdin does, however the program that holds the 
 SIGHUP has it read its configuration anew; what is under way goes on.`;
 
 /** @param serve starts the server for flags. */
-export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer>): Command {
+export function createServeCommand(serve: (flags: ServeFlags) => Promise<RunningServer>): Command {
   return new Command('serve')
     .summary('evaluate for many callers, over HTTP')
     .description('Accepts evaluations over HTTP, plays them, and goes on with them after a restart, however it came about.')

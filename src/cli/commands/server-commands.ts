@@ -25,7 +25,7 @@ type Label = NonNullable<Filter['label']>;
 
 const MOST_LISTED = 50;
 
-export function listCommand(connect: Connect): Command {
+export function createListCommand(connect: Connect): Command {
   const command = new Command('list')
     .summary('list the evaluations of a server')
     .description('Lists evaluations and comparisons, latest first.')
@@ -48,7 +48,7 @@ export function listCommand(connect: Connect): Command {
   });
 }
 
-export function cancelCommand(connect: Connect): Command {
+export function createCancelCommand(connect: Connect): Command {
   const command = new Command('cancel')
     .summary('call off an evaluation on a server')
     .description('Cancels an evaluation. The episodes that count by then are kept as a partial summary.')

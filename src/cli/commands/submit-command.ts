@@ -40,7 +40,7 @@ export interface SubmitContext {
   readonly openBatch: (path: string) => Promise<OpenedBatch>;
 }
 
-export function submitCommand(context: SubmitContext): Command {
+export function createSubmitCommand(context: SubmitContext): Command {
   const command = new Command('submit')
     .summary('have a server evaluate checkpoints')
     .description(

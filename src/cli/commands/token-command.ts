@@ -31,7 +31,7 @@ export function createTokenCommand(openTokens: OpenTokens): Command {
       'Asks a running server (--server, or MUSTER_URL unless --config is given) with the token of an operator in MUSTER_TOKEN; or works on the store of the configuration (store.url), which as a SQLite file is open to one process at a time.',
     )
     .addCommand(createCommand(openTokens))
-    .addCommand(listCommand(openTokens))
+    .addCommand(createListCommand(openTokens))
     .addCommand(createRevokeCommand(openTokens))
     .addHelpText('after', HELP);
 }
@@ -63,7 +63,7 @@ function createCommand(openTokens: OpenTokens): Command {
   });
 }
 
-function listCommand(openTokens: OpenTokens): Command {
+function createListCommand(openTokens: OpenTokens): Command {
   return addSharedOptions(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
     await using opened = await openTokens(flags);
     const tokens = await listAllTokens(opened.office);

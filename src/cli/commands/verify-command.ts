@@ -4,7 +4,7 @@ import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { storeLines } from '../lines/store-lines.ts';
+import { formatStoreLines } from '../lines/store-lines.ts';
 
 /** What `muster checkpoints verify` needs of the composition root. */
 export type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
@@ -15,7 +15,7 @@ interface VerifyFlags {
   readonly config?: string;
 }
 
-export function verifyCommand(open: OpenCheckpoints): Command {
+export function createVerifyCommand(open: OpenCheckpoints): Command {
   return new Command('verify')
     .summary('read all files of the checkpoint store, and tell which are not what they were')
     .description(
@@ -29,7 +29,7 @@ export function verifyCommand(open: OpenCheckpoints): Command {
       using interrupt = watchInterruption(process);
       const store = await open(flags.config);
       const found = await store.verify({ remove: flags.remove === true, signal: interrupt.signal });
-      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${storeLines(found).join('\n')}\n`);
+      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${formatStoreLines(found).join('\n')}\n`);
       await print(process.stdout, text);
       if (found.damaged.length > 0) process.exitCode = EXIT_CODES.infrastructure;
     });

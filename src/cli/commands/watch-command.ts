@@ -39,7 +39,7 @@ interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
 }
 
 /** One verb for both that can be watched: with a suite it is a run's directory, without one an evaluation on a server. */
-export function watchCommand(connect: Connect, watchARun: WatchARun, openLog: OpenLog): Command {
+export function createWatchCommand(connect: Connect, watchARun: WatchARun, openLog: OpenLog): Command {
   const command = new Command('watch')
     .summary('follow an evaluation on a server, or evaluate a run as it trains')
     .description(

@@ -7,13 +7,13 @@ import { setUpPython } from '../../app/python-setup.ts';
 import { readResultDocument } from '../../app/recorded-results.ts';
 import { createCheckpointsCommand } from '../commands/checkpoints-command.ts';
 import { createDoctorCommand } from '../commands/doctor-command.ts';
-import { reportCommand } from '../commands/report-command.ts';
+import { createReportCommand } from '../commands/report-command.ts';
 import { createSetupCommand } from '../commands/setup-command.ts';
 
 /** The commands that look after this machine, and at what is kept on it. */
 
 export function composeReport(): Command {
-  return reportCommand(readResultDocument);
+  return createReportCommand(readResultDocument);
 }
 
 export function composeSetup(): Command {

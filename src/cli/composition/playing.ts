@@ -5,13 +5,13 @@ import { Muster } from '../../app/main.ts';
 import { plan } from '../../app/plan.ts';
 import { openResultLog } from '../../app/result-log.ts';
 import { watchRun } from '../../app/run-watching.ts';
-import { compareCommand } from '../commands/compare-command.ts';
+import { createCompareCommand } from '../commands/compare-command.ts';
 import { createEvalCommand } from '../commands/eval-command.ts';
-import { planCommand } from '../commands/plan-command.ts';
+import { createPlanCommand } from '../commands/plan-command.ts';
 import { createReplayCommand } from '../commands/replay-command.ts';
 import { openEvaluator } from '../commands/suite-evaluator.ts';
 import { createTuneCommand } from '../commands/tune-command.ts';
-import { watchCommand } from '../commands/watch-command.ts';
+import { createWatchCommand } from '../commands/watch-command.ts';
 
 /** The commands that play episodes in this process. */
 
@@ -20,11 +20,11 @@ export function composeEval(): Command {
 }
 
 export function composeCompare(): Command {
-  return compareCommand(openMuster);
+  return createCompareCommand(openMuster);
 }
 
 export function composePlan(): Command {
-  return planCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal));
+  return createPlanCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal));
 }
 
 export function composeReplay(): Command {
@@ -39,7 +39,7 @@ export function composeTune(): Command {
 }
 
 export function composeWatch(): Command {
-  return watchCommand(
+  return createWatchCommand(
     createClient,
     async (request, hooks) => {
       const config = readConfiguration(request.config, request.sandboxes);

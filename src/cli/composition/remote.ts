@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { openBatch } from '../../app/client/batch-input.ts';
 import { createClient, readSuiteToSend } from '../../app/client/server-client.ts';
-import { grantCommand } from '../commands/grant-command.ts';
-import { cancelCommand, createPoolCommand, listCommand } from '../commands/server-commands.ts';
-import { submitCommand } from '../commands/submit-command.ts';
+import { createGrantCommand } from '../commands/grant-command.ts';
+import { createCancelCommand, createPoolCommand, createListCommand } from '../commands/server-commands.ts';
+import { createSubmitCommand } from '../commands/submit-command.ts';
 import { createTopCommand } from '../commands/top-command.ts';
 import { createEpisodeCommand } from '../commands/tasks/episode-command.ts';
 import { createMcpCommand } from '../commands/tasks/mcp-command.ts';
@@ -12,15 +12,15 @@ import { createRewardCommand } from '../commands/tasks/reward-command.ts';
 /** The commands that have a server do something. */
 
 export function composeSubmit(): Command {
-  return submitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch });
+  return createSubmitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch });
 }
 
 export function composeList(): Command {
-  return listCommand(createClient);
+  return createListCommand(createClient);
 }
 
 export function composeCancel(): Command {
-  return cancelCommand(createClient);
+  return createCancelCommand(createClient);
 }
 
 export function composeTop(): Command {
@@ -32,7 +32,7 @@ export function composePool(): Command {
 }
 
 export function composeGrant(): Command {
-  return grantCommand(createClient);
+  return createGrantCommand(createClient);
 }
 
 export function composeEpisode(): Command {

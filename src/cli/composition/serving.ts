@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { readConfiguration } from '../../app/configuration.ts';
 import type { RunningServer } from '../../app/server/serve.ts';
-import { serveCommand, type ServeFlags } from '../commands/serve-command.ts';
+import { createServeCommand, type ServeFlags } from '../commands/serve-command.ts';
 import { createTokenCommand } from '../commands/token-command.ts';
 
 /** The commands that serve other callers. */
 
 export function composeServe(): Command {
-  return serveCommand(openServer);
+  return createServeCommand(openServer);
 }
 
 export function composeToken(): Command {

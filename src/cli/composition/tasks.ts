@@ -14,7 +14,7 @@ import { createRolloutsCommand } from '../commands/rollouts/rollouts-command.ts'
 import type { CheckTasks } from '../commands/tasks/task-check-command.ts';
 import { createTaskCommand } from '../commands/tasks/task-command.ts';
 import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
-import { verifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
+import { createVerifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
 
 /** The commands that make, grade and look at tasks for agents. */
 
@@ -40,7 +40,7 @@ export function composePrepare(): Command {
 }
 
 export function composeVerify(): Command {
-  return verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
+  return createVerifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
     await using grader = new TaskGrader(readConfiguration(config));
     return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
   });

@@ -7,7 +7,7 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 type Spread = PlanForecast['episodes'];
 
 /** The plan as a person reads it: what was asked for, then what other rules would take, then what it rests on. */
-export function planLines(plan: EvaluationPlan): string[] {
+export function formatPlanLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${stopText(forecast)}`,

@@ -3,7 +3,7 @@ import type { VerifiedStore } from '../../policy-distribution/store/store-verifi
 const MIB = 2 ** 20;
 
 /** What came of looking at all files of a checkpoint store, for people. */
-export function storeLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
+export function formatStoreLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
   const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were looked at`];
   for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);
   for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; bring it anew to evaluate it`);

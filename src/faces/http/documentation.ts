@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { callOf, NEEDS, type Need } from '../../service/access/permissions.ts';
+import { findCall, NEEDS, type Need } from '../../service/access/permissions.ts';
 import { comparisonSummarySchema } from '../../orchestrator/results/comparison-summary.ts';
 import { jsonValue } from '../../orchestrator/suite/suite.ts';
 import { summarySchema } from '../../orchestrator/results/summary.ts';
@@ -53,7 +53,7 @@ function describeRoles(transform: SwaggerTransform, takesTokens: boolean): Swagg
   return (route) => {
     const { schema, url } = transform(route);
     const method = typeof route.route.method === 'string' ? route.route.method : (route.route.method[0] ?? '');
-    const call = callOf(method, route.url);
+    const call = findCall(method, route.url);
     if (!takesTokens || call === undefined || schema.hide === true) return { schema, url };
     const need: Need = NEEDS[call];
     if (need === 'anyone') return { schema: { ...schema, security: [] }, url };

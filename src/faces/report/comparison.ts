@@ -1,7 +1,7 @@
 import type { CandidateStatistics } from '../../aggregation/comparison/comparison-statistics.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { renderCandidateSection, type NamedCandidate, renderVerdictCard } from './candidate.ts';
-import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
+import { type Strip, renderStripCell, renderStripHead, createStripScale } from './charts/interval-strip.ts';
 import type { Scale } from './charts/plot.ts';
 import { renderErrorList, renderFailed } from './failures.ts';
 import { runSection } from './run-section.ts';
@@ -87,24 +87,24 @@ function renderInputs({ official, baseline, verdict }: ComparisonSummary, candid
 
 /** All candidates on one scale, in the order given. */
 function renderCandidateTable(candidates: readonly NamedCandidate[], margin: number): Markup {
-  const scale = stripScale(
-    candidates.map(({ statistics }) => stripOf(statistics)),
+  const scale = createStripScale(
+    candidates.map(({ statistics }) => toStrip(statistics)),
     [-margin, 0, margin],
   );
   return markup`<section class="card"><h2>Candidates</h2>
 <p>The greatest difference first, each with its interval; the line through all of them is no difference.</p>
 <div class="scroll wide" role="region" aria-label="Candidates" tabindex="0"><table>
-<thead><tr><th scope="col">Candidate</th><th scope="col">Difference</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">P(improvement)</th><th scope="col">Pairs</th><th scope="col">Verdict</th></tr></thead>
+<thead><tr><th scope="col">Candidate</th><th scope="col">Difference</th><th scope="col" class="picture">${scale && renderStripHead(scale)}</th><th scope="col">Interval</th><th scope="col">P(improvement)</th><th scope="col">Pairs</th><th scope="col">Verdict</th></tr></thead>
 <tbody>${candidates.map((candidate) => renderCandidateRow(candidate, scale))}</tbody></table></div></section>`;
 }
 
 function renderCandidateRow({ statistics, name }: NamedCandidate, scale: Scale | undefined): Markup {
   const { difference, interval, probabilityOfImprovement, pairs, verdict } = statistics;
   const spread = computeSpread(interval, difference);
-  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(difference, spread)}</td><td class="picture">${scale && stripCell(stripOf(statistics), scale, 0)}</td><td>${interval ? renderEnds(interval, spread) : NONE}</td><td>${probabilityOfImprovement ? renderShare(probabilityOfImprovement.value) : NONE}</td><td>${count(pairs)}</td><td>${renderVerdictBadge(verdict)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${renderFigure(difference, spread)}</td><td class="picture">${scale && renderStripCell(toStrip(statistics), scale, 0)}</td><td>${interval ? renderEnds(interval, spread) : NONE}</td><td>${probabilityOfImprovement ? renderShare(probabilityOfImprovement.value) : NONE}</td><td>${count(pairs)}</td><td>${renderVerdictBadge(verdict)}</td></tr>
 `;
 }
 
-function stripOf({ difference, interval }: CandidateStatistics): Strip {
+function toStrip({ difference, interval }: CandidateStatistics): Strip {
   return { value: difference, low: interval?.low ?? null, high: interval?.high ?? null };
 }

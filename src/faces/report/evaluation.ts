@@ -3,7 +3,7 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import { renderAnswer } from './answer.ts';
 import { renderCourseChart } from './charts/course-chart.ts';
 import { renderHistogramChart } from './charts/histogram-chart.ts';
-import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
+import { type Strip, renderStripCell, renderStripHead, createStripScale } from './charts/interval-strip.ts';
 import type { Scale } from './charts/plot.ts';
 import { hasFailed, renderFailures } from './failures.ts';
 import { renderFigures } from './figures.ts';
@@ -85,9 +85,9 @@ const AT_ONCE = 15;
 /** The weakest task first: it is what a reader looks for. */
 function renderTaskTable(official: Official, source: string): Markup {
   const rows = official.tasks
-    .map((task, position) => ({ task, source: `${source}.tasks.${position}`, strip: stripOf(task) }))
+    .map((task, position) => ({ task, source: `${source}.tasks.${position}`, strip: toStrip(task) }))
     .sort((a, b) => (a.task.mean ?? Infinity) - (b.task.mean ?? Infinity) || 0);
-  const scale = stripScale(
+  const scale = createStripScale(
     rows.map(({ strip }) => strip),
     [official.mean],
   );
@@ -96,7 +96,7 @@ function renderTaskTable(official: Official, source: string): Markup {
   return markup`<section class="card"><h3>Tasks</h3>
 <p>${countText(rows.length, 'task')}, the lowest mean first. The line of a dot is ${byInterval ? 'its interval' : 'one standard error to either side'}; the line through all of them is the mean return.</p>
 <div class="scroll ${scrolls ? 'tall' : 'wide'}" role="region" aria-label="Tasks" tabindex="0"><table class="tasks">
-<thead><tr><th scope="col">Task</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Standard error</th>${byInterval ? markup`<th scope="col">Interval</th>` : undefined}<th scope="col">Episodes</th><th scope="col">Unresolved</th><th scope="col">Weight</th></tr></thead>
+<thead><tr><th scope="col">Task</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && renderStripHead(scale)}</th><th scope="col">Standard error</th>${byInterval ? markup`<th scope="col">Interval</th>` : undefined}<th scope="col">Episodes</th><th scope="col">Unresolved</th><th scope="col">Weight</th></tr></thead>
 <tbody>
 ${rows.map((row) => renderTaskRow(row, scale, official.mean, byInterval))}
 </tbody></table></div></section>`;
@@ -104,11 +104,11 @@ ${rows.map((row) => renderTaskRow(row, scale, official.mean, byInterval))}
 
 function renderTaskRow({ task, source, strip }: Row, scale: Scale | undefined, mean: number | null, byInterval: boolean): Markup {
   const spread = task.standardError ?? Math.abs(task.mean ?? 1);
-  return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${renderFigure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(strip, scale, mean)}</td><td>${renderSpreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? renderEnds(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${renderShare(task.weight, `${source}.weight`)}</td></tr>
+  return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${renderFigure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && renderStripCell(strip, scale, mean)}</td><td>${renderSpreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? renderEnds(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${renderShare(task.weight, `${source}.weight`)}</td></tr>
 `;
 }
 
-function stripOf({ mean, standardError, interval }: Task): Strip {
+function toStrip({ mean, standardError, interval }: Task): Strip {
   if (interval) return { value: mean, low: interval.low, high: interval.high };
   if (mean === null || standardError === null) return { value: mean, low: null, high: null };
   return { value: mean, low: mean - standardError, high: mean + standardError };

@@ -1,7 +1,7 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
 import { nameCheckpoints, renderShortDigest } from './text/checkpoint-name.ts';
-import { stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
+import { renderStripCell, renderStripHead, createStripScale } from './charts/interval-strip.ts';
 import type { Strip } from './charts/interval-strip.ts';
 import { markup } from './text/markup.ts';
 import type { Markup } from './text/markup.ts';
@@ -24,11 +24,11 @@ export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
 }
 
 export function renderRankingTable(entries: readonly Ranked[]): Markup {
-  const scale = stripScale(entries.map(({ summary }) => stripOf(summary)));
+  const scale = createStripScale(entries.map(({ summary }) => toStrip(summary)));
   return markup`<section class="card"><h2>Ranking</h2>
 <p>By the mean return. Where intervals overlap, the order is not settled: that is a question for <code>muster compare</code>.</p>
 <div class="scroll wide" role="region" aria-label="Ranking" tabindex="0"><table class="ranking">
-<thead><tr><th scope="col">Rank</th><th scope="col" class="words">Checkpoint</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">Episodes</th></tr></thead>
+<thead><tr><th scope="col">Rank</th><th scope="col" class="words">Checkpoint</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && renderStripHead(scale)}</th><th scope="col">Interval</th><th scope="col">Episodes</th></tr></thead>
 <tbody>${entries.map((entry, position) => renderRankingRow(entry, position, scale))}</tbody></table></div></section>`;
 }
 
@@ -37,10 +37,10 @@ function renderRankingRow({ summary, position, name }: Ranked, place: number, sc
   const { interval, mean, episodes } = official;
   const spread = computeSpread(interval, mean);
   const source = `summaries.${position}.official`;
-  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${renderShortDigest(official.checkpoint.digest)}</th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(stripOf(summary), scale)}</td><td>${interval ? renderEnds(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
+  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${renderShortDigest(official.checkpoint.digest)}</th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && renderStripCell(toStrip(summary), scale)}</td><td>${interval ? renderEnds(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
 `;
 }
 
-function stripOf({ official: { mean, interval } }: Summary): Strip {
+function toStrip({ official: { mean, interval } }: Summary): Strip {
   return { value: mean, low: interval?.low ?? null, high: interval?.high ?? null };
 }

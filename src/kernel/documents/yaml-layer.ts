@@ -33,20 +33,20 @@ function getMapping(value: unknown): unknown {
 /** Where the key of the path stands; where the path ends early, of the innermost part that is there. */
 function getOffset(document: Document.Parsed, path: SettingPath): number {
   let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
+  let offset = getStart(node) ?? 0;
   for (const part of path) {
     const pair: unknown = isMap(node) ? node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part)) : undefined;
     if (isPair(pair)) {
-      offset = startOf(pair.key) ?? offset;
+      offset = getStart(pair.key) ?? offset;
       node = pair.value;
     } else if (isSeq(node) && typeof part === 'number') {
       node = node.items[part];
-      offset = startOf(node) ?? offset;
+      offset = getStart(node) ?? offset;
     } else break;
   }
   return offset;
 }
 
-function startOf(node: unknown): number | undefined {
+function getStart(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }

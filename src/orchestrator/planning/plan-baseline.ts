@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { judge, scoreOf } from '../../aggregation/folding/scoring.ts';
+import { judge, computeScore } from '../../aggregation/folding/scoring.ts';
 import {
   createHistogramReturns,
   matchReturns,
@@ -87,7 +87,7 @@ async function readEpisodeReturns(
   const tasks = suite.tasks.map(({ name, weight }) => ({ name, weight, scores: new Array<number>() }));
   for (const { task, outcome } of outcomes) {
     if (outcome.kind === 'lost') continue;
-    tasks[task]?.scores.push(scoreOf(judge(outcome, suite.bounds), suite.failureScores, suite.bounds).low);
+    tasks[task]?.scores.push(computeScore(judge(outcome, suite.bounds), suite.failureScores, suite.bounds).low);
   }
   const resolved = tasks.reduce((sum, { scores }) => sum + scores.length, 0);
   if (resolved < FEWEST_EPISODES) {

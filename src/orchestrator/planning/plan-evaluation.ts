@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { computeCertainty } from '../../aggregation/results/certainty.ts';
-import { normalQuantile } from '../../aggregation/intervals/distribution-quantiles.ts';
+import { computeNormalQuantile } from '../../aggregation/intervals/distribution-quantiles.ts';
 import { EpisodeSimulation, type Spread } from '../../aggregation/forecast/episode-forecast.ts';
 import { findHalfWidthProblem, computeLeastEpisodes } from '../../aggregation/stopping/reach.ts';
 import { createTwoValuedReturns, type SimulatedReturns } from '../../aggregation/forecast/simulated-returns.ts';
@@ -131,5 +131,5 @@ function scaleSpread({ low, median, high }: Spread, factor: number): Spread {
 }
 
 function computeDeviate(confidence: number): number {
-  return normalQuantile((1 + confidence) / 2);
+  return computeNormalQuantile((1 + confidence) / 2);
 }

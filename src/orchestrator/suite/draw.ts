@@ -5,7 +5,7 @@ import type { SuiteDefinition } from './suite-definition.ts';
  * How the indices of an evaluation draw their tasks, beside what the suite's digest says: the same for evaluations in which an index stands for
  * the same episode. A comparison always draws `proportional`.
  */
-export function drawOf({ allocation, stop }: Pick<SuiteDefinition, 'allocation' | 'stop'>): string {
+export function describeDraw({ allocation, stop }: Pick<SuiteDefinition, 'allocation' | 'stop'>): string {
   switch (allocation) {
     case 'proportional':
       return 'proportional';

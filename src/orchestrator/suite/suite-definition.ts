@@ -5,7 +5,7 @@ import { drawTask } from '../../aggregation/allocation/sampling-design.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { parseEpisodeIndex, type Digest } from '../../kernel/ids.ts';
-import { seedStreams } from '../../kernel/seeds.ts';
+import { createSeedStreams } from '../../kernel/seeds.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { TaskEnvironment } from '../../runner/frames.ts';
 import type { PlayDeclaration } from './play.ts';
@@ -198,7 +198,7 @@ export function createEpisodePlanner(
   { seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>,
   drawTask = drawByWeight(tasks),
 ): (index: number) => PlannedEpisode {
-  const streams = seedStreams(seed);
+  const streams = createSeedStreams(seed);
   return (index) => {
     const seeds = streams.seeds(index);
     const draw = tasks.length === 1 ? 0 : streams.drawTask(index);

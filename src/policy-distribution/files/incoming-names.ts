@@ -22,7 +22,7 @@ export class IncomingNames {
   static async create(clock: Clock): Promise<IncomingNames> {
     const [boot, namespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]);
     const place = createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 16);
-    return new IncomingNames(place, (await startOf(process.pid)) ?? '0', clock);
+    return new IncomingNames(place, (await readStartTime(process.pid)) ?? '0', clock);
   }
 
   next(): string {
@@ -42,7 +42,7 @@ export class IncomingNames {
   async isAbandoned(name: string, writtenMs: number, elsewhereKeptMs: number = ELSEWHERE_KEPT_MS): Promise<boolean> {
     const { place, pid, start } = WRITER.exec(name)?.groups ?? {};
     if (place !== this.#place) return this.#clock.date().getTime() - writtenMs > elsewhereKeptMs;
-    return (await startOf(Number(pid))) !== start;
+    return (await readStartTime(Number(pid))) !== start;
   }
 }
 
@@ -51,7 +51,7 @@ const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
 const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or only its exit status is left. */
-async function startOf(pid: number): Promise<string | undefined> {
+async function readStartTime(pid: number): Promise<string | undefined> {
   let line: string;
   try {
     line = await readFile(`/proc/${pid}/stat`, 'utf8');

@@ -52,7 +52,7 @@ export class UnsyncedObjects {
    * writer is done with it.
    */
   async syncNoted(digest: Digest, hostPath: string): Promise<void> {
-    const noted = (await readdir(this.#directory)).some((name) => digestOfNote(name) === digest);
+    const noted = (await readdir(this.#directory)).some((name) => readNotedDigest(name) === digest);
     if (noted) await syncObject(hostPath);
   }
 
@@ -69,7 +69,7 @@ export class UnsyncedObjects {
   async recover(pathOf: (digest: Digest) => string, isIntact: (digest: Digest) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       const note = join(this.#directory, name);
-      const [digest, facts] = [digestOfNote(name), await readFacts(note)];
+      const [digest, facts] = [readNotedDigest(name), await readFacts(note)];
       // Whether a process of another boot or machine lives cannot be known. Reading the object anew does no harm.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
       if (isDigest(digest) && (await isIntact(digest))) await syncNotedObject(note, pathOf(digest));
@@ -91,6 +91,6 @@ async function syncObject(hostPath: string): Promise<void> {
   await syncDirectory(join(hostPath, '..'));
 }
 
-function digestOfNote(name: string): string {
+function readNotedDigest(name: string): string {
   return `sha256:${name.slice(name.lastIndexOf('.') + 1)}`;
 }

@@ -101,7 +101,11 @@ function assertSpan(where: string, dtype: string, bits: number, shape: readonly 
   for (const size of shape) {
     totalBits *= size;
     if (totalBits > Number.MAX_SAFE_INTEGER)
-      throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
+      throw createRefusalError(
+        where,
+        `shape ${describeValue(shape)} of ${dtype} is beyond all files`,
+        'a shape that mayBePacked its bytes',
+      );
   }
   if (totalBits % 8 !== 0)
     throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');

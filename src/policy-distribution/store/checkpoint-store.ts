@@ -206,7 +206,7 @@ export class CheckpointStore {
   }
 
   /**
-   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest fits, and files that belong
+   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest mayBePacked, and files that belong
    * to no checkpoint. Nothing that is held, by whatever process, needed, or was used within the last hour.
    *
    * @throws InfrastructureError `store.full`, `store.unusable`
@@ -243,7 +243,7 @@ export class CheckpointStore {
     const isTaken = stored.kind === 'file' && (await this.#records.read(stored.digest))?.kind === 'directory';
     if (!isTaken) await this.#records.write(stored);
     if (await this.#findObjects(stored)) {
-      this.#marks.note(markOf(stored));
+      this.#marks.note(buildMark(stored));
       return stored;
     }
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
@@ -254,7 +254,7 @@ export class CheckpointStore {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
     const checkpoint = { digest: digestCheckpoint(kind, files), kind, files };
-    return this.#marks.has(markOf(checkpoint)) ? this.#findObjects(checkpoint) : undefined;
+    return this.#marks.has(buildMark(checkpoint)) ? this.#findObjects(checkpoint) : undefined;
   }
 
   async #findObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
@@ -264,7 +264,7 @@ export class CheckpointStore {
 }
 
 /** With the names of its files, which its digest may not tell. */
-function markOf({ digest, files }: RecordedCheckpoint): string {
+function buildMark({ digest, files }: RecordedCheckpoint): string {
   return JSON.stringify([digest, ...files.map(({ path }) => path)]);
 }
 

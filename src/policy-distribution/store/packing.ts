@@ -37,14 +37,14 @@ export function findPackable(kept: readonly RetainedCheckpoint[], contents: Read
       seen.add(digest);
       if (content.base !== undefined) return [{ digest, path, checkpoint, bases: [] }];
       const later = byUse.slice(i + 1).flatMap((other) => other.files.filter((file) => file.size === size && file.digest !== digest));
-      const bases = later.filter((base) => fits(digest, base.digest, contents)).slice(0, MOST_BASES);
+      const bases = later.filter((base) => mayBePacked(digest, base.digest, contents)).slice(0, MOST_BASES);
       return bases.length > 0 ? [{ digest, path, checkpoint, bases }] : [];
     }),
   );
 }
 
 /** Whether none would be read through too many deltas, and none through itself, if the one became the base of the other. */
-export function fits(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+export function mayBePacked(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
   const way = findWayDown(base, contents);
   return way !== undefined && !way.includes(digest) && countDeltasAbove(digest, contents) + way.length <= MOST_DELTAS;
 }

@@ -4,7 +4,7 @@ import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records
 import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
-import { fits, isDeltaEncoded, findPackable, type Packable } from './packing.ts';
+import { mayBePacked, isDeltaEncoded, findPackable, type Packable } from './packing.ts';
 import { isDamage, ignoreDamage, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
 import { listContents, chooseCheckpointsToRemove, type RetainedCheckpoint } from './retention.ts';
 import { digestPieces } from '../files/digested-copy.ts';
@@ -105,7 +105,7 @@ export class StoreRetention {
     if (file.bases.length === 0) return (await this.#isRebuilt(file.digest)) ? packed.find(file.digest) : undefined;
     for (const base of file.bases) {
       const pair = `${file.digest} ${base.digest}`;
-      if (this.#unlike.has(pair) || !fits(file.digest, base.digest, contents)) continue;
+      if (this.#unlike.has(pair) || !mayBePacked(file.digest, base.digest, contents)) continue;
       if ((await this.#packBy(file, base, signal)) && (await this.#isRebuilt(file.digest))) return packed.find(file.digest);
       this.#unlike.add(pair);
     }

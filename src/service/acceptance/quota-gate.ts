@@ -3,7 +3,7 @@ import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { QuotaError } from '../access/quota-error.ts';
-import { startOfDay, decide, type Quota, type QuotaRequest } from '../access/quota.ts';
+import { findStartOfDay, decide, type Quota, type QuotaRequest } from '../access/quota.ts';
 
 export interface QuotaGateOptions {
   readonly usage: UsageLedger;
@@ -43,7 +43,8 @@ export class QuotaGate {
       const asked = others.reduce((sum, { evaluations }) => sum + evaluations, 0);
       const { waitingEvaluations: limit } = quota;
       const waiting = limit === undefined ? 0 : await this.#waiting.of(principal, limit, asked);
-      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.countEpisodesSince(principal, startOfDay(clock.date()));
+      const episodesToday =
+        quota.episodesPerDay === undefined ? 0 : await usage.countEpisodesSince(principal, findStartOfDay(clock.date()));
       this.#assertAllowed(quota, { kind: 'submit', evaluations: 1, waiting: waiting + asked, episodesToday });
     });
   }

@@ -41,7 +41,7 @@ export class Egress {
     if (url.username !== '' || url.password !== '')
       throw new InputError('egress.url', `${describeUrl(text)}: expected a URL without a user and a password in it`);
     const host = stripBrackets(url.hostname);
-    if (!this.#policy.hosts.some((pattern) => fits(pattern, host)))
+    if (!this.#policy.hosts.some((pattern) => matchesHost(pattern, host)))
       throw new InputError(
         'egress.host',
         `${describeUrl(text)}: ${host} is not among the hosts of ${this.#setting}.hosts; ask an operator to add it`,
@@ -70,7 +70,7 @@ export class Egress {
   }
 }
 
-function fits(pattern: string, host: string): boolean {
+function matchesHost(pattern: string, host: string): boolean {
   if (pattern === '*' || pattern === host) return true;
   return pattern.startsWith('*.') && host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }

@@ -92,12 +92,12 @@ export type Call = keyof typeof NEEDS;
  * @param route as fastify writes it: `/v1/evaluations/:id`.
  * @returns undefined when there is no such call.
  */
-export function callOf(method: string, route: string): Call | undefined {
+export function findCall(method: string, route: string): Call | undefined {
   const path = isOfPage(route) ? '/' : /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
   const call = `${method} ${path}`;
   if (isCall(call)) return call;
   // What may be read may be asked for without its body.
-  return method === 'HEAD' ? callOf('GET', route) : undefined;
+  return method === 'HEAD' ? findCall('GET', route) : undefined;
 }
 
 /** The page shows what its address says, and is the same at each. */

@@ -1,7 +1,7 @@
 import type { Tokens } from '../../evaluation-store/tokens.ts';
 import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { startOfDay, type Quota } from './quota.ts';
+import { findStartOfDay, type Quota } from './quota.ts';
 
 /** How much of one quota is used; `most` is undefined where there is no bound. */
 export interface QuotaUse {
@@ -41,7 +41,7 @@ async function readUse({ usage, quotaOf, countPlayed, countOpen, clock }: QuotaU
   const most = quotaOf(principal);
   const [waiting, today, bytes, open] = await Promise.all([
     usage.countWaiting(principal),
-    usage.countEpisodesSince(principal, startOfDay(clock.date())),
+    usage.countEpisodesSince(principal, findStartOfDay(clock.date())),
     usage.sumCheckpointBytes(principal),
     countOpen(principal),
   ]);

@@ -102,14 +102,14 @@ export function countAllowedEpisodes(
 }
 
 /** Midnight UTC before a time: episodes of the day are counted from it. */
-export function startOfDay(now: Date): Date {
+export function findStartOfDay(now: Date): Date {
   const day = structuredClone(now);
   day.setUTCHours(0, 0, 0, 0);
   return day;
 }
 
 function countSecondsLeftInDay(now: Date): number {
-  return Math.ceil((startOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
+  return Math.ceil((findStartOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
 }
 
 /** As a configuration has it. */

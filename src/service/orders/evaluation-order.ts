@@ -80,7 +80,7 @@ export function listCheckpoints(order: EvaluationOrder): readonly OrderedContent
 
 /** To be played, or to go on. @throws InfrastructureError `store.order` when this Muster does not know it, or would make other figures of it. */
 export function parsePlayableOrder(stored: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
-  const order = orderOf(stored);
+  const order = parseOrder(stored);
   if (order.statistics === STATISTICS_VERSION) return order;
   throw new InfrastructureError(
     'store.order',
@@ -89,7 +89,7 @@ export function parsePlayableOrder(stored: Pick<StoredEvaluation, 'id' | 'reques
 }
 
 /** @throws InfrastructureError `store.order` when it is none that this Muster knows. */
-export function orderOf({ id, request }: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
+export function parseOrder({ id, request }: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
   const parsed = orderSchema.safeParse(request);
   if (parsed.success) return parsed.data;
   throw new InfrastructureError(

@@ -39,7 +39,7 @@ export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>):
   const shares = shareOut(
     slots,
     [...byPrincipal].map(([principal, own]) => ({
-      wanted: Math.min(sumOf(own), most?.get(principal) ?? Infinity),
+      wanted: Math.min(sumWanted(own), most?.get(principal) ?? Infinity),
       served: served.get(principal) ?? 0,
     })),
   );
@@ -50,7 +50,7 @@ export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>):
   return limits;
 }
 
-function sumOf(own: readonly { readonly wanted: number }[]): number {
+function sumWanted(own: readonly { readonly wanted: number }[]): number {
   return own.reduce((sum, { wanted }) => sum + wanted, 0);
 }
 

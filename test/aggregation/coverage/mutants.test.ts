@@ -79,7 +79,7 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   {
     name: 'an approximate rule without pseudo-episodes on the bounds',
     file: 'intervals/intervals.ts',
-    edits: [['const pseudo = normalQuantile(computeUpperTail(confidence)) ** 2 / 2;', 'const pseudo = 0;']],
+    edits: [['const pseudo = computeNormalQuantile(computeUpperTail(confidence)) ** 2 / 2;', 'const pseudo = 0;']],
     row: APPROXIMATE,
   },
   {

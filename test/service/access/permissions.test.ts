@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../src/service/access/caller.ts';
-import { callOf, NEEDS, decidePermission, type Call } from '../../../src/service/access/permissions.ts';
+import { findCall, NEEDS, decidePermission, type Call } from '../../../src/service/access/permissions.ts';
 import { ROLES, type Role } from '../../../src/evaluation-store/tokens.ts';
 
 type Answer = '-' | 'no' | 'yes' | 'own';
@@ -104,7 +104,7 @@ describe('a route', () => {
     ['GET', '/docs/static/*', 'GET /docs'],
     ['GET', '/docs', 'GET /docs'],
   ])('%s %s is the call %s', (method, route, call) => {
-    expect(callOf(method, route)).toBe(call);
+    expect(findCall(method, route)).toBe(call);
   });
 
   it.each([
@@ -115,7 +115,7 @@ describe('a route', () => {
     ['GET', '/constructor'],
     ['', ''],
   ])('%s %s is none', (method, route) => {
-    expect(callOf(method, route)).toBeUndefined();
+    expect(findCall(method, route)).toBeUndefined();
   });
 });
 

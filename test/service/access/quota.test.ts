@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { startOfDay, decide, countAllowedEpisodes, findQuota, type Quota } from '../../../src/service/access/quota.ts';
+import { findStartOfDay, decide, countAllowedEpisodes, findQuota, type Quota } from '../../../src/service/access/quota.ts';
 import { loadConfig } from '../../../src/app/configuration.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.500Z');
@@ -45,7 +45,7 @@ describe('a submission', () => {
         const decision = decide(quota, { kind: 'submit', evaluations: 1, waiting: 0, episodesToday: 1000 }, now);
         if (decision.kind === 'allow' || decision.retryAfterSeconds === undefined) throw new Error('it was to be refused for a time');
         const then = new Date(now.getTime() + decision.retryAfterSeconds * 1000);
-        expect(startOfDay(then).getTime()).toBe(startOfDay(now).getTime() + 86_400_000);
+        expect(findStartOfDay(then).getTime()).toBe(findStartOfDay(now).getTime() + 86_400_000);
         expect(decision.retryAfterSeconds).toBeLessThanOrEqual(86_400);
       }),
     );

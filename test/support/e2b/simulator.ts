@@ -122,7 +122,7 @@ export class E2bSimulator implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const url = new URL(request.url ?? '', 'http://e2b');
-      const { key, id } = callOf(request.method ?? '', url.pathname);
+      const { key, id } = findCall(request.method ?? '', url.pathname);
       const fault = this.faults.next(ROUTES[key] ?? 'other');
       if (fault) await strike(fault, response);
       if (response.destroyed) return;
@@ -158,7 +158,7 @@ export class E2bSimulator implements AsyncDisposable {
 }
 
 /** The path with the id taken out of it. */
-function callOf(method: string, pathname: string): { key: string; id: string } {
+function findCall(method: string, pathname: string): { key: string; id: string } {
   const match = /^(\/v2\/sandboxes|\/sandboxes|\/templates\/aliases)\/([^/]+)(.*)$/.exec(pathname);
   if (!match) return { key: `${method} ${pathname}`, id: '' };
   const [, before = '', id = '', behind = ''] = match;

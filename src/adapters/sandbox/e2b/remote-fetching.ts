@@ -3,7 +3,7 @@ import { raceWithAbort } from '../../../kernel/abort.ts';
 import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
 import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts';
 import { HeldFiles } from '../remote/held-files.ts';
-import { fetchError, pullCommand, pullOrder, readPullAnswer } from '../remote/pull-order.ts';
+import { fetchError, createPullCommand, pullOrder, readPullAnswer } from '../remote/pull-order.ts';
 import { INBOX } from '../upload-path.ts';
 import { formatShellLine } from './shell-words.ts';
 
@@ -31,7 +31,7 @@ export class RemoteFetching implements Fetching {
    */
   constructor(remote: Sandbox, python: string, over: AbortSignal, awake: () => Promise<void> | undefined) {
     this.#remote = remote;
-    this.#command = formatShellLine(pullCommand(python));
+    this.#command = formatShellLine(createPullCommand(python));
     this.#over = over;
     this.#awake = awake;
   }

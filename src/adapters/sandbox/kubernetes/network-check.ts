@@ -37,7 +37,7 @@ const MUSTER: Bound = {
   holds: (egress) => egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
 };
 
-function boundOf({ network, transport }: Pick<PodTemplate, 'network' | 'transport'>): Bound {
+function findBound({ network, transport }: Pick<PodTemplate, 'network' | 'transport'>): Bound {
   if (network === 'origin') return ORIGIN;
   return transport.kind === 'dial-back' ? MUSTER : NOTHING;
 }
@@ -59,7 +59,7 @@ export async function assertNetworkPolicy(
   );
   const about = items.map((item) => policySchema.parse(item)).filter((policy) => isSelecting(policy, labels));
   const egress = about.filter(({ spec }) => spec.policyTypes.includes('Egress'));
-  const bound = boundOf(pod);
+  const bound = findBound(pod);
   const open = egress.find(({ spec }) => !bound.holds(spec.egress));
   if (egress.length > 0 && open === undefined) return;
   throw createMissingPolicyError(cluster.namespace, pod.network, open, bound);

@@ -5,7 +5,7 @@ import { makeDirectory } from '../../files/made-directory.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { hasErrno } from '../../../kernel/errno.ts';
 import { SYNTHESISED_FILES } from './host/inside-identity.ts';
-import { startTimeOf } from './host/process-table.ts';
+import { readStartTime } from './host/process-table.ts';
 import { filterOfThisMachine } from './program/system-call-filter.ts';
 
 const RECORD = 'owner.json';
@@ -76,21 +76,21 @@ export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
   const self = await identifyThisProcess();
   if (owner.bootId !== self.bootId) return false;
   if (owner.pidNamespace !== self.pidNamespace) return true;
-  return (await startTimeOf(owner.pid)) === owner.startTime;
+  return (await readStartTime(owner.pid)) === owner.startTime;
 }
 
 /** Whether a process that may be on any machine runs, as far as this process can see. */
 export async function locateProcess(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
   const self = await identifyThisProcess();
   if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return 'elsewhere';
-  return (await startTimeOf(owner.pid)) === owner.startTime ? 'running' : 'gone';
+  return (await readStartTime(owner.pid)) === owner.startTime ? 'running' : 'gone';
 }
 
 /** Removes half-made owner directories whose maker is gone. */
 export async function sweepStarting(stateDir: string): Promise<void> {
   for (const name of await listDirectoryNames(getSandboxesDirectory(stateDir))) {
     const [pid, startTime] = name.startsWith(STARTING) ? name.slice(STARTING.length).split('-') : [];
-    if (pid === undefined || (await startTimeOf(Number(pid))) === startTime) continue;
+    if (pid === undefined || (await readStartTime(Number(pid))) === startTime) continue;
     await rm(path.join(getSandboxesDirectory(stateDir), name), { recursive: true, force: true });
   }
 }
@@ -108,7 +108,7 @@ export async function listDirectoryNames(directory: string): Promise<readonly st
 
 export async function identifyThisProcess(): Promise<OwnerProcess> {
   const [startTime, bootId, pidNamespace] = await Promise.all([
-    startTimeOf(process.pid),
+    readStartTime(process.pid),
     readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
     readlink('/proc/self/ns/pid'),
   ]);

@@ -49,7 +49,7 @@ async function listOwners({ stateDir, owner }: SweepContext): Promise<ReadonlySe
 
 async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: OwnerId): Promise<readonly SandboxId[]> {
   const directory = path.join(getSandboxesDirectory(stateDir), owner);
-  const record = await recordOf(directory);
+  const record = await readRecord(directory);
   if (!record || (await mayBeRunning(record.process))) return [];
   await killSandboxProcesses(directory, clock);
   // Only groups of this owner's name are touched, whatever the record says.
@@ -60,7 +60,7 @@ async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: Owner
   return ids;
 }
 
-async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
+async function readRecord(directory: string): Promise<OwnerRecord | undefined> {
   try {
     return await readOwnerRecord(directory);
   } catch (error) {

@@ -24,7 +24,7 @@ const answerSchema = z.discriminatedUnion('kind', [
 export type Pulled = Omit<Extract<z.infer<typeof answerSchema>, { kind: 'done' }>, 'kind'>;
 
 /** The program that fetches, as it lies beside the runner. It takes one order on its input and gives one answer. */
-export function pullCommand(python: string): readonly string[] {
+export function createPullCommand(python: string): readonly string[] {
   return [python, '-I', `${RUNNER_INSIDE}/pull.py`];
 }
 

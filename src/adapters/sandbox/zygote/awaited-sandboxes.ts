@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
-import { endOf } from './forked-program.ts';
+import { toProgramEnd } from './forked-program.ts';
 import type { SandboxReport } from './warden-messages.ts';
 
 /**
@@ -48,7 +48,7 @@ export class AwaitedSandboxes {
     awaited?.deadline?.[Symbol.dispose]();
     const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
     awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
-    awaited?.ended.resolve(endOf(report));
+    awaited?.ended.resolve(toProgramEnd(report));
   }
 
   /**

@@ -37,7 +37,7 @@ export class ForkedProgram implements SandboxedProgram {
 }
 
 /** What the last report of a sandbox says. */
-export function endOf(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
+export function toProgramEnd(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
   const usage = toUsage(report);
   switch (report.type) {
     case 'ended':

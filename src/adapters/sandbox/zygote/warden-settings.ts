@@ -66,7 +66,7 @@ export function buildWardenSettings(
 }
 
 /** The first process of a workspace is in the group. Of others only the program is. */
-export function limitsOfGroup({ limits, workspace }: ForkableTemplate): SandboxLimits {
+export function computeGroupLimits({ limits, workspace }: ForkableTemplate): SandboxLimits {
   return workspace ? { ...limits, processes: limits.processes + 1 } : limits;
 }
 

@@ -73,7 +73,7 @@ export class SqlCheckpointRights implements CheckpointRights {
       ON CONFLICT (digest, principal, granted_by) DO UPDATE SET granted_by = excluded.granted_by
       RETURNING digest, principal, granted_by, at`;
     const [row = {}] = (await this.#database.transact([toStep(given)]))?.[0] ?? [];
-    return grantOf(row);
+    return readGrant(row);
   }
 
   async revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]> {
@@ -81,7 +81,7 @@ export class SqlCheckpointRights implements CheckpointRights {
       DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${selectGranter(grantedBy)}
       RETURNING digest, principal, granted_by, at`;
     const rows = (await this.#database.transact([toStep(revoked)]))?.[0] ?? [];
-    return rows.map(grantOf).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
+    return rows.map(readGrant).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
   }
 
   async listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
@@ -89,7 +89,7 @@ export class SqlCheckpointRights implements CheckpointRights {
       sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${selectGranter(grantedBy)}
           ORDER BY principal, granted_by LIMIT ${limit}`,
     );
-    return rows.map(grantOf);
+    return rows.map(readGrant);
   }
 }
 
@@ -118,7 +118,7 @@ function readDigest(row: Row): Digest {
   return parseDigest(readText(row, 'digest'));
 }
 
-function grantOf(row: Row): StoredGrant {
+function readGrant(row: Row): StoredGrant {
   return {
     digest: readDigest(row),
     principal: readText(row, 'principal'),

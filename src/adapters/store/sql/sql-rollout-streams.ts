@@ -97,12 +97,12 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       await this.#database.query(sql`
         SELECT g.number, g.begun, g.wanted, m.rep, m.result FROM rollout_groups g
         LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number
-        WHERE g.stream = ${keyOf(id)} AND g.state = 'running' ORDER BY g.number, m.rep`),
+        WHERE g.stream = ${matchStream(id)} AND g.state = 'running' ORDER BY g.number, m.rep`),
     );
   }
 
   async recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]> {
-    const latest = sql`SELECT * FROM rollout_groups WHERE stream = ${keyOf(id)} ORDER BY number DESC LIMIT ${limit}`;
+    const latest = sql`SELECT * FROM rollout_groups WHERE stream = ${matchStream(id)} ORDER BY number DESC LIMIT ${limit}`;
     const rows = await this.#database.query(sql`
       SELECT g.number, g.state, g.begun, g.wanted, g.head, g.lease, g.leased_until, m.rep, m.result FROM (${latest}) g
       LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number ORDER BY g.number DESC, m.rep`);
@@ -118,7 +118,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   }
 
   async grow(hold: StreamHold, number: number, wanted: number): Promise<void> {
-    const grown = sql`UPDATE rollout_groups SET wanted = ${wanted} WHERE ${groupOf(hold.stream, number)} AND state = 'running'`;
+    const grown = sql`UPDATE rollout_groups SET wanted = ${wanted} WHERE ${matchGroup(hold.stream, number)} AND state = 'running'`;
     await this.#held(hold, sql`begun = begun`, [toStep(grown)]);
   }
 
@@ -135,19 +135,19 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     const accepted = sql`
       UPDATE rollout_groups SET state = 'ready', oldest = ${oldest}, head = ${JSON.stringify(head)},
         cursor = (SELECT finished FROM rollout_streams WHERE id = ${hold.stream})
-      WHERE ${groupOf(hold.stream, number)} AND state = 'running' RETURNING number`;
+      WHERE ${matchGroup(hold.stream, number)} AND state = 'running' RETURNING number`;
     await this.#held(hold, sql`ready = ready + 1, finished = finished + 1`, [guard(accepted)]);
   }
 
   async discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void> {
-    const discarded = sql`UPDATE rollout_groups SET state = ${why} WHERE ${groupOf(hold.stream, number)} AND state = 'running' RETURNING number`;
+    const discarded = sql`UPDATE rollout_groups SET state = ${why} WHERE ${matchGroup(hold.stream, number)} AND state = 'running' RETURNING number`;
     const counted = why === 'filtered' ? sql`filtered = filtered + 1` : sql`stale = stale + 1`;
     await this.#held(hold, counted, [guard(discarded), forgetMembers(hold.stream, number)]);
   }
 
   async discardOld(hold: StreamHold, oldest: number): Promise<number> {
     const old = await this.#database.query(sql`
-      SELECT number FROM rollout_groups WHERE stream = ${keyOf(hold.stream)} AND state = 'ready' AND oldest < ${oldest}
+      SELECT number FROM rollout_groups WHERE stream = ${matchStream(hold.stream)} AND state = 'ready' AND oldest < ${oldest}
         AND leased_until <= ${this.#now()}`);
     for (const row of old) await this.#discardReady(hold, readNumber(row, 'number'));
     return old.length;
@@ -156,7 +156,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   /** Nothing happens when a trainer has got it in between. */
   async #discardReady({ stream, fence }: StreamHold, number: number): Promise<void> {
     const discarded = sql`
-      UPDATE rollout_groups SET state = 'stale' WHERE ${groupOf(stream, number)} AND state = 'ready' AND leased_until <= ${this.#now()}
+      UPDATE rollout_groups SET state = 'stale' WHERE ${matchGroup(stream, number)} AND state = 'ready' AND leased_until <= ${this.#now()}
       RETURNING number`;
     const counted = sql`
       UPDATE rollout_streams SET ready = ready - 1, stale = stale + 1 WHERE id = ${stream} AND fence = ${fence} AND state = 'running' RETURNING key`;
@@ -180,14 +180,14 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   }
 }
 
-function keyOf(id: StreamId): Sql {
+function matchStream(id: StreamId): Sql {
   return sql`(SELECT key FROM rollout_streams WHERE id = ${id})`;
 }
 
-function groupOf(id: StreamId, number: number): Sql {
-  return sql`stream = ${keyOf(id)} AND number = ${number}`;
+function matchGroup(id: StreamId, number: number): Sql {
+  return sql`stream = ${matchStream(id)} AND number = ${number}`;
 }
 
 function forgetMembers(id: StreamId, number: number): Step {
-  return toStep(sql`DELETE FROM rollout_members WHERE ${groupOf(id, number)}`);
+  return toStep(sql`DELETE FROM rollout_members WHERE ${matchGroup(id, number)}`);
 }

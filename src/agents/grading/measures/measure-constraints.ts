@@ -42,7 +42,7 @@ function measure(constraint: Constraint, { files, runs, instructions, compiled }
       return { measure: constraint.measure, of, value: largest(({ peakBytes }) => peakBytes) };
     case 'sourceBytes':
     case 'binaryBytes':
-      return { measure: constraint.measure, of, value: subject.length === 0 ? null : sizeOf(subject) };
+      return { measure: constraint.measure, of, value: subject.length === 0 ? null : sumBytes(subject) };
     case 'imports':
       return {
         measure: constraint.measure,
@@ -66,6 +66,6 @@ function measure(constraint: Constraint, { files, runs, instructions, compiled }
   }
 }
 
-function sizeOf(files: readonly WorkspaceFile[]): number {
+function sumBytes(files: readonly WorkspaceFile[]): number {
   return files.reduce((sum, { content }) => sum + content.length, 0);
 }

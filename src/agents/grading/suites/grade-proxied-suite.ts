@@ -51,7 +51,7 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
 }
 
 /** `python3 FLAGS -m pytest ARGUMENTS` in parts. */
-function splitCommand({ command }: SuiteStage): {
+function splitSuiteCommand({ command }: SuiteStage): {
   readonly python: readonly string[];
   readonly runner: string;
   readonly rest: readonly string[];
@@ -61,7 +61,7 @@ function splitCommand({ command }: SuiteStage): {
 }
 
 function createTestsCommand(execute: SuiteStage): string[] {
-  const { python, runner, rest } = splitCommand(execute);
+  const { python, runner, rest } = splitSuiteCommand(execute);
   const modules = execute.modules.flatMap((module) => ['--module', module]);
   const classes = execute.classes.flatMap((name) => ['--class', name]);
   return [...python, 'tests', '--path', TESTS, ...modules, ...classes, '--run', runner, '--', ...rest];
@@ -70,7 +70,7 @@ function createTestsCommand(execute: SuiteStage): string[] {
 function createCandidateCommand({ grading, verifier, within }: CandidateTerms, execute: SuiteStage): Command {
   const { workdir, environment } = grading.task.workspace;
   return {
-    argv: [...splitCommand(execute).python, 'candidate', '--path', workdir],
+    argv: [...splitSuiteCommand(execute).python, 'candidate', '--path', workdir],
     directory: workdir,
     environment: cleanEnvironment(environment, verifier.environment),
     seconds: within(execute.seconds),

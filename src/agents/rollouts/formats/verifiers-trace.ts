@@ -53,7 +53,7 @@ function describeSegment(trajectory: Trajectory, { ids }: Segment, position: num
   for (const [i, { tokens, message }] of trajectory.turns.entries()) {
     if (tokens?.segment !== position) continue;
     const given = ids.slice(at, tokens.prompt);
-    const told = messagesBefore(trajectory, i, at === 0);
+    const told = listMessagesBefore(trajectory, i, at === 0);
     add({ message: told, sampled: false, token_ids: given, mask: given.map(() => false), logprobs: [] });
     const { ids: sampled, logprobs } = getCompletion(trajectory.segments, tokens);
     add({
@@ -69,7 +69,7 @@ function describeSegment(trajectory: Trajectory, { ids }: Segment, position: num
 }
 
 /** What the model was told before a turn: of a new segment everything, else the observations of the turn before. */
-function messagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly unknown[] {
+function listMessagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly unknown[] {
   const earlier: readonly Turn[] = isFirst ? turns.slice(0, position) : [];
   if (isFirst) return [...prompt, ...earlier.flatMap(describeTurn)];
   const before = turns[position - 1];

@@ -42,7 +42,7 @@ export function computeAdvantages(members: readonly GroupMember[], terms: Advant
   const advantages = members.map((member) =>
     isCounted(member) && mean !== null ? getAdvantage(member.reward, rewards, mean, terms) : null,
   );
-  return { advantages, size: counted.length, mean, filtered: filterOf(counted) };
+  return { advantages, size: counted.length, mean, filtered: chooseFilter(counted) };
 }
 
 interface CountedMember extends GroupMember {
@@ -54,7 +54,7 @@ function isCounted(member: GroupMember): member is CountedMember {
   return !member.isMasked && member.reward !== null && member.core !== null;
 }
 
-function filterOf(counted: readonly CountedMember[]): GroupAdvantages['filtered'] {
+function chooseFilter(counted: readonly CountedMember[]): GroupAdvantages['filtered'] {
   const [first, ...others] = counted;
   if (first === undefined) return 'no-reward';
   if (others.length === 0) return null;

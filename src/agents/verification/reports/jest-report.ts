@@ -21,7 +21,7 @@ const BOUNDS = { bytes: 64 * 1024 * 1024, depth: 32, values: 4_000_000 };
  * @throws ReportProblem
  */
 export function* readJestResults(text: string, workdir: string): Generator<TestResult> {
-  for (const { name, status, assertionResults } of reportOf(text).testResults) {
+  for (const { name, status, assertionResults } of parseReport(text).testResults) {
     const file = name.startsWith(`${workdir}/`) ? name.slice(workdir.length + 1) : name;
     if (status === 'failed' && assertionResults.every((result) => result.status !== 'failed')) yield { id: file, status: 'error' };
     for (const { ancestorTitles, title, status: outcome } of assertionResults)
@@ -29,7 +29,7 @@ export function* readJestResults(text: string, workdir: string): Generator<TestR
   }
 }
 
-function reportOf(text: string): z.infer<typeof reportSchema> {
+function parseReport(text: string): z.infer<typeof reportSchema> {
   try {
     const { data } = reportSchema.safeParse(parseJson(Buffer.from(text, 'utf8'), BOUNDS));
     if (data !== undefined) return data;

@@ -17,7 +17,7 @@ interface JsonFlag {
 
 /** `new`, `list` and `show`: nothing of them runs anything of a task. */
 export function createTaskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
-  return [createNewCommand(tasks), listCommand(tasks), showCommand(tasks)];
+  return [createNewCommand(tasks), createListCommand(tasks), createShowCommand(tasks)];
 }
 
 function createNewCommand({ create }: TaskCatalogue): Command {
@@ -34,7 +34,7 @@ function createNewCommand({ create }: TaskCatalogue): Command {
     });
 }
 
-function listCommand({ list }: TaskCatalogue): Command {
+function createListCommand({ list }: TaskCatalogue): Command {
   return new Command('list')
     .summary('list the tasks in a directory')
     .description('Lists the tasks in a directory, with what judges them, and says why a directory cannot be read as one.')
@@ -47,7 +47,7 @@ function listCommand({ list }: TaskCatalogue): Command {
     });
 }
 
-function showCommand({ show }: TaskCatalogue): Command {
+function createShowCommand({ show }: TaskCatalogue): Command {
   return new Command('show')
     .summary('say what a task holds')
     .description('Prints what an agent is given, what it has to leave behind, how that is judged, and the digest that names all of it.')

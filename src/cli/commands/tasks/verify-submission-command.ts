@@ -27,7 +27,7 @@ interface VerifyFlags extends Omit<VerifyRequest, 'task'> {
   readonly report?: string;
 }
 
-export function verifySubmissionCommand(verify: VerifySubmission): Command {
+export function createVerifySubmissionCommand(verify: VerifySubmission): Command {
   const command = new Command('verify')
     .summary('grade a submission to a task')
     .description('Grades what an agent has left behind: the artifacts that the task declares, in a fresh sandbox that no agent has seen.')

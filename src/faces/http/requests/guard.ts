@@ -1,6 +1,6 @@
 import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
-import { callOf, NEEDS } from '../../../service/access/permissions.ts';
+import { findCall, NEEDS } from '../../../service/access/permissions.ts';
 import type { Identify } from './identify.ts';
 import { assertPermitted, ForbiddenError, TooManyRequestsError } from '../problems/refusals.ts';
 
@@ -27,7 +27,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
   app.addHook('onRoute', assertKnown);
   app.addHook('onRequest', async (request) => {
     if (request.is404) return assertNotTooMany(request);
-    const call = callOf(request.method, request.routeOptions.url ?? '');
+    const call = findCall(request.method, request.routeOptions.url ?? '');
     if (call === undefined) throw new ForbiddenError('access.no-such-call', `the server has no call ${request.method} ${request.url}`);
     const identity = NEEDS[call] === 'anyone' ? undefined : await identify(request);
     if (identity !== undefined && !(identity instanceof Error)) request.caller = identity;
@@ -43,7 +43,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
 
 function assertKnown({ method, url }: RouteOptions): void {
   const methods = typeof method === 'string' ? [method] : method;
-  const unknown = methods.find((each) => callOf(each, url) === undefined);
+  const unknown = methods.find((each) => findCall(each, url) === undefined);
   if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so no caller could make it: add it to NEEDS`);
 }
 

@@ -7,7 +7,7 @@ import { InputError } from '../../../kernel/errors.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
 import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
-import { orderOf } from '../../../service/orders/evaluation-order.ts';
+import { parseOrder } from '../../../service/orders/evaluation-order.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
@@ -79,7 +79,7 @@ export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room
     },
     async ({ params, query, caller }, reply) => {
       const evaluation = await findEvaluation(service, params.id);
-      const order = orderOf(evaluation);
+      const order = parseOrder(evaluation);
       if (getCheckpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
       const readable = await findReadable(requireCaller(caller), [evaluation], use);

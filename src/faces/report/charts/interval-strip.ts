@@ -14,7 +14,7 @@ export interface Strip {
 }
 
 /** @param references further values that have to be in the picture. */
-export function stripScale(strips: readonly Strip[], references: readonly (number | null)[] = []): Scale | undefined {
+export function createStripScale(strips: readonly Strip[], references: readonly (number | null)[] = []): Scale | undefined {
   const extent = computeDomain([...strips.flatMap(({ value, low, high }) => [value, low, high]), ...references].filter(isPresent));
   return extent && createAcrossScale(extent);
 }
@@ -22,7 +22,7 @@ export function stripScale(strips: readonly Strip[], references: readonly (numbe
 /** Characters along the narrowest column. */
 const ROOM = 22;
 
-export function stripHead(scale: Scale): Markup {
+export function renderStripHead(scale: Scale): Markup {
   const ticks = listTicks({ scale }, 3);
   const every = labelEvery(ticks, ROOM);
   return markup`<svg class="strip-head" height="20" aria-hidden="true">${ticks.map(({ value, text }, position) => {
@@ -39,7 +39,7 @@ function chooseAnchor(share: number): 'start' | 'middle' | 'end' {
 }
 
 /** @param reference drawn as a line through all rows. */
-export function stripCell({ value, low, high }: Strip, scale: Scale, reference?: number | null): Markup {
+export function renderStripCell({ value, low, high }: Strip, scale: Scale, reference?: number | null): Markup {
   const parts = [
     isPresent(reference)
       ? markup`<line class="level" x1="${formatPercent(scale, reference)}" x2="${formatPercent(scale, reference)}" y2="100%"/>`

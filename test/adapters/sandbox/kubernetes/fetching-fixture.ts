@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { pullCommand } from '../../../../src/adapters/sandbox/remote/pull-order.ts';
+import { createPullCommand } from '../../../../src/adapters/sandbox/remote/pull-order.ts';
 import type { FetchOrder, FetchWay } from '../../../../src/kernel/fetching.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
@@ -51,7 +51,11 @@ export class FetchingFixture implements AsyncDisposable {
 
   pod(provider: SandboxProvider, ...ways: readonly FetchWay[]): Promise<Sandbox> {
     const caches = ways.includes('shared-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
-    const pod: PodTemplate = { ...this.context.pod, network: 'origin', fetching: { ways, command: pullCommand(this.#python), ...caches } };
+    const pod: PodTemplate = {
+      ...this.context.pod,
+      network: 'origin',
+      fetching: { ways, command: createPullCommand(this.#python), ...caches },
+    };
     const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
     const limits = { ...TEMPLATE.limits, memoryBytes: 2 ** 28 };
     return provider.create(

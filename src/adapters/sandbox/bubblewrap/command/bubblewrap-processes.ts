@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { FurtherProcesses } from '../../local/program/launched-program.ts';
-import { listChildren, killProcess, startTimeOf, waitUntilGone } from '../../local/host/process-table.ts';
+import { listChildren, killProcess, readStartTime, waitUntilGone } from '../../local/host/process-table.ts';
 import { killSandboxProcesses } from '../../local/sweep.ts';
 
 /**
@@ -24,7 +24,7 @@ export class BubblewrapProcesses implements FurtherProcesses {
 
   async find(pid: number): Promise<void> {
     const child = (await listChildren(pid))?.[0];
-    const startTime = child && (await startTimeOf(child));
+    const startTime = child && (await readStartTime(child));
     if (child && startTime) this.#first = { pid: child, startTime };
   }
 
@@ -36,7 +36,7 @@ export class BubblewrapProcesses implements FurtherProcesses {
   async waitUntilGone(wasSignalled: boolean): Promise<void> {
     const first = this.#first;
     if (first)
-      await waitUntilGone(`processes of ${this.#directory}`, async () => (await startTimeOf(first.pid)) !== first.startTime, this.#clock);
+      await waitUntilGone(`processes of ${this.#directory}`, async () => (await readStartTime(first.pid)) !== first.startTime, this.#clock);
     else if (wasSignalled) await killSandboxProcesses(this.#directory, this.#clock);
   }
 }

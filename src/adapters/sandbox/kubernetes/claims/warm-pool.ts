@@ -36,10 +36,10 @@ export async function findWarmPool(api: AgentSandbox, name: string, clock: Clock
   });
   if (pool === undefined) throw createMissingWarmPoolError(name);
   const template = poolSchema.parse(pool).spec.sandboxTemplateRef.name;
-  return { name, podSelector: `${TEMPLATE_HASH}=${await hashOf(api, template, clock, signal)}`, aheadMs };
+  return { name, podSelector: `${TEMPLATE_HASH}=${await readHash(api, template, clock, signal)}`, aheadMs };
 }
 
-async function hashOf(api: AgentSandbox, name: string, clock: Clock, signal: AbortSignal): Promise<string> {
+async function readHash(api: AgentSandbox, name: string, clock: Clock, signal: AbortSignal): Promise<string> {
   const createTimeoutError = (): Error =>
     new InfrastructureError(
       'kubernetes.no-controller',

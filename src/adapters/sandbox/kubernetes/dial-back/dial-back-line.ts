@@ -47,7 +47,7 @@ export class DialBackLine implements PodLine {
     this.#places = [...this.#containers].map(([name, container]) => gate.expect(pod, name, container, onTheft));
     this.hold = {
       hostAliases: directions.hostAliases,
-      container: (name) => holdOf(pod, name, this.#getContainer(name).firstToken, directions),
+      container: (name) => buildHold(pod, name, this.#getContainer(name).firstToken, directions),
     };
   }
 
@@ -100,7 +100,12 @@ export async function readAuthority({ provider, authority, certificate }: DialBa
   }
 }
 
-function holdOf(pod: string, container: string, token: string, { url, authority, command }: Directions): ReturnType<PodHold['container']> {
+function buildHold(
+  pod: string,
+  container: string,
+  token: string,
+  { url, authority, command }: Directions,
+): ReturnType<PodHold['container']> {
   const env = [
     { name: 'MUSTER_DIAL_URL', value: new URL(`/dial-back/${pod}/${container}`, url).href },
     { name: 'MUSTER_DIAL_TOKEN', value: token },

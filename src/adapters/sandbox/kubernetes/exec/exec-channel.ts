@@ -115,7 +115,7 @@ export class ExecChannel implements ProgramChannel {
   }
 
   #onStatus(text: string): void {
-    this.#status = endOf(text);
+    this.#status = toProgramEnd(text);
     this.#closeTimer ??= this.#clock.after(CLOSE_MS, () => this.#socket.terminate());
   }
 
@@ -131,7 +131,7 @@ export class ExecChannel implements ProgramChannel {
 }
 
 /** A status as Kubernetes writes it: success, an exit code among the causes, or what went wrong. */
-function endOf(text: string): ProgramEnd {
+function toProgramEnd(text: string): ProgramEnd {
   const parsed = statusSchema.safeParse(tryParseJson(text));
   if (!parsed.success) return { kind: 'failed', detail: `the API server sent a status that makes no sense: ${text.slice(0, 200)}` };
   const { status, message, reason, details } = parsed.data;

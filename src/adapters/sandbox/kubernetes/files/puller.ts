@@ -18,7 +18,10 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
     signal.throwIfAborted();
     channel = await exec(command, signal);
     channel.stdin.end(order);
-    const [stdout, stderr, end] = await raceWithAbort(Promise.all([endOf(channel.stdout), endOf(channel.stderr), channel.ended]), signal);
+    const [stdout, stderr, end] = await raceWithAbort(
+      Promise.all([readToEnd(channel.stdout), readToEnd(channel.stderr), channel.ended]),
+      signal,
+    );
     if (end.kind !== 'exited') throw fetchError(end.detail);
     readPullAnswer(stdout, stderr);
   } catch (error) {
@@ -29,7 +32,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
 }
 
 /** All of it, unless it is more than any answer: then its end, which is no answer. */
-async function endOf(stream: Readable): Promise<string> {
+async function readToEnd(stream: Readable): Promise<string> {
   const kept = new RecentText(MOST_ANSWER_CHARACTERS);
   for await (const part of stream.setEncoding('utf8')) kept.append(String(part));
   return kept.take();

@@ -11,7 +11,7 @@ import {
 } from '../settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
-import { pullCommand } from '../../remote/pull-order.ts';
+import { createPullCommand } from '../../remote/pull-order.ts';
 import { createRemoteTemplate } from '../../remote/remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
@@ -53,5 +53,5 @@ function getTransport(kind: PodTransport['kind'], dialBack: PodSettings['dialBac
 function getFetching({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
   if (command !== undefined) return undefined;
   const ways: FetchWay[] = [...(nodeCache ? (['shared-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
-  return { ways, command: pullCommand(python), ...(nodeCache && { nodeCache }) };
+  return { ways, command: createPullCommand(python), ...(nodeCache && { nodeCache }) };
 }

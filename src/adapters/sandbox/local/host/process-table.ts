@@ -13,7 +13,7 @@ const GONE_PAUSE_MS = 2;
  *
  * @returns undefined when there is no such process, or only its exit status is left.
  */
-export async function startTimeOf(pid: number): Promise<string | undefined> {
+export async function readStartTime(pid: number): Promise<string | undefined> {
   const stat = await readProcessFile(pid, 'stat');
   if (stat === undefined) return undefined;
   // The command's name stands in parentheses and may hold anything, so fields are counted from the last one.

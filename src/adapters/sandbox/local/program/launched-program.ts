@@ -55,7 +55,7 @@ export class LaunchedProgram implements SandboxedProgram {
     launched.process.once('exit', (code, signal) => {
       this.#hasEnded = true;
       this.#wasSignalled = signal !== null;
-      resolve(endOf(holder, code, signal));
+      resolve(toProgramEnd(holder, code, signal));
     });
   }
 
@@ -98,7 +98,7 @@ export class LaunchedProgram implements SandboxedProgram {
   }
 }
 
-function endOf(holder: string, code: number | null, signal: NodeJS.Signals | null): ProgramEnd {
+function toProgramEnd(holder: string, code: number | null, signal: NodeJS.Signals | null): ProgramEnd {
   if (code !== null) return { kind: 'exited', code };
   const detail = `${holder} was ended by ${signal ?? 'an unknown signal'} from outside of Muster`;
   return { kind: 'lost', detail, wasKilled: signal === 'SIGKILL' };

@@ -25,7 +25,7 @@ export async function createWorkspaceTemplate(
   const places = ['/tmp', '/dev/shm', ...writable];
   return {
     name,
-    command: [...startOf(interpreter), `${RUNNER_INSIDE}/workspace.py`, ...places.flatMap((each) => ['--writable', each])],
+    command: [...listStart(interpreter), `${RUNNER_INSIDE}/workspace.py`, ...places.flatMap((each) => ['--writable', each])],
     environment: {},
     mounts: [...getMounts(interpreter), { source: runner, target: RUNNER_INSIDE }, ...mounts],
     network: 'none',
@@ -38,10 +38,10 @@ export async function createWorkspaceTemplate(
 
 function describeZygote(interpreter: CarriedInterpreter, isRequired: boolean): Zygote {
   const python = `${PYTHON_INSIDE}/bin/${nameOf(interpreter.executable)}`;
-  return { python, start: startOf(interpreter), program: `${RUNNER_INSIDE}/zygote.py`, imports: [], isRequired };
+  return { python, start: listStart(interpreter), program: `${RUNNER_INSIDE}/zygote.py`, imports: [], isRequired };
 }
 
-function startOf({ loader, executable }: CarriedInterpreter): readonly string[] {
+function listStart({ loader, executable }: CarriedInterpreter): readonly string[] {
   const isolated = ['-I', '-S', '-B'];
   return [getInsidePath(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${nameOf(executable)}`, ...isolated];
 }
