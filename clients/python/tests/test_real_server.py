@@ -106,7 +106,7 @@ def test_what_is_wrong_is_named_as_the_server_names_it(client: Client) -> None:
     with pytest.raises(BadRequest, match="it has cartpole"):
         client.evaluate(LATE, "pong")
     with pytest.raises(NotFound) as missing:
-        client.get("ev-none")
+        client.report("ev-none")
     assert missing.value.code == "evaluation.not-found"
 
 

@@ -21,6 +21,7 @@ LATE: list[tuple[int, dict[str, float]]] = [
     (100, {"mean": 9.0, "low": 8.0, "high": 10.0}),
     (200, {"mean": 13.0, "low": 12.0, "high": 14.0}),
 ]
+LINKED = ("200", "http://muster:7677/evaluations/ev-1")
 EXPECTED = {
     "estimate": {200: 12.5},
     "mean": {100: 9.0, 200: 13.0},
@@ -32,6 +33,7 @@ EXPECTED = {
 def read_csv(directory: Path) -> dict[str, dict[int, float]]:
     with (directory / "muster.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert [(row["step"], row["page"]) for row in rows if row["page"]] == [LINKED]
     return {name: {int(row["step"]): float(row[name]) for row in rows if row[name]} for name in EXPECTED}
 
 
@@ -40,6 +42,8 @@ def read_tensorboard(directory: Path) -> dict[str, dict[int, float]]:
 
     found = EventAccumulator(str(directory))
     found.Reload()
+    (linked,) = found.Tensors("muster/page")
+    assert (str(linked.step), linked.tensor_proto.string_val[0].decode()) == (LINKED[0], f"[{LINKED[1]}]({LINKED[1]})")
     return {name: {event.step: event.value for event in found.Scalars(f"muster/{name}")} for name in EXPECTED}
 
 
@@ -50,6 +54,7 @@ def read_wandb(directory: Path) -> dict[str, dict[int, float]]:
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     items = [record["history"]["item"] for record in records if record["type"] == "history"]
+    assert [(str(item["muster/step"]), item["muster/page"]) for item in items if "muster/page" in item] == [LINKED]
     return {name: {item["muster/step"]: item[f"muster/{name}"] for item in items if f"muster/{name}" in item} for name in EXPECTED}
 
 
@@ -61,6 +66,8 @@ def read_mlflow(_directory: Path) -> dict[str, dict[int, float]]:
     assert experiment is not None
     (run,) = client.search_runs([experiment.experiment_id])
     assert run.info.status == "FINISHED"
+    assert run.data.tags[f"muster/page/{LINKED[0]}"] == LINKED[1]
+    assert [file.path for file in client.list_artifacts(run.info.run_id, "muster/200")] == ["muster/200/report.html"]
     return {name: {m.step: m.value for m in client.get_metric_history(run.info.run_id, f"muster/{name}")} for name in EXPECTED}
 
 
@@ -70,6 +77,7 @@ def read_aim(_directory: Path) -> dict[str, dict[int, float]]:
     # By its name, and not only to be read: Aim's index has it once Aim's own server has looked.
     (name,) = Repo(".").list_all_runs()
     run = Run(name, repo=".", system_tracking_interval=None)
+    assert run[f"muster/page/{LINKED[0]}"] == LINKED[1]
     found: dict[str, dict[int, float]] = {}
     for metric, context, _ in run.iter_metrics_info():
         steps, (values, *_) = run.get_metric(metric, context).data.items_list()
@@ -104,13 +112,14 @@ def test_figures_are_read_back_at_their_steps(
     for variable in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
-    document = tmp_path / "summary.json"
-    document.write_text("{}")
+    document = tmp_path / "report.html"
+    document.write_text("<!doctype html>")
     with caplog.at_level(logging.WARNING, "muster"):
         sinks = open_sinks(name, tmp_path)
         for step, figures in LATE:
             sinks.log(step, figures)
         sinks.keep(200, document)
+        sinks.link(int(LINKED[0]), LINKED[1])
         sinks.close()
     warned = [record.getMessage() for record in caplog.records if record.name == "muster"]
     assert len(warned) == (1 if name == "wandb" else 0), warned
@@ -125,6 +134,9 @@ class Broken:
     def keep(self, step: int, path: Path) -> None:
         raise OSError(f"no space left on device for {path} of step {step}")
 
+    def link(self, step: int, url: str) -> None:
+        raise OSError(f"no space left on device for {url} of step {step}")
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -133,6 +145,7 @@ def test_a_sink_that_fails_is_warned_of_once_and_the_others_go_on(tmp_path: Path
     sinks = open_sinks([Broken(), "csv"], tmp_path)
     for step, figures in LATE:
         sinks.log(step, figures)
+    sinks.link(int(LINKED[0]), LINKED[1])
     sinks.close()
     assert [record.getMessage() for record in caplog.records] == [
         "logging to Broken fails, and goes on being tried: no space left on device for 1 figures of step 200"

@@ -168,6 +168,10 @@ class Client:
         """One evaluation, with its running figures or its summary."""
         return self._driver.run(operations.get(self._settings, evaluation_id))
 
+    def report(self, evaluation_id: str) -> str:
+        """The answer as an HTML page for people, which stands alone. Raises `ServerAnswer` when there is no answer yet."""
+        return self._driver.run(operations.report(self._settings, evaluation_id))
+
     def list(self, *, page_size: int = 50, **filters: Unpack[Filter]) -> Iterator[Evaluation]:
         """Evaluations and comparisons, latest first, without their summaries. Further pages are asked for as they are needed."""
         return self._driver.iterate(operations.listed(self._settings, filters, page_size))

@@ -84,6 +84,11 @@ def get(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
     return read_evaluation(parsed(response.body, "evaluation"))
 
 
+def report(settings: Settings, evaluation_id: str) -> Steps[str]:
+    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id, "report")))
+    return response.body.decode()
+
+
 def cancel(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
     """May be repeated: what is over stays as it is."""
     response = yield from call(settings, Request("DELETE", evaluation_path(evaluation_id)))

@@ -106,7 +106,10 @@ def test_checkpoints_are_logged_at_their_steps_and_the_last_one_returns_what_the
     assert logged["muster/mean"][-1][1] == pytest.approx(sum(last.returns) / len(last.returns))
     assert callback.best is not None
     assert (tmp_path / "run" / "best.json").exists()
-    assert (tmp_path / "board" / "PPO_1" / "muster.csv").read_text().count("\n") == 1 + 2 * len(steps)
+    for score in scores:
+        assert f"{score.mean:.0f}" in (tmp_path / "run" / "reports" / f"step-{score.step}.html").read_text()
+        assert f",{server.url}/evaluations/{score.evaluation}\n" in (tmp_path / "board" / "PPO_1" / "muster.csv").read_text()
+    assert (tmp_path / "board" / "PPO_1" / "muster.csv").read_text().count("\n") == 1 + 3 * len(steps)
 
 
 class Interrupt(BaseCallback):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.sinks.sink import PREFIX
+from muster.sinks.sink import LINK, PREFIX
 
 
 class AimRun:
@@ -23,6 +23,9 @@ class AimRun:
 
     def keep(self, step: int, path: Path) -> None:
         """Aim keeps documents only where a store for them was set up: they lie in the run's directory."""
+
+    def link(self, step: int, url: str) -> None:
+        self._run[f"{PREFIX}{LINK}/{step}"] = url
 
     def close(self) -> None:
         self._run.close()

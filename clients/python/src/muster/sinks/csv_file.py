@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from muster.sinks.sink import FIGURES
+from muster.sinks.sink import FIGURES, LINK
 
 
 class CsvFile:
@@ -14,7 +14,7 @@ class CsvFile:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._file = (directory / "muster.csv").open("a", newline="", encoding="utf-8")
-        self._writer = csv.DictWriter(self._file, ("step", *FIGURES), restval="")
+        self._writer = csv.DictWriter(self._file, ("step", *FIGURES, LINK), restval="")
         if self._file.tell() == 0:
             self._writer.writeheader()
 
@@ -24,6 +24,10 @@ class CsvFile:
 
     def keep(self, step: int, path: Path) -> None:
         """A CSV file has no place for documents: they lie in the run's directory."""
+
+    def link(self, step: int, url: str) -> None:
+        self._writer.writerow({"step": step, LINK: url})
+        self._file.flush()
 
     def close(self) -> None:
         if not self._file.closed:

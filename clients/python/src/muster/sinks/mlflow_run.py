@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.sinks.sink import PREFIX
+from muster.sinks.sink import LINK, PREFIX
 
 
 class MlflowRun:
@@ -26,6 +26,9 @@ class MlflowRun:
 
     def keep(self, step: int, path: Path) -> None:
         self._client.log_artifact(self._run_id, str(path), f"muster/{step}")
+
+    def link(self, step: int, url: str) -> None:
+        self._client.set_tag(self._run_id, f"{PREFIX}{LINK}/{step}", url)
 
     def close(self) -> None:
         if self._is_own:

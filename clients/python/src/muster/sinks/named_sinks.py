@@ -54,6 +54,9 @@ class Sinks:
     def keep(self, step: int, path: Path) -> None:
         self._attempt(lambda sink: sink.keep(step, path))
 
+    def link(self, step: int, url: str) -> None:
+        self._attempt(lambda sink: sink.link(step, url))
+
     def close(self) -> None:
         self._attempt(lambda sink: sink.close())
 

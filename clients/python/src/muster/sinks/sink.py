@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 FIGURES = ("estimate", "mean", "low", "high", "half_width", "episodes", "better", "regress")
-"""Names of what is logged, in units of the return but for the number of episodes and the two flags, which are 0 or 1."""
+"""Names of figures, in units of the return but for the number of episodes and the two flags, which are 0 or 1."""
+LINK = "page"
 PREFIX = "muster/"
 """Before the names, where a sink keeps the figures of others too."""
 
@@ -19,6 +20,9 @@ class Sink(Protocol):
 
     def keep(self, step: int, path: Path) -> None:
         """Keeps a document about a checkpoint's evaluation, where the sink has a place for it."""
+
+    def link(self, step: int, url: str) -> None:
+        """@param url: of the page on which the server shows a checkpoint's evaluation."""
 
     def close(self) -> None:
         """Everything that was logged is on the disk, or with the service; nothing that was opened is left."""

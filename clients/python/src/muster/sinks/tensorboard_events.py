@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.sinks.sink import PREFIX
+from muster.sinks.sink import LINK, PREFIX
 
 
 class TensorBoardEvents:
@@ -14,8 +14,10 @@ class TensorBoardEvents:
     def __init__(self, directory: Path) -> None:
         """Raises ImportError when tensorboard is not installed."""
         from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.plugins.text.summary_v2 import text_pb
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        self._text: Any = text_pb
         self._event: Any = event_pb2.Event
         self._summary: Any = summary_pb2.Summary
         self._writer: Any = EventFileWriter(str(directory), filename_suffix=".muster")
@@ -27,6 +29,11 @@ class TensorBoardEvents:
 
     def keep(self, step: int, path: Path) -> None:
         """Event files have no place for documents: they lie in the run's directory."""
+
+    def link(self, step: int, url: str) -> None:
+        summary = self._text(PREFIX + LINK, [f"[{url}]({url})"])
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
+        self._writer.flush()
 
     def close(self) -> None:
         self._writer.close()

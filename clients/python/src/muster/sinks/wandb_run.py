@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.sinks.sink import PREFIX
+from muster.sinks.sink import LINK, PREFIX
 
 logger = logging.getLogger("muster")
 STEP = f"{PREFIX}step"
@@ -32,6 +32,9 @@ class WandbRun:
 
     def keep(self, step: int, path: Path) -> None:
         self._run.log_artifact(str(path), name=f"muster-{step}", type="evaluation")
+
+    def link(self, step: int, url: str) -> None:
+        self._run.log({STEP: step, PREFIX + LINK: url})
 
     def close(self) -> None:
         if self._is_own:

@@ -193,7 +193,7 @@ class TrainingEvaluator:
             sinks = open_sinks(settings.log, self.log_directory or directory)
             self._open.callback(sinks.close)
             run = settings.run or directory.resolve().name
-            self._work = Work(connection.suite(settings.suite), run, directory, sinks, settings.stop, self._closing)
+            self._work = Work(connection.suite(settings.suite), run, directory, sinks, settings.stop, self._closing, connection.address)
         except (InvalidArgument, OSError) as error:
             logger.warning("nothing is evaluated: %s", error)
             self._open.close()

@@ -22,7 +22,7 @@ class Connection:
     """Opened when it is first needed, in the thread that needs it."""
 
     def __init__(self, server: str | None, token: str | None, directory: Path) -> None:
-        self._server = server or os.environ.get("MUSTER_URL")
+        self._server = server or os.environ.get("MUSTER_URL") or None
         self._token, self._directory = token, directory
         self._open = ExitStack()
         self._client: Client | None = None
@@ -34,6 +34,11 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+    @property
+    def address(self) -> str | None:
+        """Of a server that stays when the training has ended."""
+        return None if self._server is None else self._server.rstrip("/")
 
     def suite(self, suite: SuiteLike) -> SuiteLike:
         """As the server takes it: one of the trainer's own reads modules where the suite's file has them."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from muster.embedded import ServerNotStarted
 from muster.exporting.portable_file import UNFINISHED, write_whole
@@ -52,13 +53,15 @@ class Abandoned(Exception):
 class Work:
     """Evaluates checkpoints against a server, and says what became of them. All failures are warnings."""
 
-    def __init__(self, suite: SuiteLike, run: str, directory: Path, sinks: Sinks, stop: Any, closing: Event) -> None:
+    def __init__(self, suite: SuiteLike, run: str, directory: Path, sinks: Sinks, stop: Any, closing: Event, address: str | None) -> None:
+        """@param address: of a server that stays, and shows evaluations on its page."""
         self._suite, self._run, self._stop = suite, run, stop
         self._checkpoints = directory / "checkpoints"
         self.directory = directory
         self._record = Record(directory)
         self._sinks = sinks
         self._closing = closing
+        self._address = address
         self._gone_since: float | None = None
         for unfinished in self._checkpoints.glob(f".*{UNFINISHED}"):
             # What a killed process was writing.
@@ -120,7 +123,7 @@ class Work:
         score = score_of(summary, accepted.step, str(path), evaluation.id)
         if score is None:
             raise InvalidArgument("no episode has a score")
-        return score, self._concluded(accepted, score, summary)
+        return score, self._concluded(accepted, score, summary, connect())
 
     def _awaited(self, connect: Callable[[], Client], evaluation: Evaluation, step: int) -> Summary:
         seconds, has_estimate = FIRST_LOOK_SECONDS, False
@@ -141,27 +144,30 @@ class Work:
             self._sinks.log(step, {"estimate": evaluation.summary.mean})
         return evaluation.summary
 
-    def _concluded(self, accepted: Accepted, score: Score, summary: Summary) -> Standing:
+    def _concluded(self, accepted: Accepted, score: Score, summary: Summary, client: Client) -> Standing:
         found = standing(score, self.best)
         figures = {"mean": score.mean, "low": score.low, "high": score.high, "half_width": score.half_width}
         flags = {"better": float(found in ("first", "better")), "regress": float(found == "worse")}
         # Logged before it is concluded: a process that is killed in between logs the same figures again.
         self._sinks.log(accepted.step, {**figures, "episodes": float(score.episodes), **flags})
         logger.info("step %d: %.6g [%.6g, %.6g], %d episodes", score.step, score.mean, score.low, score.high, score.episodes)
-        self._keep_summary(accepted, summary)
+        self._keep_documents(score, summary, client)
         if found in ("first", "better"):
             self._keep_best(score)
         self._record.conclude(accepted.key, score)
         return found
 
-    def _keep_summary(self, accepted: Accepted, summary: Summary) -> None:
-        path = self.directory / "summaries" / f"step-{accepted.step}.json"
+    def _keep_documents(self, score: Score, summary: Summary, client: Client) -> None:
+        """Summary and report in the run's directory, the report in the sinks that have a place for it, and where the server shows it."""
+        report = self.directory / "reports" / f"step-{score.step}.html"
         try:
-            write_whole(path, json.dumps(summary.raw, indent=2).encode())
-        except OSError as error:
-            logger.warning("the summary of step %d cannot be kept: %s", accepted.step, error)
-            return
-        self._sinks.keep(accepted.step, path)
+            write_whole(self.directory / "summaries" / f"step-{score.step}.json", json.dumps(summary.raw, indent=2).encode())
+            write_whole(report, client.report(score.evaluation).encode())
+            self._sinks.keep(score.step, report)
+        except (MusterError, OSError) as error:
+            logger.warning("summary and report of step %d cannot be kept: %s", score.step, error)
+        if self._address is not None:
+            self._sinks.link(score.step, f"{self._address}/evaluations/{quote(score.evaluation, safe='')}")
 
     def _keep_best(self, score: Score) -> None:
         """The best policy under a name that stays, and what is known of it."""
