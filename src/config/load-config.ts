@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { InputError, getMessage } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
 import { readEnvironmentLayers, findUnknownVariables } from './environment-layer.ts';
+import { suggestNames } from '../kernel/documents/did-you-mean.ts';
 import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
 import { isMapping, nestValue, mergeDeep, getValueAt, type SettingPath } from '../kernel/documents/path.ts';
@@ -80,9 +81,15 @@ function createFileLayer(path: string, name: string): Layer {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new InputError('config.unreadable', `${name}: cannot be read: ${getMessage(error)}; expected a YAML file`, { cause: error });
+    const problem = existsSync(path) ? `cannot be read: ${getMessage(error)}` : 'does not exist';
+    throw new InputError('config.unreadable', `${name}: ${problem}; expected a YAML file${suggestBeside(path)}`, { cause: error });
   }
   return parseYamlLayer(name, text, 'config.invalid');
+}
+
+function suggestBeside(path: string): string {
+  const directory = dirname(path);
+  return existsSync(path) || !existsSync(directory) ? '' : suggestNames(basename(path), readdirSync(directory));
 }
 
 function createFlagLayer({ name, path, value }: Flag): Layer {

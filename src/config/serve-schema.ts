@@ -6,6 +6,8 @@ import { byteSizeSchema } from './byte-size.ts';
 const seconds = z.number().positive().max(31_536_000);
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
+const suiteName = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"');
+
 const numberOrUnlimited = z.union([z.literal('unlimited'), z.int().min(1).max(1_000_000_000)], {
   error: 'expected "unlimited" or a whole number from 1 on',
 });
@@ -23,7 +25,7 @@ export const serverSchema = z
     streamsPerPrincipal: numberOrUnlimited.describe('streams of events and episodes that one principal may have open at a time'),
     streams: numberOrUnlimited.describe('the same of all principals together'),
     port: z.int().min(0).max(65_535).describe('0: any that is free'),
-    suites: z.record(z.string().regex(/^[\w.-]{1,64}$/), absolutePath).describe('suite files that callers may name, by the name they use'),
+    suites: z.record(suiteName, absolutePath).describe('suite files that callers may name, by the name they use'),
     inlineModules: z
       .array(z.string().regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, 'expected the name of a module, such as minigrid.envs'))
       .max(1000)

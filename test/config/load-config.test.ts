@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { Config } from '../../src/config/config.ts';
@@ -162,6 +162,13 @@ describe('what is wrong is named with its source, its path and what was expected
     ['a key in the wrong case', 'statedir: /x', ':1: statedir: unknown key; did you mean "stateDir"?'],
     ['two neighbours swapped', 'pool:\n  wram: 3', ':2: pool.wram: unknown key; did you mean "warm"?'],
     ['a key that belongs below another', 'port: 7000', ':1: port: unknown key; expected below another key: delivery.port or server.port'],
+    ['a key that belongs above', 'server: { quotas: {} }', ':1: server.quotas: unknown key; expected as "quotas", not below "server"'],
+    [
+      'a list in place of a mapping',
+      'server: { suites: [a.yaml] }',
+      'server.suites: expected a mapping of names to values, got ["a.yaml"]',
+    ],
+    ['a name that is none', 'server: { suites: { "my suite": /a.yaml } }', 'server.suites.my suite: expected 1 to 64 letters, digits'],
     ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
     ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected number, got "many"'],
     ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected int, got 1.5'],
@@ -266,6 +273,8 @@ describe('what is wrong is named with its source, its path and what was expected
   it('when the file is not there', () => {
     const missing = join(directory, 'missing.yaml');
     expect(() => load({ file: missing })).toThrow(expect.objectContaining({ kind: 'input', code: 'config.unreadable' }));
-    expect(() => load({ file: missing })).toThrow(missing);
+    expect(() => load({ file: missing })).toThrow(`${missing}: does not exist; expected a YAML file`);
+    const meant = file('pool: { max: 2 }');
+    expect(() => load({ file: meant.replace(/\.yaml$/, '.yml') })).toThrow(`did you mean "${basename(meant)}"?`);
   });
 });

@@ -80,6 +80,8 @@ describe('a checkpoint', () => {
     await stage.write('policy.safetensors', await readFile(LATE));
     const result = await stage.call(['eval', CARTPOLE, '--checkpoint', stage.path('polcy.safetensors')]);
     expect(result).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
+    const submitted = await stage.call(['submit', 'cartpole', '-c', stage.path('polcy.safetensors'), '--server', 'http://127.0.0.1:9']);
+    expect(submitted).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
   it('in safetensors that was cut off is refused as truncated', async () => {

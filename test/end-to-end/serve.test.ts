@@ -201,7 +201,7 @@ describe('the commands that speak to a server', () => {
 
   it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
     const at = ['--server', server.url];
-    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
+    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '0', ...at]);
     expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
     const digest = sha256(await readFile(LATE));
     expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
@@ -210,7 +210,7 @@ describe('the commands that speak to a server', () => {
     expect(watched.exitCode).toBe(0);
     expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
     expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(
-      new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@7\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
+      new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@0\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
     );
     expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
     expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');

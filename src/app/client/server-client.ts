@@ -4,6 +4,7 @@ import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { MusterClient } from '../../faces/client/muster-client.ts';
 import { DEFAULT_RETRY, type Retry } from '../../faces/client/patience.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -15,6 +16,12 @@ import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 export type { MusterClient };
 
 /** The composition root of clients: programs in TypeScript, and the commands. */
+
+/** Paths that were typed on this machine: the nearest one is named. */
+const TYPED_SOURCE: CheckpointSource = {
+  list: (path, options) => suggestNearest(path, () => filesystemSource.list(path, options)),
+  read: (file, signal) => filesystemSource.read(file, signal),
+};
 
 export interface ConnectionOptions {
   /** What the server knows the caller by; MUSTER_TOKEN when left out. */
@@ -41,7 +48,7 @@ export function connect(url = process.env['MUSTER_URL'] ?? '', options: Connecti
     clock: systemClock,
     random: Math.random,
     retry: { ...DEFAULT_RETRY, ...retry },
-    source: filesystemSource,
+    source: TYPED_SOURCE,
     readSuite,
     warn: onWarning,
   });

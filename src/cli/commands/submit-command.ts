@@ -6,7 +6,7 @@ import type { MusterClient, SubmitOptions } from '../../faces/client/muster-clie
 import { nameCheckpoint, nameFile, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { collect, parseWholeNumber } from '../flags/flag-values.ts';
+import { collect, parseWholeNumberFromZero } from '../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
@@ -60,7 +60,7 @@ export function createSubmitCommand(context: SubmitContext): Command {
     .option('--baseline <checkpoint>', 'compare each with this one')
     .option('--base <path>', 'a checkpoint that the server may have, such as the one before: only what differs from it is sent')
     .option('--run <name>', 'the training run that they belong to')
-    .option('--step <number>', 'how far the run had got', parseWholeNumber)
+    .option('--step <number>', 'how far the run had got', parseWholeNumberFromZero)
     .option('--no-cache', 'play every episode anew')
     .option('--key <text>', 'idempotency key: sent again with it, it is the same request (one checkpoint only)')
     .option('-w, --watch', 'wait for the answers');

@@ -79,10 +79,12 @@ function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSet
   };
 }
 
-/** Where the key is known one level further down. */
+/** Where the key is known: one level further down, or above. */
 function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
   const below = [...new Set(known.listKeys(path))].filter((name) => known.listKeys([...path, name]).includes(key));
-  return below.length === 0 ? '' : `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
+  if (below.length > 0) return `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
+  const above = path.findLastIndex((_, depth) => known.listKeys(path.slice(0, depth)).includes(key));
+  return above < 0 ? '' : `; expected as "${formatPath([...path.slice(0, above), key])}", not below "${formatPath(path)}"`;
 }
 
 /** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */
@@ -94,6 +96,7 @@ function stripPreamble(message: string): string {
       /^Invalid discriminator value\. Expected (.+)$/,
       (_, kinds: string) => `expected one of ${kinds.replaceAll("'", '"').replaceAll(' | ', '|')}`,
     )
+    .replace(/^expected record$/, 'expected a mapping of names to values')
     .replace(/^Invalid input$/, 'not valid');
 }
 

@@ -81,7 +81,8 @@ describe('asking for an evaluation', () => {
 
   it.each([
     ['a number for a name', { ...ASKED, suite: 7 }, 'body.suite', undefined],
-    ['no checkpoint', { suite: 'a' }, 'body.checkpoint', 'object'],
+    ['no checkpoint', { suite: 'a' }, 'body.checkpoint', '{ "uri": "https://…" } or { "sha256": "…" }'],
+    ['a checkpoint by its path alone', { ...ASKED, checkpoint: 'late.zip' }, 'body.checkpoint', expect.stringContaining('"uri"')],
     [
       'two places for one checkpoint',
       { suite: 'a', checkpoint: { uri: '/a', sha256: 'a'.repeat(64) } },
@@ -146,6 +147,15 @@ describe('asking for an evaluation', () => {
   ])('with a body that %s is refused', async (_what, body, status, code) => {
     await using server = await ServerFixture.open();
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status, json: { code } });
+  });
+
+  it('with another content type is refused with the one that is expected', async () => {
+    await using server = await ServerFixture.open();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect(await server.send('POST', '/v1/evaluations', { body: '{}', headers })).toMatchObject({
+      status: 415,
+      json: { code: 'request.media-type', detail: expect.stringContaining('expected application/json') },
+    });
   });
 
   it('is refused for a while when the server is about to end', async () => {

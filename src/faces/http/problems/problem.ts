@@ -65,11 +65,12 @@ export function createProblem(status: number, code: string, detail: string): Pro
 /** What fastify itself says no to, by its codes. */
 const FASTIFY_CODES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.media-type',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'request.body',
   FST_ERR_CTP_INVALID_JSON_BODY: 'request.body',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.body',
 };
+
+const EXPECTED_MEDIA_TYPE = 'header content-type: not one that this call takes; expected application/json';
 
 /** Of anything that was thrown. What a defect was is for the log, not for callers. */
 export function toProblem(error: unknown): ProblemDocument {
@@ -88,6 +89,7 @@ export function toProblem(error: unknown): ProblemDocument {
   if (error instanceof MusterError) return createProblem(parseStatus(error), error.code, error.message);
   const { status, code } = toFastifyProblem(error);
   if (status >= 500) return createProblem(500, 'muster.defect', 'a defect of Muster; its log says more');
+  if (status === 415) return createProblem(status, 'request.media-type', EXPECTED_MEDIA_TYPE);
   return createProblem(
     status,
     FASTIFY_CODES[code] ?? 'request.invalid',

@@ -26,19 +26,22 @@ const nameSchema = z
 const versionSchema = z.int().min(0).describe('how far the run had got: its training step');
 
 export const checkpointReferenceSchema = z
-  .strictObject({
-    uri: text(4096)
-      .exactOptional()
-      .describe("https://…, or a file: URL or absolute path on the server's machine, as far as the server's `sources` allow"),
-    sha256: z
-      .string()
-      .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
-      .exactOptional()
-      .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
-    name: nameSchema.exactOptional(),
-    run: runSchema.exactOptional(),
-    version: versionSchema.exactOptional(),
-  })
+  .strictObject(
+    {
+      uri: text(4096)
+        .exactOptional()
+        .describe("https://…, or a file: URL or absolute path on the server's machine, as far as the server's `sources` allow"),
+      sha256: z
+        .string()
+        .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
+        .exactOptional()
+        .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
+      name: nameSchema.exactOptional(),
+      run: runSchema.exactOptional(),
+      version: versionSchema.exactOptional(),
+    },
+    { error: ({ code }) => (code === 'invalid_type' ? 'expected { "uri": "https://…" } or { "sha256": "…" }' : undefined) },
+  )
   .transform(({ uri, sha256, ...labels }, context): CheckpointReference => {
     if (uri !== undefined && sha256 === undefined) return { uri, ...labels };
     if (sha256 !== undefined && uri === undefined) return { sha256, ...labels };
