@@ -74,6 +74,7 @@ export const NEEDS = {
   'GET /openenv/{task}/state': 'viewer',
   'POST /openenv/{task}/reset': 'submitter',
   'POST /openenv/{task}/step': 'submitter',
+  'POST /openenv/{task}/mcp': 'submitter',
   'GET /v1/suites/{name}': 'viewer',
   'GET /v1/pools': 'viewer',
   'PATCH /v1/pools/{name}': 'operator',

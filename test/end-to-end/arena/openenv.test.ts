@@ -26,7 +26,7 @@ const solution = async (): Promise<object> => ({
 });
 
 /** Runs openenv-core's own client. */
-async function client(mode: 'play' | 'tools', address: string, actions: readonly object[]): Promise<readonly unknown[]> {
+async function client(mode: 'play' | 'tools' | 'production', address: string, actions: readonly object[]): Promise<readonly unknown[]> {
   const args = [join(import.meta.dirname, 'openenv_client.py'), mode, address, ...actions.map((action) => JSON.stringify(action))];
   const { stdout } = await promisify(execFile)(PYTHON, args);
   return stdout
@@ -112,6 +112,27 @@ describe('tasks as environments of OpenEnv', () => {
       { error: null, done: false },
       { error: null, done: true, reward: expect.closeTo(1, 1) },
     ]);
+    const address = `${url}/openenv/${TASK}`;
+    const [tools, seen, , submitted] = await client('production', address, [
+      { action: 'run', command: 'echo seen' },
+      await solution(),
+      { action: 'submit' },
+    ]);
+    expect(tools).toMatchObject({ tools: expect.arrayContaining(['run', 'write_file', 'submit']) });
+    expect(seen).toMatchObject({ result: { text: expect.stringContaining('seen'), step: 1, done: false } });
+    expect(submitted).toMatchObject({ result: { done: true, reward: expect.closeTo(1, 1), outcome: 'rewarded' } });
+    // A client that closes its session gives the episode up.
+    await client('production', address, [{ action: 'run', command: 'true' }]);
+    const { items } = Object(await (await fetch(`${url}/v1/episodes`)).json());
+    expect(items).toMatchObject([{ outcome: 'void', endedBy: 'abandoned' }, { outcome: 'rewarded' }, { outcome: 'rewarded' }]);
+    const rpc = async (method: string, params: object): Promise<unknown> => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 5, method, params });
+      return (await fetch(`${address}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+    };
+    const failure = (message: string): object => ({ id: 5, error: { code: -32_602, message: expect.stringContaining(message) } });
+    expect(await rpc('tools/call', { name: 'run', arguments: { command: 'true' } })).toMatchObject(failure('create a session first'));
+    expect(await rpc('openenv/session/close', { session_id: 'ep-none' })).toMatchObject(failure('there is no episode ep-none'));
+    expect(await rpc('tools/fly', {})).toMatchObject({ id: 5, error: { code: -32_601 } });
   });
 
   it('answer each message that is none with an error of its own, and go on', async () => {

@@ -1,5 +1,6 @@
 """Plays a task with the client of openenv-core. Arguments: the address, then actions as JSON. Prints a line of JSON for each answer."""
 
+import asyncio
 import json
 import sys
 from typing import Any
@@ -39,5 +40,20 @@ def call_tools(address: str, actions: list[dict[str, Any]]) -> None:
             say(result=result.observation.result, error=error and error.error_type, reward=result.reward, done=result.done)
 
 
+async def call_without_connection(address: str, actions: list[dict[str, Any]]) -> None:
+    """The client for tools in its production mode: JSON-RPC over HTTP."""
+    env = MCPToolClient(base_url=address)
+    env.use_production_mode = True
+    say(tools=[tool.name for tool in await env.list_tools()])
+    for action in actions:
+        name = str(action.pop("action"))
+        say(result=await env.call_tool(name, **action))
+    await env.close()
+
+
 mode, url, *given = sys.argv[1:]
-{"play": play, "tools": call_tools}[mode](url, [json.loads(each) for each in given])
+actions = [json.loads(each) for each in given]
+if mode == "production":
+    asyncio.run(call_without_connection(url, actions))
+else:
+    {"play": play, "tools": call_tools}[mode](url, actions)

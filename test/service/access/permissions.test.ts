@@ -64,6 +64,7 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
   'GET /openenv/{task}/state': ['-', 'yes', 'yes', 'yes'],
   'POST /openenv/{task}/reset': ['-', 'no', 'yes', 'yes'],
   'POST /openenv/{task}/step': ['-', 'no', 'yes', 'yes'],
+  'POST /openenv/{task}/mcp': ['-', 'no', 'yes', 'yes'],
   'GET /v1/suites/{name}': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/pools': ['-', 'yes', 'yes', 'yes'],
   'PATCH /v1/pools/{name}': ['-', 'no', 'no', 'yes'],

@@ -13,6 +13,7 @@ import { createGoneSignal } from '../requests/gone-signal.ts';
 import type { SocketUpgrades } from '../requests/socket-upgrades.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
 import { createErrorFrame, buildOpenEnvSchemas, openEnvStateSchema, resetDataSchema, resultSchema } from './openenv-frames.ts';
+import { answerSessionRpc } from './openenv-rpc.ts';
 import { toActionResult } from './openenv-observation.ts';
 import { OpenEnvSession, toResetResult } from './openenv-session.ts';
 import { serveSession } from './openenv-socket.ts';
@@ -51,6 +52,7 @@ export function addOpenEnvRoutes(instance: FastifyInstance, options: OpenEnvRout
   addResetRoute(instance, options);
   addStepRoute(instance, options);
   addStateRoute(instance, options);
+  addRpcRoute(instance, options);
 }
 
 function addSocketRoute(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
@@ -201,6 +203,25 @@ function addStateRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOption
       if (id === undefined) return { episode_id: null, step_count: 0, task, episode: null };
       const { steps } = await arena.find(id, requireCaller(caller));
       return { episode_id: id, step_count: steps, task, episode: id };
+    },
+  );
+}
+
+function addRpcRoute(instance: FastifyInstance, { arena, maxWaitSeconds }: OpenEnvRoutesOptions): void {
+  instance.withTypeProvider<ZodTypeProvider>().post(
+    '/openenv/:task/mcp',
+    {
+      schema: {
+        summary: 'Call the tools of a task by JSON-RPC, for OpenEnv’s client for tools; a session is an episode',
+        tags: TAGS,
+        params,
+        body: z.unknown().describe('a request of JSON-RPC: openenv/session/create, openenv/session/close, tools/list, tools/call'),
+        response: { 200: z.looseObject({ jsonrpc: z.literal('2.0') }), ...PROBLEMS },
+      },
+    },
+    async ({ params: { task }, body, caller }, reply) => {
+      const wait = { milliseconds: maxWaitSeconds() * 1000, gone: createGoneSignal(reply) };
+      return { jsonrpc: '2.0' as const, ...(await answerSessionRpc({ arena, caller: requireCaller(caller), task, wait }, body)) };
     },
   );
 }

@@ -48,7 +48,7 @@ function classifyRefusal(reason: string): 'tool_not_found' | 'invalid_args' | 'e
   return reason === 'malformed' ? 'invalid_args' : 'execution_error';
 }
 
-const rpcSchema = z.looseObject({
+export const rpcSchema = z.looseObject({
   jsonrpc: z.literal('2.0'),
   method: z.string(),
   params: z.record(z.string(), z.unknown()).default({}),
@@ -58,8 +58,8 @@ const callSchema = z.looseObject({ name: z.string(), arguments: z.record(z.strin
 
 const INVALID_REQUEST = -32_600;
 const METHOD_NOT_FOUND = -32_601;
-const INVALID_PARAMS = -32_602;
-const SERVER_ERROR = -32_000;
+export const INVALID_PARAMS = -32_602;
+export const SERVER_ERROR = -32_000;
 
 /** Answers one JSON-RPC request. Never rejects. */
 export async function answerRpc(
@@ -84,6 +84,6 @@ export async function answerRpc(
   }
 }
 
-function createFailure(id: string | number | null, code: number, message: string): object {
+export function createFailure(id: string | number | null, code: number, message: string): object {
   return { jsonrpc: '2.0', id, error: { code, message: message.slice(0, 2000) } };
 }
