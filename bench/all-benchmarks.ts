@@ -1,5 +1,6 @@
 import { agentEpisodes } from './agent-episodes.ts';
 import { aggregationThroughput } from './aggregation-throughput.ts';
+import { arenaSize } from './arena-size.ts';
 import { arenaSteps } from './arena-steps.ts';
 import type { Benchmark } from './benchmark.ts';
 import { podTransports } from './pod-transports.ts';
@@ -60,6 +61,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodeCost,
   aggregationThroughput,
   arenaSteps,
+  arenaSize,
   rolloutExports,
   rolloutLoad,
   episodesSaved,

@@ -24,17 +24,20 @@ interface Rounds {
   readonly run: readonly Taken[];
   /** Runs a second of SWE-ReX; none where it is not installed. */
   readonly swerex: readonly number[];
+  /** Steps a second that do nothing in OpenEnv's server; none where it is not installed. */
+  readonly openenv: readonly number[];
   /** Milliseconds from asking for an episode to its first observation, one at a time. */
   readonly starts: readonly number[];
 }
 
 export const arenaSteps: Benchmark = {
   name: 'arena',
-  summary: 'steps a second of open episodes over HTTP, each stored before it is answered, beside the local runtime of SWE-ReX',
+  summary:
+    'steps a second of open episodes over HTTP, each stored before it is answered, beside the local runtime of SWE-ReX and the server of OpenEnv',
   measurements: () => [MEASURED],
   async run({ quick, measured }) {
     const episodes = quick ? 16 : 100;
-    const { file, run, swerex, starts } = await measured(MEASURED, () => playRounds(episodes, quick ? 1 : 3, quick ? 2 : 5));
+    const { file, run, swerex, openenv, starts } = await measured(MEASURED, () => playRounds(episodes, quick ? 1 : 3, quick ? 2 : 5));
     const [fileRate, runRate] = [spreadOf(file.map(({ perSecond }) => perSecond)), spreadOf(run.map(({ perSecond }) => perSecond))];
     const slowest = Math.max(...[...file, ...run].map(({ p99 }) => p99));
     const first = spreadOf(starts);
@@ -57,13 +60,15 @@ export const arenaSteps: Benchmark = {
               '',
               '',
             ],
+            ["OpenEnv's server, steps that do nothing", openenv.length === 0 ? 'not installed' : showSpread(spreadOf(openenv), 0), '', ''],
             ['a new episode to its first observation (ms)', showSpread(first, 0), '', ''],
           ],
         },
       ],
       checks: checksOf(fileRate, runRate, slowest, first),
       notes: [
-        'Each step is on the disk before it is answered. SWE-ReX stores nothing, and its sessions are processes of this machine without a sandbox.',
+        'Each step is on the disk before it is answered. SWE-ReX stores nothing, and its sessions are processes of this machine without a sandbox. The steps of OpenEnv do nothing, and nothing of them is stored.',
+        'MUSTER_PEERS_PYTHON names a Python that has swe-rex and what test/end-to-end/arena/requirements-openenv.txt lists with openenv-core; without it, OpenEnv is taken from .venv-openenv.',
         'Client and server share the processors.',
       ],
     };
@@ -85,20 +90,29 @@ function ratioText(run: readonly Taken[], swerex: readonly number[]): string {
 }
 
 async function playRounds(episodes: number, rounds: number, seconds: number): Promise<Rounds> {
-  const found = { file: new Array<Taken>(), run: new Array<Taken>(), swerex: new Array<number>(), starts: new Array<number>() };
+  const found = {
+    file: new Array<Taken>(),
+    run: new Array<Taken>(),
+    swerex: new Array<number>(),
+    openenv: new Array<number>(),
+    starts: new Array<number>(),
+  };
   const limits = { steps: 100_000, outputCharacters: 1e12, bytesWritten: '1024GiB', workspaces: episodes + 1 };
   await using server = await OwnServer.start({}, { arena: { tasks: [join(PACKAGE_ROOT, 'examples/code')], ...limits } });
   const agents = await Promise.all(Array.from({ length: episodes }, () => Player.start(server.url)));
   for (let i = 0; i < 5 * rounds; i += 1) found.starts.push(await timeStart(server.url));
   const python = process.env['MUSTER_PEERS_PYTHON'] ?? PYTHON;
   const hasPeer = await hasModule(python, 'swerex');
+  const candidates = [python, join(PACKAGE_ROOT, '.venv-openenv/bin/python')];
+  const withOpenEnv = (await Promise.all(candidates.map(async (each) => ((await hasModule(each, 'openenv')) ? each : undefined)))).find(
+    Boolean,
+  );
+  const load = ['--sessions', `${episodes}`, '--seconds', `${seconds}`];
   for (let round = 0; round < rounds; round += 1) {
     const kinds = round % 2 === 0 ? (['file', 'run'] as const) : (['run', 'file'] as const);
     for (const kind of kinds) found[kind].push(await playFor(agents, kind, seconds));
-    if (hasPeer)
-      found.swerex.push(
-        (await peerRates(python, 'swerex_runs.py', ['--sessions', `${episodes}`, '--seconds', `${seconds}`])).stepsPerSecond,
-      );
+    if (hasPeer) found.swerex.push((await peerRates(python, 'swerex_runs.py', load)).stepsPerSecond);
+    if (withOpenEnv !== undefined) found.openenv.push((await peerRates(withOpenEnv, 'openenv_steps.py', load)).stepsPerSecond);
   }
   return found;
 }

@@ -1,9 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { readProc } from './process-tree.ts';
 
@@ -42,6 +43,12 @@ export class OwnServer implements AsyncDisposable {
     const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(`${this.#process.pid}/status`))?.[1];
     if (kibibytes === undefined) throw new Error('the server has ended');
     return 1024 * Number(kibibytes);
+  }
+
+  /** What its state directory takes on the disk. */
+  async diskBytes(): Promise<number> {
+    const { stdout } = await promisify(execFile)('du', ['-s', '-B1', join(this.#directory, 'state')]);
+    return Number.parseInt(stdout, 10);
   }
 
   /** Seconds of processor time that it has used. */
