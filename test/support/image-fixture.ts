@@ -32,7 +32,7 @@ export function tarOf(entries: readonly TarEntry[]): Buffer {
 }
 
 /** Writes an OCI image layout with these layers, by gzip, zstd and uncompressed in turns. */
-export async function writeOciLayout(directory: string, layers: readonly Buffer[]): Promise<void> {
+export async function writeOciLayout(directory: string, layers: readonly Buffer[], variables: readonly string[] = []): Promise<void> {
   await mkdir(join(directory, 'blobs/sha256'), { recursive: true });
   const blob = async (content: Buffer | string, mediaType: string): Promise<object> => {
     const bytes = Buffer.from(content);
@@ -43,6 +43,7 @@ export async function writeOciLayout(directory: string, layers: readonly Buffer[
   const config = {
     architecture: 'amd64',
     os: 'linux',
+    config: { Env: variables },
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => `sha256:${hexOf(layer)}`) },
   };
   const manifest = {

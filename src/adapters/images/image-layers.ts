@@ -13,6 +13,8 @@ import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
 export interface ImageLayers {
   /** Of its configuration, which names the content of all layers. */
   readonly digest: Digest;
+  /** Variables that its programs have. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly layers: readonly ImageLayer[];
 }
 
@@ -35,7 +37,14 @@ const descriptorSchema = z.object({
 });
 const indexSchema = z.object({ manifests: z.array(descriptorSchema).min(1).max(1000) });
 const manifestSchema = z.object({ config: descriptorSchema, layers: z.array(descriptorSchema).max(MOST_LAYERS) });
-const configSchema = z.object({ rootfs: z.object({ diff_ids: z.array(digestSchema).max(MOST_LAYERS) }) });
+const variableSchema = z
+  .string()
+  .max(128 * 1024)
+  .regex(/^[^=\0]+=[^\0]*$/, 'expected NAME=VALUE');
+const configSchema = z.object({
+  config: z.object({ Env: z.array(variableSchema).max(1000).nullish() }).nullish(),
+  rootfs: z.object({ diff_ids: z.array(digestSchema).max(MOST_LAYERS) }),
+});
 const archiveSchema = z
   .array(z.object({ Config: z.string(), Layers: z.array(z.string()).max(MOST_LAYERS) }))
   .length(1, 'expected one image');
@@ -94,7 +103,7 @@ async function readArchivedImage(place: ImageDirectory): Promise<ImageLayers> {
 
 async function readLayers(place: ImageDirectory, digest: string, files: readonly string[], given?: Buffer): Promise<ImageLayers> {
   const config = given ?? (await readBlob(place, digest));
-  const { rootfs } = checkDocument(place, 'its configuration', configSchema, config);
+  const { config: settings, rootfs } = checkDocument(place, 'its configuration', configSchema, config);
   if (rootfs.diff_ids.length !== files.length)
     throw createInvalidError(
       place,
@@ -106,7 +115,13 @@ async function readLayers(place: ImageDirectory, digest: string, files: readonly
     if (!(await isFile(path))) throw createInvalidError(place, `layer ${file} is missing`, 'every layer of the image');
     return { digest: parseDigest(rootfs.diff_ids[at] ?? ''), open: () => createReadStream(path) };
   });
-  return { digest: parseDigest(digest), layers: await Promise.all(layers) };
+  const environment = Object.fromEntries(
+    (settings?.Env ?? []).map((variable) => {
+      const at = variable.indexOf('=');
+      return [variable.slice(0, at), variable.slice(at + 1)];
+    }),
+  );
+  return { digest: parseDigest(digest), environment, layers: await Promise.all(layers) };
 }
 
 /** @throws InputError when it is not what its name says. */

@@ -1,5 +1,5 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
@@ -11,6 +11,7 @@ import { LAYER_BOUNDS, unpackLayer, type Whiteouts, writeWhiteouts } from './unp
 const MAKING = /^making-(?<pid>\d+)-/;
 const FILES = 'files';
 const WHITEOUTS = 'whiteouts.json';
+const environmentSchema = z.record(z.string(), z.string());
 const whiteoutsSchema = z.object({ gone: z.array(z.string()), opaque: z.array(z.string()) });
 
 /**
@@ -30,21 +31,43 @@ export class ImageRoots {
   /** The root file system that an image makes, if it has been made. */
   async find(digest: Digest): Promise<string | undefined> {
     const root = this.#joinPath('roots', digest);
-    return (await isThere(root)) ? root : undefined;
+    return (await isThere(root)) && (await isThere(environmentFile(root))) ? root : undefined;
   }
 
   /**
    * @param where names the image for messages. @returns the directory with the image's files.
    * @throws InputError for what is no image, or one with content that is refused.
    */
-  async unpackImage(where: string, { digest, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
+  async unpackImage(where: string, { digest, environment, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
     const root = this.#joinPath('roots', digest);
-    if (await isThere(root)) return root;
+    if (await isThere(root)) {
+      // Missing beside one that an earlier version has made.
+      await this.#noteEnvironment(root, environment);
+      return root;
+    }
     const unpacked: string[] = [];
     for (const layer of layers) unpacked.push(await this.#unpackLayer(where, layer, signal));
+    await this.#noteEnvironment(root, environment);
     return this.#makeOnce(root, async (making) => {
       for (const each of unpacked) await layOver(making, join(each, FILES), await readWhiteouts(each), signal);
     });
+  }
+
+  /** Variables of the image that a root was made of. @param root that this gave. */
+  async readEnvironment(root: string): Promise<Readonly<Record<string, string>>> {
+    const file = environmentFile(root);
+    return readOwnFile(file, environmentSchema, await readFile(file, 'utf8'));
+  }
+
+  /** Beside the root: an image's own files are all that is in it. */
+  async #noteEnvironment(root: string, environment: Readonly<Record<string, string>>): Promise<void> {
+    const note = environmentFile(root);
+    if (await isThere(note)) return;
+    const scratch = await this.makeScratchDirectory();
+    await writeFile(join(scratch, FILES), JSON.stringify(environment));
+    await mkdir(dirname(note), { recursive: true });
+    await rename(join(scratch, FILES), note);
+    await rm(scratch, { recursive: true });
   }
 
   /** Removes what processes that are gone have begun. */
@@ -99,15 +122,19 @@ export class ImageRoots {
 }
 
 async function readWhiteouts(layer: string): Promise<Whiteouts> {
-  const text = await readFile(join(layer, WHITEOUTS), 'utf8');
+  return readOwnFile(layer, whiteoutsSchema, await readFile(join(layer, WHITEOUTS), 'utf8'));
+}
+
+/** @param where is to be removed when it is damaged. */
+function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, text: string): z.infer<Schema> {
   try {
-    return whiteoutsSchema.parse(JSON.parse(text));
+    return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw new InputError('image.damaged', `${layer}: ${getMessage(error)}; expected what Muster has written; remove the directory`, {
-      cause: error,
-    });
+    throw new InputError('image.damaged', `${where}: ${getMessage(error)}; expected what Muster has written; remove it`, { cause: error });
   }
 }
+
+const environmentFile = (root: string): string => `${root}.environment.json`;
 
 async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;

@@ -54,6 +54,11 @@ export class RootFileSystems {
     return opening;
   }
 
+  /** Variables that the image of a directory gives to its programs. @param root that `openDirectory` gave. */
+  readEnvironment(root: string | undefined): Promise<Readonly<Record<string, string>>> {
+    return root === undefined ? Promise.resolve({}) : this.#roots.readEnvironment(root);
+  }
+
   async #openImage(image: string, signal: AbortSignal): Promise<string> {
     this.#swept ??= this.#roots.sweep();
     await this.#swept;

@@ -1,5 +1,5 @@
-/** What every command of a grading sandbox has, and nothing of Muster's own environment besides. */
-const BASE = {
+/** What every command of a grading sandbox has, under the variables of its image, and nothing of Muster's own environment besides. */
+export const BASE_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/tmp',
   TMPDIR: '/tmp',
@@ -13,11 +13,11 @@ const BASE = {
 const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
 
 /**
- * The task's variables over those. `${NAME:-default}` stands for a variable of the host with Harbor; a verdict must not depend on that, so it is
+ * The task's variables, which come over those. `${NAME:-default}` stands for a variable of the host with Harbor; a verdict must not depend on that, so it is
  * the default here, or empty.
  */
 export function cleanEnvironment(...layers: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
-  const written: Readonly<Record<string, string>> = Object.assign({}, BASE, ...layers);
+  const written: Readonly<Record<string, string>> = Object.assign({}, ...layers);
   return Object.fromEntries(
     Object.entries(written).map(([name, value]) => [name, value.replaceAll(REFERENCE, (...match) => getDefault(match.at(-1)))]),
   );

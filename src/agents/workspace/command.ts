@@ -6,7 +6,7 @@ export interface Command {
   readonly argv: readonly string[];
   /** Absolute path inside the sandbox. */
   readonly directory: string;
-  /** Every variable of the command: none is inherited. */
+  /** Over those that all commands of its session have; it inherits none. */
   readonly environment: Readonly<Record<string, string>>;
   readonly seconds: number;
   readonly input?: Uint8Array;
@@ -24,11 +24,22 @@ export interface Command {
   readonly forkedWith?: readonly string[] | undefined;
 }
 
-/** Of a frame that asks for it, but for its input. */
-export function commandFields(command: Command): object {
+/** Of a frame that asks for it, but for its input. @param base variables under those of the command. */
+export function commandFields(command: Command, base: Command['environment']): object {
   const { argv, directory, environment, seconds, output, reports = false, alone = false, watched = [], forkedWith } = command;
   const forking = { forks: forkedWith !== undefined, modules: forkedWith ?? [] };
-  return { argv, directory, environment, seconds, ...output, reports, line: false, alone, watched, ...forking };
+  return {
+    argv,
+    directory,
+    environment: { ...base, ...environment },
+    seconds,
+    ...output,
+    reports,
+    line: false,
+    alone,
+    watched,
+    ...forking,
+  };
 }
 
 /** In bytes. What a command prints between its beginning and its end is left out. */

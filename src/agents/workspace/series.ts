@@ -80,7 +80,7 @@ export async function runSeries(session: WorkspaceSession, series: Series, signa
   const answer = new SeriesAnswer();
   const asked = {
     type: 'series',
-    ...commandFields(command),
+    ...commandFields(command, session.environment),
     wiped,
     ...layFields(files),
     runs: runs.map((run) => ({ arguments: run.arguments, input: run.input.length, ...layFields(run.files) })),

@@ -30,7 +30,8 @@ export class StartedCommands {
   ): Promise<FileResult<Polled>> {
     // Fields of a command that ends, of which none matters here.
     const plain = { seconds: 1, reports: false, line: false, alone: false, watched: [], forks: false, modules: [] };
-    const frame = { type: 'start', name, argv, directory, environment, ...output, ...plain };
+    const variables = { ...this.#session.environment, ...environment };
+    const frame = { type: 'start', name, argv, directory, environment: variables, ...output, ...plain };
     return this.#session.request(new PolledAnswer(), frame, signal, input);
   }
 

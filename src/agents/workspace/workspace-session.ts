@@ -44,8 +44,12 @@ export class WorkspaceSession implements Occupant {
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
 
-  private constructor(sandbox: Sandbox, clock: Clock) {
+  /** Variables of every command, under its own. */
+  readonly environment: Command['environment'];
+
+  private constructor(sandbox: Sandbox, clock: Clock, environment: Command['environment']) {
     this.#sandbox = sandbox;
+    this.environment = environment;
     this.#clock = clock;
     this.#ready.promise.catch(() => undefined);
     const reader = new FrameReader(
@@ -60,8 +64,13 @@ export class WorkspaceSession implements Occupant {
   }
 
   /** Waits for the program's first frame. @throws InfrastructureError when the program ends before it. */
-  static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<WorkspaceSession> {
-    const session = new WorkspaceSession(sandbox, clock);
+  static async open(
+    sandbox: Sandbox,
+    clock: Clock,
+    signal: AbortSignal,
+    environment: Command['environment'] = {},
+  ): Promise<WorkspaceSession> {
+    const session = new WorkspaceSession(sandbox, clock, environment);
     await raceWithAbort(session.#ready.promise, signal);
     return session;
   }
@@ -92,7 +101,7 @@ export class WorkspaceSession implements Occupant {
     try {
       return await this.#ask(answer, seconds * 1000 + MOST_WAITING_MS + GRACE_MS, signal, async (request) => {
         for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({ type: 'exec', request, ...commandFields(command), line: line !== undefined });
+        await this.#send({ type: 'exec', request, ...commandFields(command, this.environment), line: line !== undefined });
         line?.attach((frame) => void this.#send({ request, ...frame }));
       });
     } catch (error) {

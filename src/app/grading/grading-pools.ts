@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type BuildContext, listFilesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import { BASE_ENVIRONMENT } from '../../agents/grading/clean-environment.ts';
 import type { Grading } from '../../agents/grading/grading-context.ts';
 import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
@@ -182,6 +183,7 @@ export class GradingPools implements AsyncDisposable {
     const signal = this.#closing.signal;
     const context = { projectDirectory: PACKAGE_ROOT, signal };
     const directory = await this.#roots.openDirectory(root, buildContext(open), signal);
+    const environment = { ...BASE_ENVIRONMENT, ...(await this.#roots.readEnvironment(directory)) };
     const own: SandboxLimits = {
       ...settings.limits,
       lifetimeSeconds: LIFETIME_SECONDS,
@@ -199,7 +201,7 @@ export class GradingPools implements AsyncDisposable {
       template,
       config: { ...this.#config.pool, restSeconds: undefined, episodesPerSandbox: 1, min: 0 },
       clock: this.#clock,
-      warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned),
+      warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned, environment),
       newSandboxId: () => parseSandboxId(`g${(this.#sandboxes += 1)}`),
     });
     try {

@@ -11,13 +11,18 @@ beforeAll(async () => {
   fixture = await GradingFixture.open();
   image = join(fixture.directory, 'image');
   await mkdir(image);
-  await writeOciLayout(image, [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])]);
+  await writeOciLayout(
+    image,
+    [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])],
+    ['PATH=/usr/bin:/bin:/own', 'GREETING=of = the image', 'LEVEL=image'],
+  );
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 const taskIn = (root: string): FilesByPath => ({
   ...TASK,
-  'task.toml': (TASK['task.toml'] ?? '').replace('[environment]', `[environment]\ndocker_image = "${root}"`),
+  'task.toml':
+    (TASK['task.toml'] ?? '').replace('[environment]', `[environment]\ndocker_image = "${root}"`) + '[environment.env]\nLEVEL = "task"\n',
   'muster.toml': `
 [execute]
 kind = "cases"
@@ -31,7 +36,9 @@ form = "tokens"
 `,
   'tests/cases.jsonl': '{"stdin": "21\\n"}\n{"stdin": "-3\\n"}\n',
 });
-const RIGHT = `grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
+/** The image's variables stand over Muster's, and the task's over the image's. */
+const RIGHT = `[ "$PATH" = /usr/bin:/bin:/own ] && [ "$GREETING" = "of = the image" ] && [ "$LEVEL" = task ] && [ "$HOME" = /tmp ] || exit 1
+grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
 [ -e /usr/bin/python3 ] && exit 1
 echo x 2>/dev/null >/etc/written && exit 1
 /usr/bin/double
