@@ -95,7 +95,8 @@ class StartedCommands:
         self.look()
         deadline = time.monotonic() + _GENTLE_SECONDS
         if started.end is None:
-            _signal(self._tree(started), signal.SIGTERM)
+            # First the command itself: if its children ended before, it could end as if it had not been stopped.
+            _signal(sorted(self._tree(started), key=lambda pid: pid != started.pid), signal.SIGTERM)
         while started.end is None and time.monotonic() < deadline:
             self.wait(_LOOK_SECONDS)
         if started.end is None:
