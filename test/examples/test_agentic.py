@@ -101,7 +101,9 @@ def rollouts(client: Client, agent: Path, count: int) -> Iterator[RolloutTraject
         yield from group.trajectories
 
 
-def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(tmp_path: Path) -> None:
+def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MUSTER_")]:
+        monkeypatch.delenv(name)
     versions = Drifting(thinking_model())
     names = write_tasks(tmp_path / "tasks", 1, seed=1)
     suite = tmp_path / "suite.json"
@@ -111,7 +113,7 @@ def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(
         config = tmp_path / "server.json"
         endpoints = {"trainer": {"url": server.url}}
         config.write_text(json.dumps({"server": {"suites": {"tasks": str(suite)}}, "models": {"endpoints": endpoints}}))
-        with muster.serve(state=tmp_path / "state", config=config, sandboxes=4) as own, own.client() as client:
+        with muster.serve(state=tmp_path / "state", config=config, sandboxes=4, timeout=600) as own, own.client() as client:
             for keeps in (True, False):
                 agent = write_agent(tmp_path, MODEL, "trainer", turns=3, chat_template_kwargs={"keep_reasoning": keeps})
                 of_template[keeps] = list(rollouts(client, agent, TRAJECTORIES // 2 + TRAJECTORIES % 2 * keeps))
