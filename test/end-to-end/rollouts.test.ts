@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import type { DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
+import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
 import { connect } from '../../src/app/client/server-client.ts';
 import { RefusedError } from '../../src/faces/client/client-errors.ts';
 import type { MusterClient } from '../../src/faces/client/muster-client.ts';
@@ -67,6 +67,21 @@ async function takeOne(client: MusterClient, stream: string, leaseSeconds: numbe
   throw new Error(`stream ${stream} ended`);
 }
 
+/** The first group of an answer that goes on. */
+async function firstStreamed(url: string, accept: string, form: RegExp): Promise<DeliveredGroup> {
+  const ended = new AbortController();
+  const answer = await fetch(url, { headers: { accept }, signal: ended.signal });
+  let text = '';
+  for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += piece;
+    const [, found] = form.exec(text) ?? [];
+    if (found === undefined) continue;
+    ended.abort();
+    return deliveredGroupSchema.parse(JSON.parse(found));
+  }
+  throw new Error(`no group in: ${text}`);
+}
+
 describe('a stream of groups for a training', () => {
   it('brings every group, as it would undisturbed, though trainer and Muster are killed, and each is acknowledged once', async () => {
     await using training = await prepared();
@@ -122,6 +137,23 @@ describe('a stream of groups for a training', () => {
     await expect(client.rollouts.tellVersion('org/policy', 8, 'elsewhere')).rejects.toThrow('which names trainer');
     expect((await client.rollouts.cancel(stream.id)).state).toBe('cancelled');
     expect((await client.rollouts.list()).map(({ id }) => id)).toEqual([stream.id]);
+  });
+
+  it('comes as lines and as events, and says of each acknowledgement what it was worth', async () => {
+    await using training = await prepared();
+    const { url } = await training.serve();
+    const client = connect(url);
+    const { id } = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
+    // What was streamed and not acknowledged comes again, whichever way it is asked for.
+    const line = await firstStreamed(`${url}/v1/rollouts/${id}/groups?lease=1`, 'application/x-ndjson', /^(\{.*\})\n/m);
+    const event = await firstStreamed(`${url}/v1/rollouts/${id}/groups?lease=600`, 'text/event-stream', /^event: group\ndata: (.*)\n\n/m);
+    expect(event.group).toBe(line.group);
+    expect(lesson(event)).toEqual(lesson(line));
+    const acknowledged = async (group: Pick<DeliveredGroup, 'group' | 'lease'>): Promise<string | undefined> =>
+      (await client.rollouts.acknowledge(id, [group]))[0]?.result;
+    const results = [line, event, event, line, { group: event.group, lease: event.lease + 1 }, { group: 'ro-other.0', lease: 1 }];
+    expect(await Array.fromAsync(results, acknowledged)).toEqual(['late', 'acknowledged', 'repeated', 'late', 'unknown', 'unknown']);
+    expect(await client.rollouts.get(id)).toMatchObject({ groups: { acknowledged: 1, ready: 0 } });
     await expect(client.rollouts.get('ro-none')).rejects.toThrow('there is no stream ro-none');
   });
 });

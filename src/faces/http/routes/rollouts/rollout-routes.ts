@@ -23,7 +23,7 @@ import {
   streamParamsSchema,
   toldVersionSchema,
 } from '../../schemas/rollout-schemas.ts';
-import { sendLines } from '../event-stream.ts';
+import { sendEvents, sendLines } from '../event-stream.ts';
 import { addRolloutBoardRoutes } from './rollout-board-routes.ts';
 import { toRolloutsResource } from './rollout-resource.ts';
 
@@ -100,14 +100,18 @@ function addGroupRoutes(instance: FastifyInstance, { rollouts, clock, room, maxW
       schema: {
         summary: 'Lease the next groups',
         description:
-          'A group that is not acknowledged comes again when its lease is over. With `accept: application/x-ndjson` one group a line, each leased when the last was taken, until the stream is over; an empty line now and then means nothing.',
+          'A group that is not acknowledged comes again when its lease is over. With `accept: application/x-ndjson` one group a line, with `accept: text/event-stream` one group an event `group`; each is leased when the last was taken, until the stream is over. An empty line or a comment now and then means nothing.',
         tags: TAGS,
         params: streamParamsSchema,
         querystring: groupsQuerySchema,
         response: {
           200: {
             description: 'groups that were leased',
-            content: { 'application/json': { schema: groupsSchema }, 'application/x-ndjson': { schema: textStreamSchema } },
+            content: {
+              'application/json': { schema: groupsSchema },
+              'application/x-ndjson': { schema: textStreamSchema },
+              'text/event-stream': { schema: textStreamSchema },
+            },
           },
           ...PROBLEMS,
         },
@@ -116,10 +120,13 @@ function addGroupRoutes(instance: FastifyInstance, { rollouts, clock, room, maxW
     async ({ params, query: { after, lease, limit, wait }, headers, caller }, reply) => {
       const asking = requireCaller(caller);
       const gone = createGoneSignal(reply);
-      if (headers.accept?.includes('application/x-ndjson') === true) {
+      const { accept = '' } = headers;
+      const isLines = accept.includes('application/x-ndjson');
+      if (isLines || accept.includes('text/event-stream')) {
         const { id } = await rollouts.find(params.id, asking);
         room.take(asking.principal, reply);
-        return sendLines(reply, rollouts.follow(id, asking, { after, leaseSeconds: lease }, gone), clock);
+        const followed = rollouts.follow(id, asking, { after, leaseSeconds: lease }, gone);
+        return isLines ? sendLines(reply, followed, clock) : sendEvents(reply, toGroupEvents(followed), clock);
       }
       const most = maxWaitSeconds();
       if (wait > most)
@@ -129,6 +136,11 @@ function addGroupRoutes(instance: FastifyInstance, { rollouts, clock, room, maxW
       return sendJsonText(reply, `{"items":[${groups.join(',')}],"state":${JSON.stringify(state)},"problem":${JSON.stringify(problem)}}`);
     },
   );
+}
+
+/** A group is on one line. */
+async function* toGroupEvents(groups: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const group of groups) yield `event: group\ndata: ${group}\n\n`;
 }
 
 function addAcknowledgingRoutes(instance: FastifyInstance, { rollouts }: RolloutRoutesOptions): void {
