@@ -59,6 +59,16 @@ describe('the rooms of src/', () => {
     expect(graph.size).toBeLessThanOrEqual(MOST_ROOMS);
   });
 
+  it('import only rooms that the table lists above them', async () => {
+    const rooms = [...(await documentedRooms())];
+    const up = rooms.flatMap(([room, imports], at) => {
+      const above = new Set(rooms.slice(0, at).map(([name]) => name));
+      return imports.filter((other) => !above.has(other)).map((other) => `${room} imports ${other}`);
+    });
+    expect(rooms.length).toBeGreaterThan(10);
+    expect(up).toEqual([]);
+  });
+
   it('have no circle between files or folders, also not by type', async () => {
     const imports = await importsByFile();
     const byFile = graphOf(imports, (file) => file);

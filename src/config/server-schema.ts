@@ -55,7 +55,7 @@ export const webhooksSchema = z
   .strictObject({
     hosts: z.array(hostPattern).max(256).describe('hosts that webhooks may be sent to: "*" for all'),
     ...reach,
-    plainHttp: z.boolean().describe('whether they are sent by http:, which anybody on the way can read'),
+    plainHttp: z.boolean().describe('whether they may be sent by http:, which others on the network can read'),
   })
   .describe('where webhooks may be sent');
 
@@ -76,7 +76,7 @@ export const sourcesSchema = z
     roots: z.array(directory).max(64).describe('directories of this machine that callers of a server may name checkpoints in'),
     hosts: z.array(hostPattern).max(256).describe('hosts that checkpoints may be fetched from: "*" for all'),
     ...reach,
-    plainHttp: z.boolean().describe('whether http: is fetched from, which anybody on the way can read and change'),
+    plainHttp: z.boolean().describe('whether http: is fetched from, which others on the network can read and change'),
     buckets: z
       .array(bucketPrefix)
       .max(256)

@@ -8,7 +8,7 @@ export interface JsonBounds {
   readonly values: number;
 }
 
-/** A text is no JSON, or holds more than is read. */
+/** A text is not JSON, or exceeds the bounds. */
 export class JsonProblem extends Error {
   override readonly name = 'JsonProblem';
   readonly found: string;
@@ -25,8 +25,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Measures a JSON text in pieces, before any of it is parsed: in one pass, with memory for a few numbers. Of what is no JSON it says nothing but that
- * it is within the bounds.
+ * Measures a JSON text in pieces, before any of it is parsed: in one pass, with memory for a few numbers. It does not check
+ * that the text is JSON.
  */
 export class JsonScan {
   readonly #bounds: JsonBounds;

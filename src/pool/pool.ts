@@ -104,7 +104,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#pacer.runPaced();
   }
 
-  /** Sandboxes that are leased now, to whomever. */
+  /** Sandboxes that are leased now. */
   get leased(): number {
     return this.#members.leased;
   }
@@ -222,7 +222,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'surplus':
         return this.#lifecycle.condemn(member, `it was not needed for ${this.#options.config.idleSeconds} s`, closed);
       case 'unfit':
-        return this.#lifecycle.condemn(member, 'what has been in it must not meet what those who wait bring', closed);
+        return this.#lifecycle.condemn(member, 'what has been in it must not meet what the waiting callers bring', closed);
       case 'silent':
         return this.#lifecycle.onDied(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
     }

@@ -84,7 +84,7 @@ export class RunnerSession implements Occupant {
 
   /**
    * Makes the runner load a policy and its environments, in place of what it had. Not to be called while it owes outcomes. Unless it succeeds, the
-   * session is of no use to anybody else.
+   * session is not fit for another holder.
    *
    * @returns what the runner has to say of them, for people.
    * @throws InputError when the runner refuses them: the checkpoint does not fit the suite, or one of them is broken; or when it cannot play

@@ -66,8 +66,8 @@ export interface RunningServer {
 /**
  * Opens the store, goes on with what was left in it, and listens.
  *
- * @param read reads the configuration, at the start and whenever it is to be read anew.
- * @param starter whom alone it serves; left out, those whom the configuration lets in.
+ * @param read reads the configuration, at the start and at each reload.
+ * @param starter the only process that it serves; left out, it serves every caller that the configuration admits.
  * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
  * the machine or the database fails.
  */

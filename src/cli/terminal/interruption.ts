@@ -1,9 +1,8 @@
 import { EXIT_CODES } from './exit-code.ts';
 
 /**
- * Ctrl-C and `kill` end the work, cleanly: the first signal aborts, so that a partial result can be given; the second, for
- * those who cannot wait, ends the process at once (sandboxes die with it). A stdout that takes nothing any more ends it as well: nobody
- * would get the result.
+ * Ctrl-C and `kill` end the work, cleanly: the first signal aborts, so that a partial result can be given; the second
+ * ends the process at once (sandboxes die with it). A closed stdout ends the work as well: the result could not be delivered.
  */
 export interface Interruption extends Disposable {
   readonly signal: AbortSignal;

@@ -22,7 +22,7 @@ export interface RunOptions<Running extends RunningFigures> {
   readonly onProgress?: (progress: Progress<Running>) => void;
   /**
    * Leases sandboxes that no other run needs, and loads them at once; the first episode, the clock and the budget begin when
-   * this has settled, whichever way.
+   * this has been fulfilled or rejected.
    */
   readonly after?: Promise<unknown>;
   /** Takes in what the journals know, plays nothing and ends as interrupted: for the remains of a run that was cancelled. */

@@ -12,7 +12,7 @@ export class RunFailedError<Document> extends InfrastructureError {
   }
 }
 
-/** Codes of `AllFailedError`, for those who have nothing but the code. */
+/** Codes of `AllFailedError`, for code that sees the code of an error only. */
 export const ALL_FAILED = { evaluation: 'evaluation.all-failed', comparison: 'comparison.all-failed' } as const;
 
 /** Every episode of a checkpoint failed, and the suite does not say that this is an answer. What had been folded by then is in `partial`. */

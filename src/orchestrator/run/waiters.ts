@@ -1,4 +1,4 @@
-/** Those who wait for something to turn up, woken in the order in which they came, as many as there is something for. */
+/** Callers that wait for work. They are woken in order of arrival, as many as there is work for. */
 export class Waiters {
   readonly #waiting = new Set<() => void>();
 

@@ -4,7 +4,7 @@ import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
 
 /**
  * Hashing, which goes on beside it, takes about one, and getting memory in the page cache up to four where a host has to be asked for it. A disk that is
- * slower than this is written to behind the backs of those who wait.
+ * slower than this is written to through the page cache, so that no caller waits for it.
  */
 const MILLISECONDS_PER_MIB = 3;
 /** So many may take as long as they will, as long as all of them together take no longer: a disk may pause, and has to begin. */

@@ -35,7 +35,7 @@ const FIRST_ALONE: ReadonlySet<string> = new Set([
   'torch.jit._pickle.build_tensorlist',
 ]);
 const MOST_DEPTH = 64;
-/** A list that stands in two lists is gone through twice: a few bytes can stand for more than anybody has time for. */
+/** A list that two lists contain is read twice, so a few bytes can stand for very many values. */
 const MOST_VALUES = 2_000_000;
 const MOST_NAME_CHARACTERS = 4096;
 const MOST_DIMENSIONS = 64;

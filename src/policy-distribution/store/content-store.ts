@@ -16,8 +16,8 @@ const NEVER = new AbortController().signal;
 const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
- * When what is written is synced to the disk: before it has its name, or behind the backs of those who use it. Its digest is known by then either
- * way; what is left is to outlive a power cut, and waiting for that takes a disk some seconds for each gigabyte.
+ * When a file is synced to the disk: before it gets its name, or afterwards, while it is in use. Its digest has been verified in both cases. The
+ * sync only protects it from a power cut, and takes a disk some seconds for each gigabyte.
  */
 export type Syncing = 'before' | 'behind';
 

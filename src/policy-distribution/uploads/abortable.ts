@@ -13,7 +13,7 @@ export function makeAbortable<Item>(source: AsyncIterable<Item>): AbortableItera
   return {
     next: (signal) => raceWithAbort(iterator.next(), signal),
     leave() {
-      // What it says to that is of no more use to anybody.
+      // The caller has left: it needs neither the result nor the error.
       iterator.return?.().then(undefined, () => undefined);
     },
   };

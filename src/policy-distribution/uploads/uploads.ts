@@ -69,7 +69,7 @@ interface Active {
 /**
  * Checkpoints that callers send, piece by piece, each in a file that grows until it is whole; then it is verified where it lies and becomes the
  * store's. The file is all that there is of an upload, so it goes on after a restart. Of several streams of one upload the latest wins: the
- * others are those whose connection broke.
+ * connections of the others have broken.
  */
 export class Uploads implements AsyncDisposable {
   readonly #files: UploadFiles;

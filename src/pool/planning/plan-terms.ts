@@ -58,6 +58,6 @@ export type PoolAction =
 
 /**
  * `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. `unfit`: its past keeps it
- * from serving those who wait, and one that can serve them needs its room.
+ * from serving the waiters, and a sandbox that can serve them needs its room.
  */
 export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';

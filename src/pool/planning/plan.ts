@@ -102,10 +102,11 @@ function inspectLease(phase: PoolPhase, sandbox: SandboxId, state: LeasedState, 
 }
 
 /**
- * Longest waiting first: each gets a sandbox that may serve it. Where there is none, it has a claim to one that is on its way or that there is room
- * for; in a full pool the longest idle sandbox goes for it, before anybody who came later can take that. Who waits in vain is refused.
+ * Serves the waiters, longest waiting first. Each gets a sandbox that may serve it. Without one, it claims a sandbox that is being created or that
+ * there is room for. In a full pool the longest idle sandbox is destroyed for it, before a later waiter can take that sandbox. A waiter that cannot be
+ * served is refused.
  *
- * @returns those who still wait.
+ * @returns the waiters that are left.
  */
 function grant(pool: PoolObservation, census: Census, now: number, agenda: Agenda): readonly WaiterObservation[] {
   const { config } = pool;
@@ -149,8 +150,8 @@ function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObserv
 }
 
 /**
- * For whom sandboxes are to be created: those who wait beside ones that are not for them and with none on its way, longest waiting first, and then whoever
- * comes, up to the target.
+ * The principals to create sandboxes for: first the waiters that no sandbox can serve and none is being created for, longest waiting first; then any
+ * principal (undefined), up to the target.
  */
 function listMissing(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
   const coming = new SandboxShelves(census.coming);

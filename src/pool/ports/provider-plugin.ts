@@ -7,7 +7,7 @@ import type { SandboxProvider } from './sandbox.ts';
 import type { LimitName, Mount, SandboxLimits, SandboxTemplate, WorkspacePlace } from './template.ts';
 import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
 
-/** What a provider stands on, whichever it is. */
+/** What every provider is given. */
 export interface ProviderHost {
   readonly stateDir: string;
   readonly owner: OwnerId;

@@ -19,25 +19,25 @@ export interface Sandbox extends UploadTarget {
   /** The program's output, byte for byte. Not reading it stops the program, not Muster (back-pressure). */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Digests of what the program has had in memory from its beginning; none where this is left out. */
+  /** Digests of the content that the program was started with in memory; undefined: none. */
   readonly shares?: ReadonlySet<string>;
-  /** What has been in it before its program began, which may be whose that is; nothing where this is left out. */
+  /** What came into it before its program began; undefined: nothing. */
   readonly past?: PastExposure;
   /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
   readonly exit: Promise<SandboxExit>;
-  /** What it can besides; left out by providers whose sandboxes can nothing of it. */
+  /** Optional operations; undefined when the provider has none of them. */
   readonly capabilities?: SandboxCapabilities;
   /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
   destroy(): Promise<void>;
 }
 
-/** What only some sandboxes can: each is left out where a provider's cannot. */
+/** Operations that only some providers have. Those that a provider lacks are left out. */
 export interface SandboxCapabilities {
   /**
-   * Takes a file away again that came by `upload`; a program that has it open or mapped keeps it.
+   * Removes a file that `upload` brought. A program that has it open or mapped keeps it.
    *
-   * @param path as it was given to `upload`, or of a directory in it.
-   * @throws InfrastructureError when it stays.
+   * @param path as it was given to `upload`, or a directory of it.
+   * @throws InfrastructureError when it cannot be removed.
    */
   remove?(path: string): Promise<void>;
   /**
@@ -48,26 +48,26 @@ export interface SandboxCapabilities {
   /** Brings files in other ways than `upload`. */
   readonly fetching?: Fetching | undefined;
   /**
-   * What it has used since it was made; after its end, altogether.
+   * The resources that it has used since its creation; after its end, the total.
    *
-   * @throws InfrastructureError when it cannot be found out.
+   * @throws InfrastructureError when they cannot be read.
    */
   usage?(): Promise<SandboxUsage>;
   /**
-   * Suspends it, program and all, where that costs less than keeping it awake; the next input or upload wakes it. Only for a program that
+   * Suspends the sandbox with its program, where that costs less than keeping it awake. The next input or upload wakes it. Only for a program that
    * owes no output.
    *
-   * @throws InfrastructureError when it cannot be done; the sandbox may be of no use then.
+   * @throws InfrastructureError when that fails; the sandbox may then be unusable.
    */
   rest?(): Promise<void>;
   /**
-   * Whether the program would be heard now, if it said anything: asked before its silence is held against it. Never rejects, takes seconds
-   * at most. Left out where nothing lies between Muster and the program.
+   * Whether output of the program would reach Muster now. Asked before a time limit counts as the program's failure. Never rejects, and takes
+   * seconds at most. Left out where no connection lies between Muster and the program.
    */
   isHeard?(): Promise<boolean>;
 }
 
-/** Where one program's files come. */
+/** What receives the files of one program. */
 export interface FileReceiver extends UploadTarget {
   readonly capabilities?: Pick<SandboxCapabilities, 'remove'>;
 }

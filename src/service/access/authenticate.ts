@@ -11,8 +11,8 @@ export type Authentication =
 export type RefusedToken = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
 const SCHEME = /^bearer +(?<token>\S+) *$/i;
-/** Compared with when there is no such token, so that it takes as long. */
-const NOBODYS = digestBytes('');
+/** Compared with when there is no such token, so that the answer takes the same time. */
+const UNKNOWN_SECRET = digestBytes('');
 
 /**
  * Looks the token up each time: one that was revoked is refused from that moment on, by every Muster on the store.
@@ -24,7 +24,7 @@ export async function authenticate(tokens: Pick<Tokens, 'find'>, clock: Clock, a
   const presented = readBearerToken(SCHEME.exec(authorization)?.groups?.['token'] ?? '');
   if (!presented) return refuse('malformed');
   const token = await tokens.find(presented.id);
-  const isGenuine = isSecretOf(presented.secret, token?.secretDigest ?? NOBODYS);
+  const isGenuine = isSecretOf(presented.secret, token?.secretDigest ?? UNKNOWN_SECRET);
   if (!token || !isGenuine) return refuse('unknown');
   if (token.revokedAt !== undefined) return refuse('revoked');
   if (token.expiresAt !== undefined && token.expiresAt.getTime() <= clock.date().getTime()) return refuse('expired');

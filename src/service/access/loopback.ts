@@ -44,7 +44,7 @@ export function isLoopback(host: string): boolean {
   return ipaddr.isValid(name) && isFourPart(name) && ipaddr.process(name).range() === 'loopback';
 }
 
-/** `ipaddr.js` takes `0177.1`, too, which is nothing that anybody writes with a good reason. */
+/** `ipaddr.js` also accepts forms such as `0177.1`, which are refused here. */
 function isFourPart(name: string): boolean {
   return name.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(name);
 }

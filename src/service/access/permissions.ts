@@ -5,8 +5,8 @@ import type { Caller } from './caller.ts';
 export type Need = 'anyone' | Role | { readonly own: Role; readonly others: Role };
 
 /**
- * What each call needs: all calls there are, and a call that is not here cannot be made. Reading is open to all who have a token, whosesoever the
- * evaluation is: results are there to be compared.
+ * What each call needs. A call that is not listed here is refused. Every token may read the evaluations of all principals, so that results can be
+ * compared.
  */
 export const NEEDS = {
   // For load balancers and for people who look for the way in. None of it tells of evaluations.

@@ -115,7 +115,7 @@ function countSecondsLeftInDay(now: Date): number {
 /** As a configuration has it. */
 export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
 
-/** Of a principal: its own, or that of all who have none. */
+/** The quota of a principal: its own, or the default. */
 export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
   const written = Object.hasOwn(quotas, principal) ? quotas[principal] : quotas['default'];
   return {

@@ -13,7 +13,7 @@ export interface CheckpointUseOptions {
 
 /** The kind and the name under which a principal may use a checkpoint. */
 export interface UsableAs {
-  /** Undefined for what is here, whichever it is. */
+  /** Undefined for either kind. */
   readonly kind: Usable['kind'] | undefined;
   readonly name: string | undefined;
 }

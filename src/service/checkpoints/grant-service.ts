@@ -11,12 +11,12 @@ export interface GrantServiceOptions {
   readonly audit: Pick<AuditTrail, 'record'>;
 }
 
-/** Of one checkpoint, those of all who granted it together. More principals are granted by a line of the configuration. */
+/** Grants of one checkpoint, by all principals together. A line of the configuration grants it to more. */
 const MOST_GRANTS = 1000;
 
 /**
- * Where callers let other principals use a checkpoint, and take that back. Those who brought the checkpoint may, and operators. Who was granted it may
- * not: a grant that is taken back would otherwise live on in those that were made of it.
+ * Lets other principals use a checkpoint, and revokes that. The principals that brought the checkpoint may do so, and operators. A principal that
+ * was granted it may not: revoking its grant would otherwise leave the grants that it made.
  */
 export class GrantService {
   readonly #options: GrantServiceOptions;
@@ -45,7 +45,7 @@ export class GrantService {
     return rights.grant({ digest, principal, grantedBy: caller.principal });
   }
 
-  /** Takes back what the caller granted to a principal; for an operator, what anybody did. @throws InputError as `list` does. */
+  /** Revokes the grants of a principal that the caller made; for an operator, all of them. @throws InputError as `list` does. */
   async revoke(digest: Digest, principal: string, caller: Caller): Promise<readonly StoredGrant[]> {
     const { rights, audit } = this.#options;
     await this.#assertMay(digest, caller);

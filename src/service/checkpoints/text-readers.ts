@@ -7,9 +7,9 @@ import { listCheckpoints, orderSchema } from '../orders/evaluation-order.ts';
 type Looked = Pick<StoredEvaluation, 'id' | 'principal' | 'request'>;
 
 /**
- * Those of the evaluations whose text a caller may read: what their programs printed, and messages that programs can have put words into. A program
- * can print the checkpoint that it plays. So its text is for the principal who asked, for those who may use all of the checkpoints anyway, and
- * for operators.
+ * Selects the evaluations whose text a caller may read: what their programs printed, and messages that contain text of programs. A program
+ * can print the checkpoint that it plays. So only the principal that requested the evaluation, principals that may use all its checkpoints, and
+ * operators may read its text.
  */
 export async function findReadable(
   caller: Caller,

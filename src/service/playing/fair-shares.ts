@@ -31,7 +31,7 @@ interface Claimant {
  * Principals come first: the pool is divided between them so that none gets more while another that wants some has less (max-min
  * fairness). So no number of evaluations and no priority of one principal takes from what is another's due. Within a principal's share a
  * higher priority gets all that it wants before a lower one gets anything, and equals share alike. What cannot be divided goes to the
- * principals that were served least, and within one to those who came first.
+ * principals that were served least, and within one principal to the first that came.
  */
 export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>): ReadonlyMap<Id, number> {
   const byPrincipal = Map.groupBy(competitors, ({ principal }) => principal);

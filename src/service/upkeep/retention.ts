@@ -5,7 +5,7 @@ import type { Log } from '../../kernel/log.ts';
 import { Chore } from '../../kernel/chore.ts';
 
 export interface RetentionConfig {
-  /** For how long an evaluation is kept that is over. */
+  /** How long an evaluation is kept after its end. */
   readonly retentionMilliseconds: number;
 }
 
@@ -18,7 +18,7 @@ export interface RetentionOptions {
 
 /** Often enough that nothing is kept much longer than configured; no request waits for it. */
 const EVERY_MILLISECONDS = 600_000;
-/** Few, so that other writes get in between. */
+/** Few, so that other writes are not delayed. */
 const AT_A_TIME = 20;
 
 /** Forgets evaluations that have been over for long. */

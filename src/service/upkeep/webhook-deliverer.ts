@@ -80,7 +80,7 @@ export class WebhookDeliverer {
         for (const delivery of deliveries) this.#begin(delivery);
         if (deliveries.length < TAKEN_AT_A_TIME) break;
       }
-      // Whichever ends first makes room, and has this looked at again.
+      // With none free, the next delivery that ends calls `look`.
       const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.nextDue(this.#slowReceivers()) : undefined;
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));

@@ -50,9 +50,9 @@ const MOST_FAILED_LOOKS = 240;
 const MOST_FAILED_EVALUATIONS = 3;
 
 /**
- * Evaluates the checkpoints of a run as they become complete, the newest first. One at a time: while one is evaluated others may come, and when it
- * is over, or given up for a newer one where that is the policy, the newest of them is next: it is made ready until then. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
- * goes on where it ended; one that was being evaluated is evaluated anew.
+ * Evaluates the checkpoints of a run as they become complete, one at a time. While one is evaluated, others may appear, and the newest of them is
+ * made ready. It is next when the evaluation is over, or is given up for a newer one where that is the policy. The result of a checkpoint is recorded
+ * before it is reported, so a watch that is started again goes on where it ended. A checkpoint that was being evaluated is evaluated again.
  */
 export class RunWatch {
   readonly #terms: WatchTerms;

@@ -25,7 +25,7 @@ const settledSchema = z.strictObject({
 
 export const watchRecordSchema = z.strictObject({
   format: z.literal('muster-watch/1'),
-  /** Those that are done with, whichever way. */
+  /** Checkpoints that were evaluated, skipped or given up. */
   settled: z.array(settledSchema),
   best: scoreSchema.nullable(),
 });

@@ -5,8 +5,8 @@ export interface Sleeper {
 }
 
 /**
- * Pauses an idle sandbox until it is used: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. Who needs it while it falls
- * asleep waits until it does, and wakes it. A step that fails fails for all who asked for it, and nothing is tried after it.
+ * Pauses an idle sandbox until it is used: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. A caller that needs it while it falls
+ * asleep waits until it is asleep, and wakes it. A step that fails, fails for all callers, and no step is tried after it.
  */
 export class IdlePause {
   readonly #sleeper: Sleeper;

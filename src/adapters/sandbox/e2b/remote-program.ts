@@ -14,7 +14,7 @@ export interface ProgramOrder {
   readonly clock: Clock;
 }
 
-/** How the program ended, as far as anybody can tell. */
+/** How the program ended, as far as that is known. */
 export type RemoteEnd = { readonly kind: 'exited'; readonly code: number } | { readonly kind: 'lost'; readonly detail: string };
 
 /** The program's surroundings as every sandbox has them, wherever it is. */

@@ -6,8 +6,8 @@ import type { E2bService } from './service.ts';
 const PER_TENANCY = 3;
 
 /**
- * Keeps a sandbox alive at E2B, for as long as its Muster is. E2B ends a sandbox that is not extended: so the death of a Muster, wherever
- * it ran, ends its sandboxes without anybody having to notice.
+ * Keeps a sandbox at E2B alive for as long as its Muster lives. E2B ends a sandbox that is not extended, so when a Muster dies, its sandboxes end
+ * without a sweep.
  */
 export class Tenancy implements Disposable {
   readonly #service: E2bService;

@@ -79,7 +79,7 @@ export class PairedSandbox implements Sandbox {
     const policy = this.#policy.exit;
     await Promise.race([environment, policy]);
     await this.#waitForBoth(Promise.all([environment, policy]));
-    // Whichever still runs: its end tells that it was destroyed, and is no reason.
+    // The other program may still run. Its end says only that it was destroyed.
     await Promise.all([this.#environment.destroy(), this.#policy.destroy()].map((end) => end.catch(() => undefined)));
     return decideVerdict(await environment, await policy);
   }

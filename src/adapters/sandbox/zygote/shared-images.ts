@@ -70,7 +70,6 @@ export class SharedImages {
     this.#newName = newName;
   }
 
-  /** Whether anything is. */
   get isWanted(): boolean {
     return this.#wanted.size > 0;
   }

@@ -43,7 +43,7 @@ export interface WantedProgram {
   readonly image: string;
 }
 
-/** One that is ordered. Disposing it takes the right to connect away from streams that have not. */
+/** A program whose fork is ordered. After disposal, streams that have not connected may no longer do so. */
 interface Fork extends Disposable {
   readonly order: ForkedProgramOrder;
   readonly started: Promise<void>;
@@ -63,7 +63,7 @@ export class Warden implements AsyncDisposable {
   readonly #process: WardenProcess;
   readonly #gate: Pick<StreamGate, 'expect'>;
   readonly #sandboxes: AwaitedSandboxes;
-  /** Those that live, by whether they are ready. */
+  /** The images that exist; each promise resolves when its image is ready. */
   readonly #images = new Map<string, PromiseWithResolvers<readonly PreloadedPolicy[]>>();
   readonly #said = new RecentText(SAID_MAX_CHARACTERS);
   readonly #gone: Promise<void>;

@@ -5,7 +5,7 @@ import type { ToolCall } from '../../rollouts/record/trajectory.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { Completion } from './model-endpoint.ts';
 
-/** What is to be done for one call of a tool. */
+/** How one call of a tool is answered. */
 export type PlannedCall =
   | { readonly kind: 'action'; readonly call: ToolCall; readonly action: Action }
   | { readonly kind: 'tool'; readonly call: ToolCall; readonly given: OwnToolCall }

@@ -95,7 +95,7 @@ export class ClaimedPods implements PodSupply {
     const name = await waitUntilBound(held.claim, patience, signal);
     const pod: FollowedPod = new FollowedObject(name, { ...this.#kind, watch, clock });
     held.pod = pod;
-    // A warm pod was there before anybody followed it; a cold one may not be there yet, and is reported when it is.
+    // A warm pod existed before it was followed; a cold one may not be there yet, and is reported when it is.
     const found = await this.#kind.get(name, signal);
     if (found) watch.learn(name, found);
     await waitUntilPodExists(held.claim, pod, patience, signal);

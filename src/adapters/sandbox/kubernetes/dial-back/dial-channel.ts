@@ -7,11 +7,11 @@ import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
 import { toBuffer, SocketInput } from '../exec/socket-input.ts';
 import { CHANNEL, encodeCredit, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
 
-/** Of each output, on its way or waiting here before it is read. */
+/** Bytes of each output that may be sent before they are read. */
 const WINDOW_BYTES = 256 * 1024;
 /** A dialler shares its container's processors with the program, and may have to wait for its turn: this many questions may go unanswered. */
 const UNANSWERED_MAX = 3;
-/** From the status to the connection's end, which is the dialler's to bring about. */
+/** From the status to the end of the connection, which the dialler closes. */
 const CLOSE_MS = 5_000;
 
 /** An output, and what its sender knows of it. */
@@ -28,8 +28,7 @@ interface Flow {
  * The streams of one command over a connection that came from its container.
  *
  * It waits until it is started, then carries the command's streams until the status has come, or the connection is lost. Neither side
- * sends more of a stream than the other has asked for: so whatever is not read stops the program and nothing else, and the other
- * side can always be asked whether it lives.
+ * sends more of a stream than the other has asked for. So unread output stops the program only, and pings are always answered.
  */
 export class DialChannel implements ProgramChannel {
   readonly stdin: SocketInput;

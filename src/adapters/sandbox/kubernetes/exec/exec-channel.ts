@@ -12,7 +12,7 @@ import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 const STDOUT = 1;
 const STDERR = 2;
 const STATUS = 3;
-/** What came before the status may still be under way behind it; a server closes at once. */
+/** From the status to the end of the connection: output may still arrive after the status, and a server closes at once. */
 const CLOSE_MS = 2_000;
 
 const statusSchema = z.object({
@@ -27,8 +27,8 @@ const statusSchema = z.object({
 /**
  * The streams of one command over one WebSocket (v5.channel.k8s.io): each message begins with the number of its stream.
  *
- * It is open until the status has come and the connection is closed, or the connection is lost. What its reader leaves unread stops the
- * whole connection, which stops the program; so it is not asked for a sign of life then.
+ * It is open until the status has come and the connection is closed, or the connection is lost. Unread output stops the
+ * whole connection, and with it the program, so no ping is sent then.
  */
 export class ExecChannel implements ProgramChannel {
   readonly stdin: SocketInput;

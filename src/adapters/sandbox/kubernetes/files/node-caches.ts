@@ -46,8 +46,8 @@ interface CachedFile {
 }
 
 /**
- * The caches of a cluster's nodes, and which checkpoints this Muster has on them. A node is ordered once to have a checkpoint, however many of its
- * pods want it: the program that fetches is run in the cache's own pod, so that nothing on a node listens to anybody.
+ * The caches of a cluster's nodes, and which checkpoints this Muster has on them. A node fetches a checkpoint once, however many of its
+ * pods want it. The program that fetches runs in the cache's own pod, so that nothing on a node accepts connections.
  */
 export class NodeCaches implements Disposable {
   readonly #options: NodeCachesOptions;
@@ -74,7 +74,7 @@ export class NodeCaches implements Disposable {
     this.#kept.set(node, onNode);
     const kept = onNode.get(order.digest) ?? this.#begin(node, onNode, order, settings);
     kept.users.add(pod);
-    // It is for all who wait: that one of them is no longer wanted is nothing to the others.
+    // All callers wait for the same copy: the signal ends this caller's wait alone.
     await raceWithAbort(kept.filling, signal);
     return `${NODE_CACHE}/checkpoints/${order.digest.slice('sha256:'.length)}`;
   }
