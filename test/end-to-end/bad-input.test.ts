@@ -84,6 +84,15 @@ describe('a checkpoint', () => {
     expect(submitted).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
+  it('without a name, as of a variable that is not set, is not the directory that the command is in', async () => {
+    await using stage = await Stage.open();
+    for (const command of [
+      ['eval', CARTPOLE, '--checkpoint', ''],
+      ['submit', 'cartpole', '-c', '', '--server', 'http://127.0.0.1:9'],
+    ])
+      expect(await stage.call(command)).toEqual(refusal('its path is empty'));
+  });
+
   it('in safetensors that was cut off is refused as truncated', async () => {
     await using stage = await Stage.open();
     const whole = await readFile(LATE);

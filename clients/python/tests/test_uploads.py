@@ -224,6 +224,8 @@ def test_a_checkpoint_is_one_of_path_uri_and_digest() -> None:
         Checkpoint(run="r")
     with pytest.raises(InvalidArgument, match="got path and uri"):
         Checkpoint(path="a", uri="b")
+    with pytest.raises(InvalidArgument, match=r"checkpoint\.path: it is empty"):
+        checkpoint.named_checkpoint("")
     with pytest.raises(InvalidArgument, match="64 lower-case"):
         Checkpoint(sha256="ABC")
     with pytest.raises(InvalidArgument, match=r"checkpoint\.name: expected 1 to 255 characters"):

@@ -90,8 +90,14 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
   return listSingleFile(path, root, await translateErrors(path, () => stat(root, { bigint: true })));
 }
 
+/** An empty one would be resolved to the directory that the process is in. @throws InputError `checkpoint.path` */
+export function assertPath(path: string): string {
+  if (path !== '') return path;
+  throw new InputError('checkpoint.path', 'checkpoint: its path is empty; is a variable that it is made of not set?');
+}
+
 function parsePath(uri: string): string {
-  if (!/^file:/i.test(uri)) return resolve(uri);
+  if (!/^file:/i.test(uri)) return resolve(assertPath(uri));
   try {
     return fileURLToPath(uri);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Egress } from '../../service/access/egress.ts';
 import { createSourceByUri } from '../../adapters/checkpoints/by-uri.ts';
-import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
+import { assertPath, filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
 import { createHttpsSource } from '../../adapters/checkpoints/https.ts';
 import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
@@ -25,9 +25,9 @@ export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock
   });
 }
 
-/** As people write them on a command line. */
+/** As people write them on a command line. @throws InputError `checkpoint.path` for an empty one. */
 export function toCheckpointUri(written: string): string {
-  return isUri(written) ? written : resolve(written);
+  return isUri(written) ? written : resolve(assertPath(written));
 }
 
 /** Whether it is a URI rather than a path. */

@@ -19,8 +19,8 @@ export type { MusterClient };
 
 /** Paths that were typed on this machine: the nearest one is named. */
 const TYPED_SOURCE: CheckpointSource = {
+  ...filesystemSource,
   list: (path, options) => suggestNearest(path, () => filesystemSource.list(path, options)),
-  read: (file, signal) => filesystemSource.read(file, signal),
 };
 
 export interface ConnectionOptions {

@@ -37,7 +37,7 @@ function* listProblemsOfIssues(issues: Issues, value: unknown, known: KnownSetti
 }
 
 function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath): Generator<Problem> {
-  const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
+  const path = stopAtText(value, [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))]);
   if (issue.code === 'invalid_union') {
     const closest = findClosestForm(issue.errors);
     if (closest !== undefined) return yield* listProblemsOfIssues(closest, value, known, path);
@@ -53,6 +53,12 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   if (found === undefined) return yield { ...problem, text: 'is missing', isAbsence: true };
   if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
   yield { ...problem, text: `${message}, got ${formatValue(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
+}
+
+/** The schema may have split a text: what stands in the document is the whole of it. */
+function stopAtText(value: unknown, path: SettingPath): SettingPath {
+  const above = path.slice(0, -1);
+  return typeof getValueAt(value, above) === 'string' ? above : path;
 }
 
 /**

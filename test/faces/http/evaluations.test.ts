@@ -229,7 +229,8 @@ describe('looking at evaluations', () => {
     expect(await count('state=finished')).toBe(0);
     expect(await count('before=2020-01-01T00:00:00Z')).toBe(0);
     expect(await server.send('GET', '/v1/evaluations?after=nonsense')).toMatchObject({ status: 422, json: { code: 'cursor.invalid' } });
-    expect(await server.send('GET', '/v1/evaluations?state=lost')).toMatchObject({ status: 400 });
+    const refused = { status: 400, json: { detail: expect.stringMatching(/^query\.state: expected one of "waiting"\|.*, got "lost"$/) } };
+    expect(await server.send('GET', '/v1/evaluations?state=lost')).toMatchObject(refused);
   });
 
   it('calls one off, and keeps what there was', async () => {

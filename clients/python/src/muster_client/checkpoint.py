@@ -45,6 +45,8 @@ class Checkpoint:
         for name in given:
             is_path = name == "path"
             assert_is(f"checkpoint.{name}", getattr(self, name), (str, os.PathLike) if is_path else str, "a path" if is_path else "text")
+            if getattr(self, name) == "":
+                raise InvalidArgument(f"checkpoint.{name}: it is empty; is a variable that it is made of not set?")
         if self.base is not None:
             assert_is("checkpoint.base", self.base, (str, os.PathLike), "a path")
         if self.base is not None and self.path is None:
