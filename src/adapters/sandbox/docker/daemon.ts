@@ -15,6 +15,8 @@ const SILENCE_MS = 300_000;
 const infoSchema = z.object({ MemoryLimit: z.boolean(), PidsLimit: z.boolean(), CpuCfsQuota: z.boolean() });
 const listSchema = z.array(z.object({ Id: z.string(), Names: z.array(z.string()), Labels: z.record(z.string(), z.string()) }));
 const stateSchema = z.object({ State: z.object({ Status: z.string(), Dead: z.boolean(), OOMKilled: z.boolean() }) });
+/** `Created` in seconds since 1970. */
+const imagesSchema = z.array(z.object({ Created: z.number(), RepoTags: z.array(z.string()).nullable() }));
 
 /** What the daemon says of its control groups. */
 export type DaemonLimits = z.infer<typeof infoSchema>;
@@ -97,6 +99,22 @@ export class Daemon {
     } catch (error) {
       if (getStatus(error) === 404) return false;
       throw error;
+    }
+  }
+
+  /** Names of a repository's images that were made so many seconds ago, or longer. */
+  async listImages(repository: string, ageSeconds: number, now: Date): Promise<readonly string[]> {
+    const query = { filters: JSON.stringify({ reference: [repository] }) };
+    const images = await this.#read(imagesSchema, { method: 'GET', path: '/images/json', query });
+    return images.filter(({ Created }) => Created + ageSeconds <= now.getTime() / 1000).flatMap(({ RepoTags }) => RepoTags ?? []);
+  }
+
+  /** Removes an image, unless a container has it. */
+  async removeImage(image: string): Promise<void> {
+    try {
+      await this.#call({ method: 'DELETE', path: `/images/${image}` });
+    } catch (error) {
+      if (getStatus(error) !== 404 && getStatus(error) !== 409) throw error;
     }
   }
 

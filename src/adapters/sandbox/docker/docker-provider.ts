@@ -18,7 +18,7 @@ import { DockerSandbox } from './docker-sandbox.ts';
 import { ensureImage } from './images.ts';
 import { checkForDocker, describeDockerIsolation } from './isolation.ts';
 import type { DockerPart } from './settings.ts';
-import { sweepContainers, sweepDirectories } from './sweep.ts';
+import { sweepContainers, sweepDirectories, sweepSkeletons } from './sweep.ts';
 
 export interface DockerOptions {
   /** Where sandboxes have their inboxes and owners their records, in a directory `docker`. */
@@ -91,6 +91,7 @@ class DockerProvider implements SandboxProvider {
     for (const [socket, daemon] of this.#daemons) {
       try {
         swept.push(...(await sweepContainers(daemon, this.owner, signal)));
+        await sweepSkeletons(daemon, this.#clock.date(), signal);
       } catch (error) {
         throw createDaemonError(socket, error, 'old containers could not be removed');
       }

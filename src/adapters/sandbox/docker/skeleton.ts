@@ -11,7 +11,7 @@ export interface Skeleton {
   readonly files: Readonly<Record<string, string>>;
 }
 
-const REPOSITORY = 'muster-workspace';
+export const REPOSITORY = 'muster-workspace';
 
 /** The image's name, which its content decides. */
 export function nameSkeleton(skeleton: Skeleton): string {

@@ -5,6 +5,7 @@ import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/id
 import { listDirectoryNames, mayBeRunning, readOwnerRecord, getSandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
 import type { Daemon } from './daemon.ts';
 import { formatOwnerLabel, readLabel } from './ownership.ts';
+import { REPOSITORY } from './skeleton.ts';
 
 /** Removes the containers of owners that no longer run. @returns the ids of their sandboxes. */
 export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -17,6 +18,17 @@ export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: Abo
     swept.push(label.id);
   }
   return swept;
+}
+
+/** A skeleton is made again in a fraction of a second when a sandbox needs it. */
+const SKELETON_SECONDS = 86_400;
+
+/** Removes the images that Muster has made for workspaces, a day after they were made, unless a container has them. */
+export async function sweepSkeletons(daemon: Daemon, now: Date, signal: AbortSignal): Promise<void> {
+  for (const image of await daemon.listImages(REPOSITORY, SKELETON_SECONDS, now)) {
+    if (signal.aborted) throw createAbortError(signal);
+    await daemon.removeImage(image);
+  }
 }
 
 /** Removes the directories of owners that no longer run: to be called when their containers are gone. */

@@ -6,6 +6,10 @@ import nock from 'nock';
 import { expect, it, vi } from 'vitest';
 import { ensureImage } from '../../../../src/adapters/sandbox/docker/images.ts';
 import { DockerPart } from '../../../../src/adapters/sandbox/docker/settings.ts';
+import { nameSkeleton } from '../../../../src/adapters/sandbox/docker/skeleton.ts';
+import { sweepSkeletons } from '../../../../src/adapters/sandbox/docker/sweep.ts';
+import { systemClock } from '../../../../src/kernel/clock.ts';
+import { NEVER } from '../../../contract/sandbox-fixture.ts';
 import { DockerDaemon, EMPTY_IMAGE, daemonUnavailable } from '../../../support/docker/docker-daemon.ts';
 
 nock.restore();
@@ -29,6 +33,24 @@ it.runIf(unavailable === undefined)(
     await removeImage();
     await expect(ensureImage(client, part(EMPTY_IMAGE, `${archive}.gone`))).rejects.toThrow(/saved\.tar\.gone cannot be loaded: ENOENT/);
     await ensureImage(client, part(EMPTY_IMAGE, archive));
+    expect(await client.hasImage(EMPTY_IMAGE)).toBe(true);
+
+    // Of the images for workspaces, those go that are old and that no container has.
+    const skeletons = ['used', 'unused'].map((name) => {
+      const each = { links: {}, files: { '/etc/name': name } };
+      return { each, image: nameSkeleton(each) };
+    });
+    for (const { each, image } of skeletons) await ensureImage(client, new DockerPart({ socket, pull: 'never' }, image, each));
+    const has = async (): Promise<readonly boolean[]> => Promise.all(skeletons.map(({ image }) => client.hasImage(image)));
+    const container = await client.create('holds-it', { Image: skeletons[0]?.image, Cmd: ['/none'] });
+    const at = (hours: number): Date => new Date(systemClock.date().getTime() + hours * 3_600_000);
+    await sweepSkeletons(client, at(23), NEVER);
+    expect(await has()).toEqual([true, true]);
+    await sweepSkeletons(client, at(25), NEVER);
+    expect(await has()).toEqual([true, false]);
+    await client.remove(container);
+    await sweepSkeletons(client, at(25), NEVER);
+    expect(await has()).toEqual([false, false]);
     expect(await client.hasImage(EMPTY_IMAGE)).toBe(true);
   },
 );
