@@ -54,7 +54,7 @@ class NodeCache:
                 (root / name).chmod(mode)
 
     def hold(self, order: HoldOrder) -> FetchedFiles:
-        """Has the checkpoint here, and keeps it for its holder. However many ask at once, it is fetched once.
+        """Fetches the checkpoint if it is missing, and keeps it for its holder. It is fetched once, however many holders ask at once.
 
         @raises PullError, and then nothing of the checkpoint is here.
         """
@@ -126,7 +126,7 @@ class NodeCache:
             raise PullError("cache-full", f"{problem}; give the cache more (MUSTER_NODE_CACHE_BYTES)")
 
     def _sum_expected(self) -> int:
-        """Bytes of what others are fetching. What dead ones have left of that is removed."""
+        """Bytes that other processes are fetching. Removes what dead processes have left."""
         expected = 0
         for path in (self._root / "incoming").glob("*.bytes"):
             if is_lock_free(self._root / "locks" / path.stem):
@@ -152,7 +152,7 @@ class NodeCache:
                 (self._root / "holds" / f"{checkpoint}.{order.holder}").unlink(missing_ok=True)
 
     def _remove(self, checkpoint: str) -> None:
-        """Out of reach in one step: what is open stays readable."""
+        """Removes a checkpoint in one step. Files that are open stay readable."""
         removed = self._root / "incoming" / f"removed-{uuid.uuid4()}"
         self._record(checkpoint).unlink(missing_ok=True)
         if self._get_directory(checkpoint).is_dir():
@@ -172,7 +172,7 @@ class NodeCache:
             }
 
     def _read_files(self, checkpoint: str) -> list[_KeptFile]:
-        """None of a record that cannot be read: then the checkpoint is fetched anew."""
+        """Empty when the record cannot be read: then the checkpoint is fetched again."""
         try:
             return [_KeptFile(**file) for file in json.loads(self._record(checkpoint).read_text())]
         except (OSError, ValueError, TypeError):
@@ -198,7 +198,7 @@ def _sum_sizes(files: tuple[WantedFile, ...]) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Without it, a power cut could take back what has its name already."""
+    """Without it, a power cut could lose a file that already has its name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -15,7 +15,7 @@ def seed_global_generators(seed: int) -> None:
 
 
 def seed_torch(seed: int) -> None:
-    """The same for torch's generator, once something has imported it."""
+    """Seeds torch's generator as well, once torch has been imported."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)
@@ -23,7 +23,7 @@ def seed_torch(seed: int) -> None:
 
 @contextmanager
 def undisturbed_generators() -> Iterator[None]:
-    """What happens inside leaves all of them as they were: those who draw from them afterwards do not feel it."""
+    """Restores all generators afterwards, so that later draws are not affected."""
     torch = sys.modules.get("torch")
     python, numpy, torch_state = random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
     try:

@@ -32,7 +32,7 @@ const poolSchema = z
     creationConcurrency: createAutoOr(10_000, 'thirty-two for each processor').describe(
       'sandboxes being created at once; "auto": thirty-two for each processor',
     ),
-    creationsPerSecond: z.number().positive().max(10_000),
+    creationsPerSecond: z.number().positive().max(10_000).describe('most creations a second in the long run'),
     readySeconds: seconds.describe('from the start of a creation to a runner that answers'),
     maxCreationFailures: count(1000).describe('rounds of creation that fail in a row before the evaluation gives up'),
     idleSeconds: seconds.describe('an unneeded sandbox lives this long'),
@@ -50,7 +50,7 @@ const variableValue = z.string().regex(/^[^\0]*$/, 'expected text without NUL ch
 
 const limitsSchema = z
   .strictObject({
-    memoryBytes: byteSizeSchema,
+    memoryBytes: byteSizeSchema.describe('memory; bytes, or text such as "1GiB"'),
     processes: count(1_000_000).describe('processes and threads'),
     cpus: z.number().positive().max(4096).describe('processors, in fractions'),
     diskBytes: byteSizeSchema.describe('all that can be written to /tmp and /dev/shm together; bytes, or text such as "512MiB"'),
@@ -95,7 +95,7 @@ const commonTemplateSettings = {
     .array(z.strictObject({ source: absolutePath, target: absolutePath }))
     .max(64)
     .describe('host paths, visible read-only inside'),
-  network: z.enum(['none', 'host']),
+  network: z.enum(['none', 'host']).describe('none: no network; host: the network of the host'),
   limits: limitsSchema,
   demands: z.array(z.enum(LIMIT_NAMES)).describe('limits that must be enforced for the whole tree, or no sandbox is made'),
   costPerSandboxHour: z
@@ -133,10 +133,14 @@ const evaluationSchema = z
   .strictObject({
     window: count(10_000_000).describe('indices that may be dispatched beyond the first one without an outcome'),
     rangeMilliseconds: milliseconds.describe('how long one range of episodes should keep a runner busy'),
-    stragglerFactor: z.number().min(1).max(1000),
-    stragglerMilliseconds: milliseconds,
+    stragglerFactor: z
+      .number()
+      .min(1)
+      .max(1000)
+      .describe('an episode that takes so many times the usual duration gets a second copy on an idle sandbox'),
+    stragglerMilliseconds: milliseconds.describe('no episode gets a second copy before this time'),
     maxAttempts: count(100).describe('how often an episode is played in all before it counts as unresolved'),
-    infrastructureRetries: z.int().min(0).max(1000),
+    infrastructureRetries: z.int().min(0).max(1000).describe('failures of infrastructure in a row that one slot for a sandbox may have'),
     retryMilliseconds: milliseconds.describe('before the first retry; doubled for each further one'),
     beginMilliseconds: milliseconds.describe('from a range of episodes being sent to an idle runner until it begins the first'),
     loadMilliseconds: milliseconds.describe("for a runner to import a suite's modules, load a checkpoint and make the environments"),

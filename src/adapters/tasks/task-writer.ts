@@ -8,7 +8,7 @@ import { hasErrno } from '../../kernel/errno.ts';
 const [PLAIN, EXECUTABLE] = [0o644, 0o755];
 
 /**
- * Writes a task's directory whole or not at all: beside its place first, which it then takes.
+ * Writes a task's directory whole or not at all: first under another name beside its place, then by a rename.
  *
  * @throws InputError `task.exists` when something is there already; InfrastructureError `task.unwritable`.
  */

@@ -7,14 +7,14 @@ import type { Grading, GradingContext } from './grading-context.ts';
 import { describeGradingPlace, listWorkdirFiles } from './grading-place.ts';
 import { dropRemoved } from './submission.ts';
 
-/** Of what lies in the workdir before anything is done. */
+/** Bounds of the files in the workdir before an agent acts. */
 const LAID_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
 const REPOSITORY = /(^|\/)\.git(\/|$)/;
 
 /**
- * Lays the task's files into the workdir, as an agent finds them: a git repository among them holds nothing beyond its HEAD.
+ * Lays the task's files into the workdir, as an agent finds them. A git repository among them has no history beyond its HEAD.
  *
- * @param submission whose files come over them; what its agent has removed is not laid.
+ * @param submission its files replace those of the task; files that its agent removed are left out.
  * @throws InputError `task.history`; InfrastructureError; the signal's reason.
  */
 export async function layWorkdir(

@@ -12,7 +12,7 @@ export interface FoundTasks {
   readonly tasks: readonly ListedTask[];
   /** Absolute path that their files are relative to. */
   readonly directory: string;
-  /** Of the paths in it: what is no part of a task that is played. */
+  /** Which paths in it belong to no task that is played. */
   readonly ignores: (path: string) => boolean;
 }
 
@@ -23,7 +23,7 @@ interface FoundTask {
 
 /**
  * @param base directory that the source is relative to. @param where the source stands, for messages.
- * @throws InputError when there are no tasks, one that is to be played cannot be, or a name is none of theirs.
+ * @throws InputError when there are no tasks, when one of them cannot be played, or when a name belongs to none of them.
  */
 export async function findTasks({ from, only, weights }: TaskSource, base: string, where: string): Promise<FoundTasks> {
   const top = resolve(base, from);
@@ -53,7 +53,7 @@ function toListedTask({ directory, task }: FoundTask, isOne: boolean, weights: T
   return { name: task.id, weight, environment: describeAgentEnvironment(task.id, place) };
 }
 
-/** By its id, by the part of that behind the organisation, or by its directory. */
+/** Finds a task by its id, by the part of the id after the organisation, or by its directory. */
 function isCalled(name: string, directory: string, task: Task | null): boolean {
   return name === basename(directory) || name === task?.id || name === task?.id.split('/').at(-1);
 }

@@ -38,7 +38,7 @@ interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly best?: string | true;
 }
 
-/** One verb for both that can be watched: with a suite it is a run's directory, without one an evaluation on a server. */
+/** With a suite, the command watches the directory of a run; without one, an evaluation on a server. */
 export function createWatchCommand(connect: Connect, watchARun: WatchARun, openLog: OpenLog): Command {
   const command = new Command('watch')
     .summary('follow an evaluation on a server, or evaluate a run as it trains')
@@ -89,7 +89,7 @@ Exit codes:
 Example:
   muster watch gs://bucket/run-7/ --suite examples/game/cartpole.yaml --marker DONE --best`;
 
-/** As servers make them. A directory may have such a name too, and is given as ./NAME then. */
+/** The form of ids that servers make. A directory with such a name is given as ./NAME. */
 const EVALUATION_ID = /^ev-[a-z0-9-]+$/;
 
 async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags): Promise<number> {
@@ -148,7 +148,7 @@ function formatAnswerLines({ id, suite, state, summary }: EvaluationResource): r
   return isComparisonSummary(summary) ? formatComparison(summary, title) : [`${title}: ${state}`];
 }
 
-/** What a shell learns of how an evaluation stands. */
+/** The exit code for the state of an evaluation. */
 export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':
@@ -170,7 +170,7 @@ export interface WatchRunSettings {
   readonly sandboxes?: number;
 }
 
-/** @returns the exit code. With `json`, what happens is a document a line on stdout. */
+/** @returns the exit code. With `json`, each event is one JSON document on a line of stdout. */
 async function watchAndPrintRun(
   watchARun: WatchARun,
   request: RunWatchRequest & WatchRunSettings,

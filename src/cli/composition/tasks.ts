@@ -72,7 +72,7 @@ const checkTasks: CheckTasks = async ({ tasks, times, seed, keep, config: file }
       );
       await onTask({ soundness, submissions });
     } catch (error) {
-      // The others are checked all the same.
+      // One bad task does not keep the others from being checked.
       if (!(error instanceof InputError)) throw error;
       refused.push(error.message);
     }

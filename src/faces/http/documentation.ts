@@ -12,7 +12,7 @@ import { checkpointReferenceSchema } from './schemas/evaluation-schemas.ts';
 import { problemSchema } from './problems/problem.ts';
 import { simplifySchemaNames } from './schemas/schema-names.ts';
 
-/** Schemas that the document has once and refers to. */
+/** Schemas that the document contains once, and refers to elsewhere. */
 function registerSchemas(): z.core.$ZodRegistry<{ id: string }> {
   const registry = z.registry<{ id: string }>();
   registry.add(jsonValue, { id: 'Json' });
@@ -30,14 +30,14 @@ const CONVERSION: Pick<z.core.ToJSONSchemaParams, 'unrepresentable' | 'override'
   override: ({ zodSchema, jsonSchema }) => {
     const { id: _, ...described } = z.globalRegistry.get(zodSchema) ?? {};
     Object.assign(jsonSchema, described);
-    // This is how an answer without a body is said.
+    // OpenAPI expresses an answer without a body in this way.
     if (zodSchema._zod.def.type === 'undefined') jsonSchema.type = 'null';
   },
 };
 
 export interface DocumentationOptions {
   readonly version: string;
-  /** Whether callers have to show tokens. */
+  /** Whether callers need tokens. */
   readonly takesTokens: boolean;
 }
 
@@ -48,7 +48,7 @@ const BEARER = {
   description: 'a token that an operator has made with "muster token create", or by POST /v1/tokens',
 } as const;
 
-/** The role that a call takes, beside what its schemas say. */
+/** Adds the role that a call needs to its description. */
 function describeRoles(transform: SwaggerTransform, takesTokens: boolean): SwaggerTransform {
   return (route) => {
     const { schema, url } = transform(route);
@@ -62,7 +62,7 @@ function describeRoles(transform: SwaggerTransform, takesTokens: boolean): Swagg
   };
 }
 
-/** The OpenAPI document at /openapi.json, made of the schemas that requests are checked by, and a page to browse it at /docs. */
+/** The OpenAPI document at /openapi.json, made of the schemas that validate requests, and a page at /docs that shows it. */
 export async function addDocumentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
   const schemaRegistry = registerSchemas();
   const named = createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION });

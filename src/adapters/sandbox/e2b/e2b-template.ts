@@ -10,7 +10,7 @@ export function createE2bTemplate(name: string, settings: TemplateSettings, e2b:
   return { ...createRemoteTemplate(name, settings, python), providerPart: new E2bPart({ template, runner, python, tenancySeconds }) };
 }
 
-/** @throws InfrastructureError when the template says nothing of E2B: it was made for another provider. */
+/** @throws InfrastructureError when the template has no part for E2B, because it was made for another provider. */
 export function getMachine({ name, providerPart }: SandboxTemplate): E2bMachine {
   if (providerPart instanceof E2bPart) return providerPart.machine;
   throw new InfrastructureError('template.no-machine', `template "${name}" does not say what its sandboxes are at E2B`);
