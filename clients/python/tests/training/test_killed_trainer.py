@@ -16,9 +16,9 @@ from muster import embedded
 from muster.training.record import Record
 from muster_client import Client
 from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.training.full_form import IS_FULL_FORM
 from tests.training.leftovers import processes_of, sockets_of
 
-IS_FULL_FORM = os.environ.get("MUSTER_TEST_ALL") == "1"
 DEADLINE_SECONDS = 300
 # Tells how far it is, line by line: steps of the training, then what is told of evaluations while their end is waited for.
 TRAINER = """

@@ -106,7 +106,7 @@ class Work:
                 return self._answered(accepted, connect)
             except (ServerUnavailable, ServerNotStarted) as error:
                 if self._gone_since is None:
-                    logger.warning("step %d waits for the server, which cannot be reached (%s); start it again", accepted.step, error)
+                    logger.warning("step %d waits for a server: %s", accepted.step, error)
                     self._gone_since = time.monotonic()
                 self._closing.wait(RETRY_SECONDS)
             except (MusterError, OSError) as error:
