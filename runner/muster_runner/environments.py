@@ -64,7 +64,7 @@ class EnvironmentMaker:
         for name in ("reset", "step", "observation_space", "action_space"):
             if not hasattr(environment, name):
                 made = type(environment).__name__
-                raise EnvironmentRefusal(f'task "{self.task.name}" makes a {made} without {name}, expected a gymnasium.Env')
+                raise EnvironmentRefusal(f'task "{self.task.name}" makes an object of type {made} without {name}, expected a gymnasium.Env')
         return environment
 
 

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from muster_runner.environments import Environment, assert_info
-from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment
+from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment, describe_reward
 from muster_runner.frames import Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.policy import Policy
@@ -96,7 +96,10 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
         except BaseException as error:
             raise PolicyCrash from error
         observation, reward, terminated, truncated, info = step(action)
-        total += float(reward)
+        try:
+            total += float(reward)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EnvironmentFault(describe_reward(reward)) from error
         length += 1
         if terminated or truncated:
             samples = (length - 1) // MEASURED_STEPS + 1

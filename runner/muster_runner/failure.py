@@ -1,6 +1,8 @@
 """How an exception is told to a person."""
 
+import errno
 import importlib.util
+import reprlib
 import sys
 import traceback
 from pathlib import Path
@@ -42,6 +44,10 @@ def describe(error: BaseException) -> str:
 
 def describe_environment(error: BaseException) -> str:
     """The same of what an environment raised. Where the runner could not use what it gave, the runner's own line says what was expected."""
+    boundary = _name_boundary(error)
+    if boundary is not None:
+        summary, _, place = describe(error).partition("\n")
+        return shorten(f"{summary}\n{boundary}\n{place}".rstrip())
     frames = traceback.extract_tb(error.__traceback__)
     line = frames[-1].line if frames and Path(frames[-1].filename).is_relative_to(OWN_FILES) else None
     if not line or line.startswith("raise"):
@@ -51,12 +57,29 @@ def describe_environment(error: BaseException) -> str:
 
 def describe_load(error: BaseException) -> str:
     """The same of something that could not be loaded, with the remedy where a package is missing."""
-    if isinstance(error, FileNotFoundError) and Path(str(error.filename)).is_absolute():
-        return f"{describe(error)}\na sandbox has the files of suite and checkpoint, and nothing else of the machine's (docs/suites.md)"
+    boundary = _name_boundary(error)
+    if boundary is not None:
+        return f"{describe(error)}\n{boundary}"
     name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else None
     if name is None or name in sys.modules or importlib.util.find_spec(name) is not None:
         return describe(error)
     return f"{describe(error)}\nif a package of that name is what is missing, {describe_installation(name)}"
+
+
+def _name_boundary(error: BaseException) -> str | None:
+    """What a sandbox does not have, where the error is about that. The module socket is not imported for it: sandboxes share what is."""
+    if isinstance(error, FileNotFoundError) and Path(str(error.filename)).is_absolute():
+        return "a sandbox has the files of suite and checkpoint, and nothing else of the machine's (docs/suites.md)"
+    seen: BaseException | None = error
+    while seen is not None:
+        if type(seen).__name__ == "gaierror" or (isinstance(seen, OSError) and seen.errno == errno.ENETUNREACH):
+            return "a sandbox has no network (docs/sandboxes.md)"
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def describe_reward(reward: object) -> str:
+    return f"step() gave a reward that is {type(reward).__name__}: {reprlib.repr(reward)}; expected a number"
 
 
 def describe_installation(*packages: str) -> str:

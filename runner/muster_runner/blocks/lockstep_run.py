@@ -13,6 +13,7 @@ from muster_runner.blocks.lockstep_row import Row
 from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import assert_info, close_environment
 from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure
+from muster_runner.failure import EnvironmentFault, describe_reward
 from muster_runner.frames import Batching, Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
@@ -172,7 +173,10 @@ class LockstepRun:
             self._active = row
             try:
                 row.observation, reward, terminated, truncated, row.info = row.step(action)
-                row.total += float(reward)
+                try:
+                    row.total += float(reward)
+                except (TypeError, ValueError, OverflowError) as error:
+                    raise EnvironmentFault(describe_reward(reward)) from error
                 is_over = terminated or truncated
             except OverdueStep:
                 raise

@@ -11,6 +11,9 @@ Policy = tuple[Path, str]
 TWO_VALUES = """ValueError: not enough values to unpack (expected 5, got 2)
 in the runner, which takes what the environment gives: observation, reward, terminated, truncated, info = step(action)"""
 
+MISSING_FILE = """FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/levels.json'
+a sandbox has the files of suite and checkpoint, and nothing else of the machine's"""
+
 # The environment breaks on even seeds.
 WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
 
@@ -23,6 +26,9 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
         ("old reset", "environment-crash", "TypeError: reset() gave float as its second part; expected (observation, info)"),
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
+        ("no number", "environment-crash", "step() gave a reward that is NoneType: None; expected a number"),
+        ("file", "environment-crash", MISSING_FILE),
+        ("network", "environment-crash", "OSError: the address of example.invalid\na sandbox has no network"),
         ("memory", "out-of-memory", "MemoryError"),
         ("nan", "invalid-return", "the return is NaN, not a number, after 1 step, expected a finite number"),
     ],

@@ -184,7 +184,7 @@ def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, fi
         ("toys:absent", 'module "toys" has no "absent"'),
         ("toys:broken_factor", 'module "toys" has no "broken_factor"; did you mean "broken_factory"?'),
         ("toys:broken_factory", "RuntimeError: no such level"),
-        ("toys:not_an_environment", "makes a int without reset"),
+        ("toys:not_an_environment", "makes an object of type int without reset"),
     ],
 )
 def test_an_environment_that_cannot_be_made(runner: RunnerProcess, any_policy: Policy, entry: str, message: str) -> None:

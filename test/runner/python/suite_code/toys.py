@@ -4,8 +4,10 @@ import ctypes
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -147,6 +149,12 @@ class Broken(Toy):
     def step(self, action: Any) -> Step:
         if self.due and self.how == "shape":
             return self.observation, 0.0  # type: ignore[return-value]
+        if self.due and self.how == "no number":
+            return self.observation, None, True, False, {}  # type: ignore[return-value]
+        if self.due and self.how == "file":
+            Path("/nonexistent/levels.json").read_text()
+        if self.due and self.how == "network":
+            raise OSError("the address of example.invalid") from socket.gaierror(-3, "Temporary failure in name resolution")
         return super().step(action)
 
     def reward(self, action: Any) -> float:
