@@ -28,12 +28,13 @@ import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
 import type { Tuning } from '../orchestrator/tuning/tuning.ts';
-import type { CheckpointLabels } from '../policy-distribution/checkpoint.ts';
+import type { Checkpoint, CheckpointLabels } from '../policy-distribution/checkpoint.ts';
 import { toIdentity, type StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { ArrivalQueue } from '../service/playing/arrival-queue.ts';
-import { toAgentUri, type SuiteInput } from './suites/suite-input.ts';
+import { blameAgent, toAgentUri, type SuiteInput } from './suites/suite-input.ts';
 import {
   assertComparison,
+  assertConfiguration,
   assertEvaluation,
   assertOneEvaluation,
   assertTuning,
@@ -70,8 +71,9 @@ export class Muster implements AsyncDisposable {
     this.#queue = new ArrivalQueue((template) => runtime.pools.sizeOf(template).max, systemClock);
   }
 
-  /** @throws InputError when the state directory cannot be used by this user; InfrastructureError when its disk fails. */
+  /** @throws InputError when the state directory cannot be used by this user, or this is no configuration; InfrastructureError when its disk fails. */
   static async open(config: Config): Promise<Muster> {
+    assertConfiguration(config);
     return new Muster(await Runtime.open(config, 'own'));
   }
 
@@ -95,11 +97,9 @@ export class Muster implements AsyncDisposable {
     using share = this.#queue.join(position, suite.definition.template);
     const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
-    const modules = suite.files && toIdentity(suite.files).files;
     const facts = {
-      config: redactConfig(this.#runtime.config),
+      ...this.#getFacts(suite.files),
       suite: { ...suite.definition },
-      modules,
       checkpoint: toIdentity(checkpoint),
       statistics: STATISTICS_VERSION,
     };
@@ -163,7 +163,7 @@ export class Muster implements AsyncDisposable {
     await using results =
       options.out === undefined
         ? undefined
-        : await ResultsDirectory.create(options.out, { config: redactConfig(this.#runtime.config), suite, ...compared }, systemClock);
+        : await ResultsDirectory.create(options.out, { ...this.#getFacts(suiteFiles), suite, ...compared }, systemClock);
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
@@ -221,12 +221,19 @@ export class Muster implements AsyncDisposable {
 
   /** An agent, where the suite has tasks for agents: some of those need no file. */
   #addCheckpoint(suite: SuiteDefinition, written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    return this.#runtime.addCheckpoint(isPlayedByAgents(suite) ? toAgentUri(written) : written, signal, labels);
+    const isAgent = isPlayedByAgents(suite);
+    const adding = this.#runtime.addCheckpoint(isAgent ? toAgentUri(written) : written, signal, labels);
+    return blameAgent(adding, written, isAgent);
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
   loadSuite(input: SuiteInput, signal?: AbortSignal): Promise<LoadedSuite> {
     return this.#runtime.loadSuite(input, signal);
+  }
+
+  /** The configuration and the suite's modules, for the record. */
+  #getFacts(files: StoredCheckpoint | undefined): { readonly config: Config; readonly modules: Checkpoint['files'] | undefined } {
+    return { config: redactConfig(this.#runtime.config), modules: files && toIdentity(files).files };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

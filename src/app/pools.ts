@@ -1,3 +1,4 @@
+import { suggestNames } from '../kernel/documents/did-you-mean.ts';
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { TemplateConfig } from '../config/schema.ts';
@@ -66,7 +67,10 @@ export class Pools implements AsyncDisposable {
     const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
     if (settings) return settings;
     const known = Object.keys(templates).join(', ');
-    throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
+    throw new InputError(
+      'template.unknown',
+      `the suite's template "${template}" is not in the configuration; it has ${known}${suggestNames(template, Object.keys(templates))}`,
+    );
   }
 
   get templates(): readonly string[] {

@@ -1,5 +1,6 @@
 import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
 import { assertKnownKeys, type Keys } from '../kernel/documents/known-keys.ts';
+import { isMapping } from '../kernel/documents/path.ts';
 import { InputError } from '../kernel/errors.ts';
 import type { ComparisonTermsInput } from '../orchestrator/compare.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
@@ -69,6 +70,7 @@ export interface OneEvaluationOptions extends EvaluationOptions {
 const SUITE: Keys<SuiteInput> = { suite: true, stop: true, changes: true };
 const EVALUATION: Keys<EvaluationInput> = { ...SUITE, checkpoint: true, labels: true };
 const COMPARISON: Keys<ComparisonInput> = { ...SUITE, baseline: true, candidates: true, terms: true };
+const TERMS: Keys<ComparisonTermsInput> = { confidence: true, margin: true, budgetEpisodes: true };
 const TUNING: Keys<TuningInput> = { ...SUITE, checkpoint: true, seconds: true };
 const COMPARISON_OPTIONS: Keys<ComparisonOptions> = { signal: true, onProgress: true, out: true };
 const EVALUATION_OPTIONS: Keys<EvaluationOptions> = { ...COMPARISON_OPTIONS, onEarlier: true, after: true };
@@ -79,6 +81,7 @@ const SCRIPT_OPTIONS: Keys<OneEvaluationOptions> = { ...EVALUATION_OPTIONS, conf
 export function assertEvaluation(input: EvaluationInput, options: EvaluationOptions, known: object = EVALUATION_OPTIONS): void {
   assertKnownKeys('evaluate()', input, EVALUATION, known);
   assertKnownKeys('options of evaluate()', options, known, EVALUATION);
+  assertListeners('options of evaluate()', options);
   assertSuite('evaluate()', input.suite);
   assertCheckpoint('evaluate(): checkpoint', input.checkpoint);
 }
@@ -93,12 +96,15 @@ export function assertOneEvaluation(input: EvaluationInput, options: OneEvaluati
 
 /** @throws as `assertEvaluation` does. */
 export function assertComparison(input: ComparisonInput, options: ComparisonOptions): void {
+  for (const term of Object.keys(input ?? {}).filter((key) => Object.hasOwn(TERMS, key)))
+    throw new InputError('library.input', `compare(): ${term}: unknown key; expected below another key: terms.${term}`);
   assertKnownKeys('compare()', input, COMPARISON, COMPARISON_OPTIONS);
   assertKnownKeys('options of compare()', options, COMPARISON_OPTIONS, COMPARISON);
+  assertListeners('options of compare()', options);
   assertSuite('compare()', input.suite);
   assertCheckpoint('compare(): baseline', input.baseline);
-  if (!Array.isArray(input.candidates))
-    throw createWrongError('compare(): candidates', 'a list of paths or URIs of checkpoints', input.candidates);
+  if (!Array.isArray(input.candidates) || input.candidates.length === 0)
+    throw createWrongError('compare(): candidates', 'a list of paths or URIs of checkpoints, one at least', input.candidates);
   for (const candidate of input.candidates) assertCheckpoint('compare(): candidates', candidate);
 }
 
@@ -106,8 +112,20 @@ export function assertComparison(input: ComparisonInput, options: ComparisonOpti
 export function assertTuning(input: TuningInput, options: TuningOptions): void {
   assertKnownKeys('tune()', input, TUNING, TUNING_OPTIONS);
   assertKnownKeys('options of tune()', options, TUNING_OPTIONS, TUNING);
+  assertListeners('options of tune()', options);
   assertSuite('tune()', input.suite);
   assertCheckpoint('tune(): checkpoint', input.checkpoint);
+}
+
+/** @throws InputError `library.input` for what `readConfiguration` cannot have given. */
+export function assertConfiguration(config: unknown): void {
+  if (isMapping(config) && typeof config['stateDir'] === 'string' && isMapping(config['templates'])) return;
+  throw new InputError('library.input', 'Muster.open(): expected a configuration, as readConfiguration(FILE, SANDBOXES) gives one');
+}
+
+function assertListeners(what: string, { signal, onProgress }: { readonly signal?: unknown; readonly onProgress?: unknown }): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw createWrongError(`${what}: signal`, 'an AbortSignal', signal);
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw createWrongError(`${what}: onProgress`, 'a function', onProgress);
 }
 
 function assertSuite(call: string, suite: unknown): void {
@@ -121,5 +139,6 @@ function assertCheckpoint(what: string, checkpoint: unknown): void {
 }
 
 function createWrongError(what: string, expected: string, given: unknown): InputError {
-  return new InputError('library.input', `${what}: expected ${expected}, got ${given instanceof URL ? 'a URL' : JSON.stringify(given)}`);
+  const got = given instanceof URL ? 'a URL' : typeof given === 'number' ? String(given) : JSON.stringify(given);
+  return new InputError('library.input', `${what}: expected ${expected}, got ${got}`);
 }

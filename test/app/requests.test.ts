@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../src/faces/client/client-errors.ts';
-import { evaluate, EvaluationFailedError, InfrastructureError, InputError, MusterError } from '../../src/app/main.ts';
+import { evaluate, EvaluationFailedError, InfrastructureError, InputError, Muster, MusterError } from '../../src/app/main.ts';
+import { assertComparison } from '../../src/app/requests.ts';
 
 /** As a program calls it whose types were never looked at. */
 const untyped: (...given: readonly unknown[]) => Promise<unknown> = Object(evaluate);
 
+const pair = { suite: 'suite.yaml', baseline: 'early.safetensors', candidates: ['late.safetensors'] };
 const asked = { suite: 'suite.yaml', checkpoint: 'late.safetensors' };
 
 describe('the library', () => {
@@ -34,6 +36,9 @@ describe('the library', () => {
     ],
     ['another mistyped option', [asked, { sandboxs: 4 }], 'options of evaluate(): sandboxs: unknown key; did you mean "sandboxes"?'],
     ['no sandboxes', [asked, { sandboxes: 0 }], 'options of evaluate(): sandboxes: expected a whole number from 1 on, got 0'],
+    ['a number that is none', [asked, { sandboxes: Number.NaN }], 'expected a whole number from 1 on, got NaN'],
+    ['a signal that is none', [asked, { signal: true }], 'options of evaluate(): signal: expected an AbortSignal, got true'],
+    ['a listener that is none', [asked, { onProgress: 5 }], 'options of evaluate(): onProgress: expected a function, got 5'],
     ['no suite', [{ checkpoint: 'b' }], 'evaluate(): suite: expected the path of a suite file, or a suite as an object, got undefined'],
     [
       'no checkpoint',
@@ -45,5 +50,21 @@ describe('the library', () => {
     const refused: unknown = await untyped(...given).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(InputError);
     expect(String(refused)).toContain(message);
+  });
+
+  it.each([
+    ['a term beside the candidates', { ...pair, margin: 10 }, 'compare(): margin: unknown key; expected below another key: terms.margin'],
+    [
+      'no candidates',
+      { ...pair, candidates: [] },
+      'compare(): candidates: expected a list of paths or URIs of checkpoints, one at least, got []',
+    ],
+  ])('refuses a comparison with %s', (_, given, message) => {
+    expect(() => assertComparison(given, {})).toThrow(message);
+  });
+
+  it.each([[undefined], [{ pool: { max: 3 } }]])('opens nothing on %j, which is no configuration', async (given) => {
+    const open: (config: unknown) => Promise<unknown> = Object(Muster.open.bind(Muster));
+    await expect(open(given)).rejects.toThrow('Muster.open(): expected a configuration, as readConfiguration(FILE, SANDBOXES) gives one');
   });
 });

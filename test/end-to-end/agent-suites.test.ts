@@ -6,7 +6,7 @@ import { AgentSuiteFixture, ANSWER_TASK, SCRIPTED_AGENT } from '../support/agent
 import { writeFiles } from '../support/grading-fixture.ts';
 import { MusterCommand } from './muster-command.ts';
 import { MusterServer } from './muster-server.ts';
-import { Stage } from './stage.ts';
+import { LATE, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -111,6 +111,9 @@ describe('what is wrong with a suite of tasks for agents', () => {
       /agent: expected nothing/,
     ],
     ['an agent that is none', {}, 'agent:somebody', /there is no agent "somebody"; expected agent:oracle or agent:nop, or a file/],
+    ['a slip in the name of an agent', {}, 'orcale', /agent: expected oracle, nop, or a file .*did you mean "oracle"\?/],
+    ['a checkpoint in place of an agent', {}, LATE, /has the name of a checkpoint's file, and this suite has tasks for agents/],
+    ['tasks that are not there', { tasks: { from: 'taks' } }, 'nop', /suite\.yaml:\d+: tasks\.from: "taks": /],
     ['a file that is no agent', {}, import.meta.filename, /agent|expected YAML/],
   ])('%s is named before anything is played', async (_, changes, checkpoint, message) => {
     await using muster = await fixture.muster(1);

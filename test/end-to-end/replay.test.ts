@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -93,6 +93,16 @@ describe('an episode of kept results', () => {
       }),
     );
     expect(returns[0]).not.toBe(returns[1]);
+  });
+
+  it('of a comparison has the modules that its suite brought', async () => {
+    const out = stage.path('compared-modules');
+    const suite = await falling('compared-modules', {}, { reward: { bounds: [0, 100] }, budget: { episodes: 8 } });
+    const other = stage.path('anything');
+    await cp(ANYTHING, other, { recursive: true });
+    await writeFile(path.join(other, 'note.txt'), 'for another digest');
+    await muster.compare({ suite, baseline: ANYTHING, candidates: [other] }, { out });
+    expect(await muster.replay({ results: out, index: 1, arm: 1 })).toMatchObject({ isSame: true });
   });
 });
 

@@ -1,3 +1,4 @@
+import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acting/agent.ts';
@@ -112,6 +113,11 @@ export class AgentEpisodes implements AgentStage {
 /** @throws InputError `agent.invalid` */
 async function readAgent({ kind, files: [file] }: StoredCheckpoint): Promise<Agent> {
   if (kind !== 'file' || !file) throw new InputError('agent.invalid', 'expected an agent: oracle, nop, or a file; got a directory');
+  if (isWeightsFile(file.path))
+    throw new InputError(
+      'agent.invalid',
+      `${file.path} has the name of a checkpoint's file, and this suite has tasks for agents; expected an agent: oracle, nop, or a file that says what an agent does`,
+    );
   if (file.size > AGENT_BYTES)
     throw new InputError(
       'agent.invalid',

@@ -3,6 +3,7 @@ import { formatBuiltInAgentUri } from '../../adapters/checkpoints/built-in-agent
 import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { BUILT_IN_AGENTS } from '../../agents/acting/agent.ts';
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 import { isPlayedByAgents, getTaskSource } from '../../orchestrator/suite/agent-tasks.ts';
 import {
@@ -63,6 +64,27 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
 export function toAgentUri(written: string, base: string = process.cwd()): string {
   if (BUILT_IN_AGENTS.has(written)) return formatBuiltInAgentUri(written);
   return isUri(written) ? written : resolve(base, written);
+}
+
+/** What adding an agent, or a checkpoint, makes. An error about a path that is none says what was meant. */
+export async function blameAgent<Value>(adding: Promise<Value>, written: string, isAgent: boolean): Promise<Value> {
+  const names = [...BUILT_IN_AGENTS.keys()];
+  try {
+    return await adding;
+  } catch (error) {
+    if (!(error instanceof InputError) || error.code !== 'checkpoint.missing') throw error;
+    if (isAgent) {
+      const expected = `agent: expected ${names.join(', ')}, or a file that says what an agent does`;
+      const found = error.message.replace(/^checkpoint: /, '');
+      throw new InputError(error.code, `${expected}; ${found}${suggestNames(written, names)}`, { cause: error });
+    }
+    if (!names.includes(written)) throw error;
+    throw new InputError(
+      error.code,
+      `${error.message}; "${written}" is an agent, and this suite has environments, which a policy plays; agents play suites with tasks.from`,
+      { cause: error },
+    );
+  }
 }
 
 function isWithin(path: string, directory: string): boolean {

@@ -27,7 +27,10 @@ interface FoundTask {
  */
 export async function findTasks({ from, only, weights }: TaskSource, base: string, where: string): Promise<FoundTasks> {
   const top = resolve(base, from);
-  const listed = await listTasks(top);
+  const listed = await listTasks(top).catch((error: unknown) => {
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError(error.code, `${where}: tasks.from: "${from}": ${error.message}`, { cause: error });
+  });
   const wanted = listed.filter(({ directory, task }) => only === undefined || only.some((name) => isCalled(name, directory, task)));
   for (const name of [...(only ?? []), ...Object.keys(weights)])
     if (!listed.some(({ directory, task }) => isCalled(name, directory, task))) throw createUnknownTaskError(name, listed, where);
