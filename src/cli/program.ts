@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { InputError } from '../kernel/errors.ts';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 import { formatErrorReport } from './terminal/error-report.ts';
 import { EXIT_CODES, getExitCode } from './terminal/exit-code.ts';
@@ -68,10 +69,26 @@ export async function createMusterProgram(args: readonly string[] = []): Promise
     .showHelpAfterError('(--help lists what there is)')
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true })
+    .hook('preAction', (_, command) => refuseEmpty(command))
     .exitOverride();
   for (const compose of chooseCommands(args)) program.addCommand(await compose());
   passSettingsOn(program);
   return program;
+}
+
+/** An empty value is nearly always a variable of the shell that is not set; as a path it would be the working directory. */
+function refuseEmpty(command: Command): void {
+  for (const { long, attributeName } of command.options.map((option) => ({ long: option.long, attributeName: option.attributeName() }))) {
+    const value: unknown = command.getOptionValue(attributeName);
+    if (value === '' || (Array.isArray(value) && value.includes(''))) throw createEmptyError(long ?? attributeName);
+  }
+  command.args.forEach((value, position) => {
+    if (value === '') throw createEmptyError(command.registeredArguments[position]?.name() ?? `argument ${position + 1}`);
+  });
+}
+
+function createEmptyError(name: string): InputError {
+  return new InputError('flag.empty', `${name}: expected a value, got an empty text; is a variable of the shell not set?`);
 }
 
 function chooseCommands([first = '']: readonly string[]): readonly (() => Promise<Command>)[] {

@@ -177,7 +177,7 @@ describe('what is wrong is named with its source, its path and what was expected
     ['no choice', 'log: { level: loud }', 'log.level: expected one of "silent"|"fatal"'],
     ['no size', 'checkpoints:\n  maxBytes: 5 bananas', ':2: checkpoints.maxBytes: expected a number of bytes'],
     ['a mapping where a value goes', 'pool: { max: { of: 3 } }', 'pool.max: expected "auto"'],
-    ['a value where a mapping goes', 'pool: 3', ':1: pool: expected object, got 3'],
+    ['a value where a mapping goes', 'pool: 3', ':1: pool: expected an object with '],
     ['null', 'pool: { min: }', 'pool.min: expected number, got null'],
     [
       'a list item',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY, Stage } from './stage.ts';
@@ -56,6 +56,8 @@ describe('a suite', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
     expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));
+    const near = await stage.faultSuite({ changes: { template: 'lcal' } });
+    expect(await stage.call(['eval', near, '--checkpoint', ANYTHING])).toEqual(refusal('"lcal"', 'did you mean "local"?'));
   });
 
   it('whose module does not exist is refused before an episode is played', async () => {
@@ -84,13 +86,19 @@ describe('a checkpoint', () => {
     expect(submitted).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
-  it('without a name, as of a variable that is not set, is not the directory that the command is in', async () => {
+  it('that is a link to nothing is refused with what the link names', async () => {
     await using stage = await Stage.open();
-    for (const command of [
-      ['eval', CARTPOLE, '--checkpoint', ''],
-      ['submit', 'cartpole', '-c', '', '--server', 'http://127.0.0.1:9'],
-    ])
-      expect(await stage.call(command)).toEqual(refusal('its path is empty'));
+    const link = stage.path('link.safetensors');
+    await symlink('gone.safetensors', link);
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', link]);
+    expect(result).toEqual(refusal(`${link} is a symbolic link to gone.safetensors, which does not exist`));
+  });
+
+  it('that is an agent is refused on a suite of environments, and so is a directory as the suite', async () => {
+    await using stage = await Stage.open();
+    const expected = refusal('"oracle" is an agent, and this suite has environments');
+    expect(await stage.call(['eval', CARTPOLE, '--agent', 'oracle'])).toEqual(expected);
+    expect(await stage.call(['eval', stage.directory, '-c', LATE])).toEqual(refusal('it is a directory', 'expected a YAML or JSON file'));
   });
 
   it('in safetensors that was cut off is refused as truncated', async () => {
@@ -157,6 +165,25 @@ describe('one of several checkpoints', () => {
     const expected = refusal(`${out} has the results of several checkpoints`, 'name one of them', ...names);
     expect(await stage.call(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
     expect(await stage.call(['plan', suite, '--baseline', out])).toEqual(expected);
+  });
+});
+
+describe('an empty text, as of a variable that is not set,', () => {
+  it.each([
+    ['--out', ['eval', CARTPOLE, '-c', LATE, '--out', '']],
+    ['--checkpoint', ['eval', CARTPOLE, '-c', '']],
+    ['--checkpoint', ['submit', 'cartpole', '-c', '', '--server', 'http://127.0.0.1:9']],
+    ['suite', ['eval', '', '-c', LATE]],
+    ['path', ['report', '']],
+  ])('for %s is refused by its name', async (name, args) => {
+    await using stage = await Stage.open();
+    expect(await stage.call(args)).toEqual(refusal(`${name}: expected a value, got an empty text`));
+  });
+
+  it('is not all that a page cannot be written to: a directory is refused before anything is played', async () => {
+    await using stage = await Stage.open();
+    const result = await stage.call(['eval', CARTPOLE, '-c', LATE, '--report', stage.directory]);
+    expect(result).toEqual(refusal(`--report ${stage.directory} cannot be written: it is a directory`));
   });
 });
 

@@ -206,7 +206,7 @@ describe('with a summary alone', () => {
   });
 
   it.each([
-    ['no summary at all', [], 'late.json: expected object'],
+    ['no summary at all', [], 'late.json: expected an object with'],
     ['several summaries', { schema: 'muster.summaries/1', summaries: [] }, 'schema: expected "muster.summary/1", got "muster.summaries/1"'],
     ['no mean, because nothing was resolved', summaryOf(define(), { mean: null }), 'official.mean: expected number, got null'],
     ['half a histogram', summaryOf(define(), { histogram: { edges: [0], counts: [1] } }), 'official.histogram: expected a histogram'],

@@ -112,6 +112,31 @@ describe('a suite', () => {
 describe('a suite is refused, with the path and what was expected, when', () => {
   it.each([
     ['a key stands too high up', { ...minimal, kwargs: {} }, /kwargs: unknown key; expected below another key: environment\.kwargs/],
+    [
+      'a key stands too high up in another spelling',
+      { ...minimal, half_width: 3 },
+      /half_width: unknown key; .*another key: stop\.halfWidth$/,
+    ],
+    ['nothing is in it', {}, /nothing is in it; expected a suite with name, environment, reward\.bounds and stop/],
+    ['a number is none', { ...minimal, seed: Number.NaN }, /seed: expected number, got NaN$/],
+    [
+      'a number is too large to be one',
+      { ...minimal, reward: { bounds: [0, Infinity] } },
+      /reward\.bounds\[1\]: expected number, got Infinity$/,
+    ],
+    ['a list stands for a mapping', { ...minimal, reward: [0, 1] }, /reward: expected an object with bounds, got \[0,1\]/],
+    ['a number stands for a list', { ...minimal, reward: { bounds: 500 } }, /reward\.bounds: expected a list, got 500/],
+    [
+      'a rule is mistyped',
+      { ...minimal, stop: { rule: 'certfied', halfWidth: 1 } },
+      /stop\.rule: expected one of .*"certfied"; did you mean "certified"\?/,
+    ],
+    [
+      'the key of the rule is mistyped',
+      { ...minimal, stop: { rul: 'certified' } },
+      /stop\.rule: is missing; is it what "rul" is meant to be\?/,
+    ],
+    ['a choice is mistyped', { ...minimal, actions: 'stochastc' }, /actions: .*got "stochastc"; did you mean "stochastic"\?/],
     ['a key is unknown', { ...minimal, sede: 1 }, /sede: unknown key; did you mean "seed"\?/],
     ['it has neither environment nor tasks', { ...minimal, environment: undefined }, /expected either "environment" or "tasks"/],
     [

@@ -1,4 +1,4 @@
-import { access, readdir } from 'node:fs/promises';
+import { access, readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { findNearest } from '../../kernel/documents/did-you-mean.ts';
@@ -14,6 +14,9 @@ export async function suggestNearest<Value>(path: string, work: () => Promise<Va
     return await work();
   } catch (error) {
     if (!(error instanceof InputError) || !MISSING.has(error.code)) throw error;
+    const target = await readlink(path).catch(() => undefined);
+    if (target !== undefined && !(await isThere(path)))
+      throw new InputError(error.code, `${path} is a symbolic link to ${target}, which does not exist`, { cause: error });
     const meant = (await isThere(path)) ? undefined : await findNearestPath(path);
     throw meant === undefined ? error : new InputError(error.code, `${error.message}; did you mean ${meant}?`, { cause: error });
   }

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { hasErrno } from '../../kernel/errno.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
@@ -30,8 +31,13 @@ async function readText(path: string, what: string): Promise<string> {
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${getMessage(error)}; expected a YAML or JSON file`, {
-      cause: error,
-    });
+    const why = describeFailure(path, error);
+    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${why}; expected a YAML or JSON file`, { cause: error });
   }
+}
+
+function describeFailure(path: string, error: unknown): string {
+  if (hasErrno(error, 'EISDIR')) return 'it is a directory';
+  if (hasErrno(error, 'ENOENT') && path.startsWith('file:')) return 'it is a URL, and a path is what is taken here';
+  return getMessage(error);
 }

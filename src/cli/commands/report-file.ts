@@ -1,4 +1,4 @@
-import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
@@ -14,6 +14,8 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
   const target = resolve(path);
   try {
     await access(dirname(target), constants.W_OK);
+    const isDirectory = (await stat(target).catch(() => undefined))?.isDirectory();
+    if (isDirectory === true) throw new Error('it is a directory');
   } catch (error) {
     throw new InputError(
       'report.unusable',

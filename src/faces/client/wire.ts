@@ -1,3 +1,4 @@
+import { hasErrno } from '../../kernel/errno.ts';
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { createAbortError } from '../../kernel/abort.ts';
@@ -52,6 +53,10 @@ export async function* readChunks(answer: IncomingMessage, url: string, signal: 
 function createUnreachableError(url: string, error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return createAbortError(signal);
   const { origin } = new URL(url);
+  if (hasErrno(error, 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'))
+    return new UnavailableError('server.unreachable', `${origin} speaks no TLS; did you mean ${origin.replace('https:', 'http:')}?`, {
+      cause: error,
+    });
   return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${getReason(error)}; is "muster serve" running there?`, {
     cause: error,
   });

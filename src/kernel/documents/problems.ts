@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { suggestNames } from './did-you-mean.ts';
+import { findNearest, suggestNames } from './did-you-mean.ts';
 import type { KnownSettings } from './known-settings.ts';
-import { formatPath, getValueAt, type SettingPath } from './path.ts';
+import { formatPath, getValueAt, isMapping, type SettingPath } from './path.ts';
 
 /** Something wrong with what a person wrote, and where in it. */
 export interface Problem {
@@ -16,6 +16,9 @@ export interface Problem {
 
 /** A user mends no more at a time. More problems mean that the document is of another kind, and may have any number of them. */
 const MOST_PROBLEMS = 50;
+
+/** More keys than these say nothing about what was meant. */
+const MOST_KEYS = 12;
 
 /** Settings whose value is in no message: logs have more readers than configurations. */
 const SECRET = /secret$/i;
@@ -47,12 +50,16 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
     return;
   }
   const found = getValueAt(value, path);
-  const message = stripPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
+  const message = describeIssue(issue, path, known);
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
-  if (found === undefined) return yield { ...problem, text: 'is missing', isAbsence: true };
+  if (found === undefined) return yield { ...problem, text: `is missing${suggestSlip(issue, path, value, known)}`, isAbsence: true };
   if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
-  yield { ...problem, text: `${message}, got ${formatValue(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
+  const isChoice = issue.code === 'invalid_value' || issue.code === 'invalid_union';
+  const choices = isChoice ? [...message.matchAll(/"([^"]+)"/g)].flatMap(([, name]) => name ?? []) : [];
+  const choice = typeof found === 'string' ? suggestNames(found, choices) : '';
+  const got = formatValue(issue.code === 'invalid_key' ? path.at(-1) : found);
+  yield { ...problem, text: `${message}, got ${got}${choice}`, isAbsence: false };
 }
 
 /** The schema may have split a text: what stands in the document is the whole of it. */
@@ -85,12 +92,43 @@ function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSet
   };
 }
 
-/** Where the key is known: one level further down, or above. */
+/** `half_width` and `halfWidth` are one. */
+function squeeze(name: string): string {
+  return name.replaceAll(/[-_]/g, '').toLowerCase();
+}
+
+/** Where the key is known: one level further down, however it is spelt, or above. */
 function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
-  const below = [...new Set(known.listKeys(path))].filter((name) => known.listKeys([...path, name]).includes(key));
-  if (below.length > 0) return `; expected below another key: ${below.map((name) => `${name}.${key}`).join(' or ')}`;
+  const below = [...new Set(known.listKeys(path))].flatMap((name) =>
+    known.listKeys([...path, name]).flatMap((inner) => (squeeze(inner) === squeeze(key) ? [`${name}.${inner}`] : [])),
+  );
+  if (below.length > 0) return `; expected below another key: ${[...new Set(below)].join(' or ')}`;
   const above = path.findLastIndex((_, depth) => known.listKeys(path.slice(0, depth)).includes(key));
   return above < 0 ? '' : `; expected as "${formatPath([...path.slice(0, above), key])}", not below "${formatPath(path)}"`;
+}
+
+/** Of the key that decides between forms: while it is missing, the keys beside it are not looked at. */
+function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown, known: KnownSettings): string {
+  const beside = getValueAt(value, path.slice(0, -1));
+  if (issue.code !== 'invalid_union' || !isMapping(beside)) return '';
+  const names = known.listKeys(path.slice(0, -1));
+  const slip = findNearest(
+    String(path.at(-1)),
+    Object.keys(beside).filter((key) => !names.includes(key)),
+  );
+  return slip === undefined ? '' : `; is it what "${slip}" is meant to be?`;
+}
+
+/** In words of those who write YAML. */
+function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownSettings): string {
+  if (issue.code === 'invalid_key') return stripPreamble(issue.issues[0]?.message ?? issue.message);
+  const message = stripPreamble(issue.message);
+  const keys = message === 'expected object' ? [...new Set(known.listKeys(path))] : [];
+  if (keys.length > 0 && keys.length <= MOST_KEYS) return `expected an object with ${keys.join(', ')}`;
+  return message
+    .replace(/^expected (array|tuple)$/, 'expected a list')
+    .replace(/^expected array to have >=(\d+) items$/, 'expected a list of at least $1')
+    .replace(/^expected array to have <=(\d+) items$/, 'expected a list of at most $1');
 }
 
 /** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */
@@ -107,6 +145,7 @@ function stripPreamble(message: string): string {
 }
 
 function formatValue(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  // NaN and infinity, of which JSON makes null, and what an empty variable sets.
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -39,6 +39,7 @@ const ITEMS_OF_THE_DOCUMENT = 4;
 export function parseYamlDocument(text: string, lines: LineCounter): Document.Parsed {
   const { characters, tokens: mostTokens, depth } = YAML_BOUNDS;
   if (text.length > characters) throw new YamlProblem(1, `the text has ${text.length} characters; at most ${characters} are read`);
+  if (text.includes('\0') || text.startsWith('\uFFFD')) throw new YamlProblem(1, 'this is no text in UTF-8; expected YAML, saved as UTF-8');
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   // Duplicate keys are looked for elsewhere: the composer compares each key with all others.
@@ -56,7 +57,7 @@ export function parseYamlDocument(text: string, lines: LineCounter): Document.Pa
   const [document, second] = composer.compose(parts, true, text.length);
   if (document === undefined) throw new YamlProblem(1, 'the text has no document');
   const [problem] = document.errors;
-  if (problem !== undefined) throw new YamlProblem(getLine(problem.pos[0]), problem.message, problem);
+  if (problem !== undefined) throw new YamlProblem(getLine(problem.pos[0]), `${problem.message}; expected YAML`, problem);
   if (second !== undefined) throw new YamlProblem(getLine(second.range[0]), 'a second document begins; a file holds one');
   return document;
 }

@@ -20,7 +20,7 @@ export function parseYamlLayer(name: string, text: string, code: string): Layer 
     return { value, findOrigin: (path) => `${name}:${getLine(getOffset(document, path))}` };
   } catch (error) {
     if (!(error instanceof YamlProblem)) throw error;
-    throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });
+    throw new InputError(code, `${name}:${error.line}: ${error.message}`, { cause: error });
   }
 }
 

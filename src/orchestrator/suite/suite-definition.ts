@@ -104,6 +104,11 @@ export function overrideSettings(layer: Layer, { seed, actions, confidence }: Su
  * @throws InputError `suite.invalid` that lists every problem: where, path, what was expected, what was found.
  */
 export function parseWrittenSuite(layer: Layer): WrittenSuite {
+  if (isMapping(layer.value) && Object.keys(layer.value).length === 0)
+    throw new InputError(
+      'suite.invalid',
+      `${layer.findOrigin([])}: nothing is in it; expected a suite with name, environment, reward.bounds and stop (docs/suites.md)`,
+    );
   const parsed = suiteSchema.safeParse(layer.value);
   if (!parsed.success) throw createInvalidError(layer, listProblems(parsed.error, layer.value, KNOWN));
   return assertSound(layer, withKnownRewards(parsed.data));

@@ -41,10 +41,16 @@ test.each([
   ['a list as a key', '? [a, b]\n: 1', 'suite.yaml:1: a key is a list, a mapping or an alias'],
   ['an alias as a key', 'a: &k x\n*k : 1', 'suite.yaml:2: a key is a list, a mapping or an alias'],
   ['a second document', 'a: 1\n---\nb: 1', 'suite.yaml:2: a second document begins'],
+  ['a text in UTF-16', Buffer.from('\uFEFFname: x', 'utf16le').toString('utf8'), 'suite.yaml:1: this is no text in UTF-8'],
   ['a list in place of a mapping', '- a', 'expected a mapping of settings, got ["a"]'],
 ])('%s is refused, by its line', (_, text, expected) => {
   expect(() => read(text)).toThrow(expect.objectContaining({ kind: 'input', code: 'suite.invalid' }));
   expect(() => read(text)).toThrow(expected);
+});
+
+test('a text is said to be no YAML where its grammar is wrong, and nowhere else', () => {
+  expect(() => read('name: x\n\ty: 1')).toThrow(/suite\.yaml:2: Tabs are not allowed as indentation; expected YAML$/);
+  expect(() => read('a: 1\na: 2')).toThrow(/expected it once$/);
 });
 
 test('aliases that end are followed, an anchor may be given again, and a hundred uses of one are few', () => {

@@ -16,7 +16,14 @@ it.each([
     join(homedir(), '.local/share/muster/python/bin/python'),
     'muster setup',
   ],
-  ['the one that started Muster goes first', PACKAGE_ROOT, { MUSTER_PYTHON: '/venv/bin/python' }, '/venv/bin/python', '-m pip install'],
+  ['the one that started Muster goes first', PACKAGE_ROOT, { MUSTER_PYTHON: process.execPath }, process.execPath, '-m pip install'],
+  [
+    'one that is not there is blamed on the variable',
+    PACKAGE_ROOT,
+    { MUSTER_PYTHON: '/no/python' },
+    '/no/python',
+    'MUSTER_PYTHON names it',
+  ],
 ])('python: auto, %s', (_, root, environment, path, remedy) => {
   expect(findOwnPython(root, environment)).toEqual({ path, remedy: expect.stringContaining(remedy) });
 });

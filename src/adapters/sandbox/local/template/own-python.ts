@@ -24,7 +24,10 @@ export const SETUP_COMMAND = 'muster setup';
 export function findOwnPython(projectDirectory: string, environment: Environment = process.env): OwnPython {
   const starter = environment[PYTHON_VARIABLE];
   if (starter !== undefined && starter !== '') {
-    return { path: starter, remedy: `run ${starter} -m pip install --force-reinstall muster-eval` };
+    const remedy = existsSync(starter)
+      ? `run ${starter} -m pip install --force-reinstall muster-eval`
+      : `the variable ${PYTHON_VARIABLE} names it: unset that, or name a Python that is there`;
+    return { path: starter, remedy };
   }
   if (isCheckout(projectDirectory)) return { path: join(projectDirectory, '.venv', 'bin', 'python'), remedy: 'run npm run setup' };
   return { path: join(findSetupDirectory(environment), 'bin', 'python'), remedy: `run ${SETUP_COMMAND} (npx muster-eval setup)` };
