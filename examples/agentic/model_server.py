@@ -22,14 +22,18 @@ class Versions:
     """The weights by version. A published model is never changed again."""
 
     published: dict[int, Transformer] = field(default_factory=dict)
+    turn: threading.RLock = field(default_factory=threading.RLock)
+    """Of the trainer and of the requests, which are threads."""
 
     def publish(self, version: int, model: Transformer) -> None:
-        self.published[version] = model.copy()
+        with self.turn:
+            self.published[version] = model.copy()
 
     def find(self, name: str) -> tuple[int, Transformer]:
         """Raises KeyError, ValueError."""
-        version = max(self.published) if name == MODEL else int(name.removeprefix(f"{MODEL}@"))
-        return version, self.published[version]
+        with self.turn:
+            version = max(self.published) if name == MODEL else int(name.removeprefix(f"{MODEL}@"))
+            return version, self.published[version]
 
 
 def sample(model: Transformer, prompt: list[int], rng: np.random.Generator) -> tuple[list[int], list[float]]:

@@ -65,15 +65,16 @@ class Drifting(Versions):
         self.publish(0, model)
 
     def find(self, name: str) -> tuple[int, Transformer]:
-        self._answers += 1
-        version, model = super().find(name)
-        if self._answers % 2 == 0:
-            model = model.copy()
-            for weight in model.parameters:
-                weight += (0.02 * self._rng.standard_normal(weight.shape) * weight.std()).astype(np.float32)
-            version += 1
-            self.publish(version, model)
-        return version, model
+        with self.turn:
+            self._answers += 1
+            version, model = super().find(name)
+            if self._answers % 2 == 0:
+                model = model.copy()
+                for weight in model.parameters:
+                    weight += (0.02 * self._rng.standard_normal(weight.shape) * weight.std()).astype(np.float32)
+                version += 1
+                self.publish(version, model)
+            return version, model
 
 
 def thinking_model() -> Transformer:
