@@ -22,8 +22,9 @@ export class SimulatedServer implements AsyncDisposable {
     this.#process = process;
   }
 
-  static async start(sizes: readonly number[]): Promise<SimulatedServer> {
-    const child = fork(join(import.meta.dirname, 'simulated-server.ts'), sizes.map(String));
+  /** @param page directory of the page's files; those of this checkout when left out. */
+  static async start(sizes: readonly number[], page?: string): Promise<SimulatedServer> {
+    const child = fork(join(import.meta.dirname, 'simulated-server.ts'), [...sizes.map(String), ...(page === undefined ? [] : [page])]);
     const [message] = await Promise.race([
       once(child, 'message'),
       once(child, 'exit').then(() => Promise.reject(new Error('the server has ended'))),

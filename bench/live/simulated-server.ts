@@ -8,7 +8,8 @@ import type { SqlStore } from '../../src/adapters/store/sql/sql-evaluation-store
 import { createHttpServer } from '../../src/faces/http/http-server.ts';
 import { addLiveRoutes } from '../../src/faces/http/routes/live-routes.ts';
 import { addPoolRoutes } from '../../src/faces/http/routes/pool-routes.ts';
-import { addPageRoutes } from '../../src/faces/page/page-routes.ts';
+import { addPageOf } from '../../src/faces/page/page-routes.ts';
+import { PACKAGE_ROOT } from '../../src/kernel/package-root.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { parseEvaluationId, parseOwnerId } from '../../src/kernel/ids.ts';
@@ -24,9 +25,10 @@ import { SimulatedPlayer, simulatedLibrary, SimulatedPools } from './simulated-p
 
 /**
  * A real server over a real store, in a process of its own, on which simulated players report episodes. It says where it listens, and then, each time that
- * it is asked, how long its event loop was held up since the last time: `simulated-server.ts EVALUATIONS EPISODES SANDBOXES`.
+ * it is asked, how long its event loop was held up since the last time: `simulated-server.ts EVALUATIONS EPISODES SANDBOXES [DIRECTORY OF THE PAGE]`.
  */
 const [evaluations = 0, episodes = 0, sandboxes = 0] = process.argv.slice(2).map(Number);
+const pageDirectory = process.argv[5] ?? join(PACKAGE_ROOT, 'src/faces/page/browser');
 /** Open at a time. */
 const OPEN = 200;
 
@@ -62,7 +64,7 @@ const app = await createHttpServer({
   more: [
     (routes) => addPoolRoutes(routes, pools),
     (routes, room) => addLiveRoutes(routes, { service, pools, use, clock: systemClock, room }),
-    addPageRoutes,
+    (routes) => addPageOf(routes, pageDirectory),
   ],
 });
 for (let made = 0; made < OPEN; made += 1) await submit(service, `live-${made % 10}`, made);

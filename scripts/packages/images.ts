@@ -11,6 +11,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bundlePage } from './page-bundle.ts';
 import { copyRunner, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
 /** Beside the base images' names: for which version of Python packages are fetched. */
@@ -39,6 +40,7 @@ if (options['cloud-build']) {
 async function stageServer(): Promise<string> {
   const stage = await emptied(join(DIST, 'images/muster'));
   for (const name of OF_SERVER) await cp(join(ROOT, name), join(stage, name), { recursive: true });
+  await bundlePage(join(stage, 'src/faces/page/browser'));
   run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', '--prefix', stage]);
   return stage;
 }

@@ -7,6 +7,7 @@
  */
 import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { bundlePage } from './page-bundle.ts';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run, type Manifest } from './package-files.ts';
 
 /** Module of the package → its file, without the ending. */
@@ -15,7 +16,7 @@ const COMMAND = 'bin/muster.js';
 
 const target = await emptied(join(DIST, 'package'));
 compile('-p', 'tsconfig.build.json', '--outDir', target);
-compile('-p', 'src/faces/page/browser', '--noEmit', 'false', '--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', target);
+await bundlePage(join(target, 'src/faces/page/browser'));
 await copyRuntimeFiles(target);
 await copySinks();
 await cp(join(ROOT, 'scripts/packages/muster-bin.mjs'), join(target, COMMAND));

@@ -6,12 +6,12 @@
 import { cp, glob, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { rolldown } from 'rolldown';
+import { bundlePage } from './page-bundle.ts';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
 /** Beside the command, the modules of worker threads, which are looked for by their names (kernel/package-root.ts). */
 const COMMAND = 'src/cli/muster.ts';
 const THREADS = 'src/**/{*-thread,*-worker,thread-start}.ts';
-const PAGE = 'src/faces/page/browser/app.ts';
 
 const staging = await emptied(join(DIST, 'wheel'));
 const { name, version } = await manifest();
@@ -41,14 +41,6 @@ async function copyDocumentation(): Promise<void> {
   const pages = join(ROOT, 'node_modules/@fastify/swagger-ui/static');
   await cp(pages, join(program, 'static'), { recursive: true, filter: (path) => !path.endsWith('.map') });
   await cp(join(pages, 'logo.svg'), join(program, 'code/static/logo.svg'));
-}
-
-/** The live page as one module, with the style of its curves beside it. */
-async function bundlePage(directory: string): Promise<void> {
-  const build = await rolldown({ input: join(ROOT, PAGE), cwd: ROOT, platform: 'browser', logLevel: 'warn', tsconfig: false });
-  await build.write({ dir: directory, format: 'esm', minify: true, codeSplitting: false });
-  await build.close();
-  await cp(join(ROOT, 'node_modules/uplot/dist/uPlot.min.css'), join(directory, 'uPlot.min.css'));
 }
 
 async function bundle(directory: string): Promise<void> {

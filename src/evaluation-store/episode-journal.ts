@@ -1,4 +1,4 @@
-import type { StoredEpisode } from './episode-log.ts';
+import type { NewEpisode, StoredEpisode } from './episode-log.ts';
 
 export interface KnownEpisodes {
   /** By index. */
@@ -14,7 +14,7 @@ export interface EpisodeJournal {
    *
    * @throws OwnershipLostError when another plays the evaluation now; InfrastructureError when they cannot be kept.
    */
-  append(episodes: readonly StoredEpisode[]): Promise<void>;
+  append(episodes: readonly NewEpisode[]): Promise<void>;
 
   /** The stored episodes with indices from `from` up to, not including, `to`. @throws as `append` does. */
   readKnown(from: number, to: number): Promise<KnownEpisodes>;

@@ -19,6 +19,12 @@ export interface StoredEpisode {
   readonly usage?: SandboxUsage;
 }
 
+/** An episode as it is stored. */
+export interface NewEpisode extends StoredEpisode {
+  /** Of an agent: what it did, as JSON. It may be large, and is read by itself alone. */
+  readonly transcript?: object;
+}
+
 /** The episodes of one checkpoint in an evaluation. */
 export interface Leg {
   /** Position of the checkpoint: 0 in an evaluation, that of the arm in a comparison. */
@@ -43,7 +49,7 @@ export interface EpisodeLog {
    *
    * @throws OwnershipLostError
    */
-  append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void>;
+  append(ownership: Ownership, leg: Leg, episodes: readonly NewEpisode[]): Promise<void>;
 
   /** Those from an index on, by index, `limit` at most. */
   page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]>;
@@ -55,6 +61,9 @@ export interface EpisodeLog {
     ranking: EpisodeRanking,
     page: { readonly from: number; readonly limit: number },
   ): Promise<readonly StoredEpisode[]>;
+
+  /** The transcript of one episode, as JSON text. @returns undefined where it has none. */
+  readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined>;
 }
 
 /** Enough for a page to cost little, few enough for other work to get in between. */

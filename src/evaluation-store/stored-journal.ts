@@ -1,6 +1,6 @@
 import type { Turns } from '../kernel/turns.ts';
 import type { EpisodeJournal, KnownEpisodes } from './episode-journal.ts';
-import type { Leg, StoredEpisode } from './episode-log.ts';
+import type { Leg, NewEpisode } from './episode-log.ts';
 import type { EvaluationStore } from './evaluation-store.ts';
 import type { Ownership } from './ownership.ts';
 
@@ -12,7 +12,7 @@ export class StoredJournal implements EpisodeJournal {
   readonly #store: Pick<EvaluationStore, 'episodes' | 'cache'>;
   readonly #ownership: Ownership;
   readonly #leg: Leg;
-  #gathered: StoredEpisode[] = [];
+  #gathered: NewEpisode[] = [];
   #underWay: Promise<void> | undefined;
   /** The append after the one under way; it takes what has been gathered by then. */
   #following: Promise<void> | undefined;
@@ -23,7 +23,7 @@ export class StoredJournal implements EpisodeJournal {
     this.#leg = leg;
   }
 
-  append(episodes: readonly StoredEpisode[]): Promise<void> {
+  append(episodes: readonly NewEpisode[]): Promise<void> {
     for (const episode of episodes) this.#gathered.push(episode);
     if (this.#following) return this.#following;
     if (!this.#underWay) return this.#send();

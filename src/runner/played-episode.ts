@@ -22,6 +22,8 @@ export interface PlayedEpisode {
   readonly sharesFailure?: true;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
+  /** Of an agent: what it did, as JSON for people. */
+  readonly transcript?: object;
   /** What the runner has to say of it, for people. */
   readonly remarks?: readonly string[];
   /** By its sandbox since that was made, as of the end of this episode or a little before. */

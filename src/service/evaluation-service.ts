@@ -205,6 +205,11 @@ export class EvaluationService {
     return this.#options.store.episodes.rank(...request);
   }
 
+  /** What an agent did in one episode, as JSON text. @returns undefined where there is no transcript, as of policies. */
+  readTranscript(...request: Parameters<EpisodeLog['readTranscript']>): ReturnType<EpisodeLog['readTranscript']> {
+    return this.#options.store.episodes.readTranscript(...request);
+  }
+
   /** Plays one of its episodes again, and records it. @throws as `replayStored` does. */
   replay(evaluation: StoredEvaluation, episode: EpisodeAddress, signal: AbortSignal): Promise<ReplayDocument> {
     return replayStored(evaluation, episode, this.#options, AbortSignal.any([signal, this.#closing.signal]));

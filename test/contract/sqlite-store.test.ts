@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
-import { BOB, claimed, running } from '../support/store-fixture.ts';
+import { BOB, claimed, LEG, running, toldRange } from '../support/store-fixture.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { rolloutStreamsContract } from './rollout-streams.ts';
 import { subjectAt } from './stored/opened-stores.ts';
@@ -34,3 +35,25 @@ it('what a process owned that is gone can be claimed at once: no other can have 
   const taken = await claimed(store, ownership.evaluation, BOB);
   expect(taken.fence).toBeGreaterThan(ownership.fence);
 });
+
+it('nothing is left of the episodes and transcripts of an evaluation that is forgotten', async () => {
+  await using directory = await ScratchDirectory.make();
+  const path = join(directory.path, 'muster.db');
+  const clock = new ManualClock();
+  const store = await openSqliteStore(path, clock);
+  const over = await running(store);
+  await store.episodes.append(over, LEG, toldRange(0, 3));
+  await store.course.conclude(over, { state: 'finished', webhooks: [] });
+  await store[Symbol.asyncDispose]();
+  expect(countRows(path, ['episodes', 'transcripts'])).toEqual([3, 3]);
+  await clock.advance(1);
+  const again = await openSqliteStore(path, clock);
+  expect(await again.evaluations.forgetEnded(clock.date(), 10)).toBe(1);
+  await again[Symbol.asyncDispose]();
+  expect(countRows(path, ['episodes', 'transcripts'])).toEqual([0, 0]);
+});
+
+function countRows(path: string, tables: readonly string[]): readonly unknown[] {
+  using database = new DatabaseSync(path, { readOnly: true });
+  return tables.map((table) => database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.['rows']);
+}

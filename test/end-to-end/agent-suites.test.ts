@@ -4,6 +4,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSuiteFixture, ANSWER_TASK, SCRIPTED_AGENT } from '../support/agent-suite-fixture.ts';
 import { writeFiles } from '../support/grading-fixture.ts';
+import { connect } from '../../src/app/client/server-client.ts';
 import { MusterCommand } from './muster-command.ts';
 import { MusterServer } from './muster-server.ts';
 import { LATE, Stage } from './stage.ts';
@@ -83,6 +84,10 @@ describe('a suite of tasks for agents', () => {
     const { id } = await server.submit({ suite: 'answer', checkpoint: { uri: 'agent:oracle' } });
     const { summary } = await server.untilOver(id);
     expect(summary).toMatchObject({ official: { mean: 1, episodes: 3 }, checkpoint: { uri: 'agent:oracle' } });
+    // It calls no tool: what it has changed is seen at the end.
+    const [step] = (await connect(server.url).transcript(id, { index: 2 })).steps;
+    expect(step).toMatchObject({ turns: [], verdict: { reward: 1, passed: 1, total: 1 }, stopReason: 'script-ended' });
+    expect(step?.rest?.patch).toContain('+42\n');
     const sent = { name: 'sent', tasks: { from: path.join(fixture.directory, 'tasks') }, stop: { rule: 'fixed', episodes: 3 } };
     await expect(server.submit({ suite: sent, checkpoint: { uri: 'agent:oracle' } })).rejects.toThrow(
       'a suite that is sent cannot bring tasks for agents',

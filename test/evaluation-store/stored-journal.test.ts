@@ -59,6 +59,7 @@ async function gated(): Promise<{ journal: StoredJournal; log: { sizes: number[]
   const episodes: EpisodeLog = {
     page: (...request) => store.episodes.page(...request),
     rank: (...request) => store.episodes.rank(...request),
+    readTranscript: (...request) => store.episodes.readTranscript(...request),
     append: (_ownership, _leg, batch) => {
       sizes.push(batch.length);
       return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import type { Idempotency } from '../../src/evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../src/evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
-import type { Leg, StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
+import type { Leg, NewEpisode, StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
 import type { Ownership } from '../../src/evaluation-store/ownership.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex, parseEvaluationId, parseOwnerId, type EvaluationId, type OwnerId } from '../../src/kernel/ids.ts';
@@ -57,4 +57,9 @@ export function completed(index: number, changes: Partial<StoredEpisode> = {}): 
 
 export function completedRange(from: number, to: number): StoredEpisode[] {
   return Array.from({ length: to - from }, (_, i) => completed(from + i));
+}
+
+/** The same, each with a transcript. */
+export function toldRange(from: number, to: number): NewEpisode[] {
+  return Array.from({ length: to - from }, (_, i) => Object.assign(completed(from + i), { transcript: { of: from + i } }));
 }

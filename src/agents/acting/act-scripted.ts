@@ -3,8 +3,7 @@ import type { Action } from '../actions/action.ts';
 import { ActionExecutor, SHOWN_TO_AGENTS } from '../actions/action-executor.ts';
 import { cleanEnvironment } from '../grading/clean-environment.ts';
 import type { StopReason } from '../rollouts/record/trajectory.ts';
-import type { WorkspaceSession } from '../workspace/workspace-session.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep } from './acted/acted.ts';
+import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from './acted/acted.ts';
 
 /**
  * Carries a list of actions out in a workspace, until one submits, the list is at its end or the task's time is over.
@@ -14,14 +13,14 @@ import { AGENT_SECONDS, type Acted, type OpenStep } from './acted/acted.ts';
 export async function playScript(
   { task, step }: OpenStep,
   actions: readonly Action[],
-  session: WorkspaceSession,
+  { session, changes }: OpenWorkspace,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Omit<Acted, 'submission'>> {
   const { workdir, environment } = task.workspace;
   const executor = new ActionExecutor(session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
   const end = clock.now() + (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
-  let done = 0;
+  const performed: PerformedAction[] = [];
   let stopReason: StopReason = 'script-ended';
   for (const action of actions) {
     const seconds = (end - clock.now()) / 1000;
@@ -29,8 +28,9 @@ export async function playScript(
       stopReason = 'time';
       break;
     }
-    const { data } = (await executor.perform(action, seconds, signal)).observation;
-    done += 1;
+    const { observation, effect } = await executor.perform(action, seconds, signal);
+    const { data, text } = observation;
+    performed.push({ turn: performed.length, call: null, action, text, diff: await changes.after(effect, signal) });
     if (data.kind === 'ran' && data.end.kind === 'out-of-memory') {
       stopReason = 'out-of-memory';
       break;
@@ -40,5 +40,5 @@ export async function playScript(
       break;
     }
   }
-  return { actions: done, stopReason, course: undefined };
+  return { actions: performed.length, performed, stopReason, course: undefined };
 }

@@ -5,18 +5,20 @@ import { layWorkdir } from '../grading/lay-workdir.ts';
 import type { Submission } from '../grading/submission.ts';
 import type { TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
-import type { WorkspaceSession } from '../workspace/workspace-session.ts';
-import { markWorkspace, readChanges, restoreWorkspace, type WorkspaceEntry } from '../workspace/workspace-snapshots.ts';
-import { type Acted, type OpenStep, enterStep } from './acted/acted.ts';
+import { restoreWorkspace, type WorkspaceEntry } from '../workspace/workspace-snapshots.ts';
+import { type Acted, enterStep, type OpenStep, type OpenWorkspace } from './acted/acted.ts';
+import { WorkspaceChanges } from './acted/workspace-changes.ts';
 
 /** What is done in the workspace of a step. */
-type Acts = Omit<Acted, 'submission'>;
+type Acts = Omit<Acted, 'submission' | 'rest'>;
 
 export interface StepsTerms {
-  readonly act: (open: OpenStep, session: WorkspaceSession, signal: AbortSignal) => Promise<Acts>;
+  readonly act: (open: OpenStep, workspace: OpenWorkspace, signal: AbortSignal) => Promise<Acts>;
   readonly judge: (step: TaskStep, submission: Submission, signal: AbortSignal) => Promise<Verdict>;
   /** Directories of the workspace besides those of the task. They are empty in each step. */
   readonly own: readonly string[];
+  /** Whether it is looked at what each action changes. */
+  readonly showsChanges: boolean;
 }
 
 export interface PlayedStep {
@@ -59,7 +61,7 @@ export async function playSteps(
 async function playStep(
   open: OpenStep,
   before: Left | undefined,
-  { act, own }: StepsTerms,
+  { act, own, showsChanges }: StepsTerms,
   sandboxes: GradingSandboxes,
   signal: AbortSignal,
 ): Promise<{ readonly acted: Acted; readonly left: Left }> {
@@ -71,26 +73,28 @@ async function playStep(
   const either = AbortSignal.any([signal, sandbox.signal]);
   const kept = ['/tmp', ...place.writable].filter((directory) => !own.includes(directory));
   const hasNext = step !== task.steps.at(-1);
-  // What is there is what differs from nothing.
-  if (hasNext) await markWorkspace(session, kept, either);
-  if (before === undefined) await layWorkdir(session, open, { sandboxes }, either);
-  else {
+  const changes = new WorkspaceChanges(session, kept, { isKept: hasNext, isShown: showsChanges });
+  await changes.beginEmpty(either);
+  const brought = before === undefined ? await layWorkdir(session, open, { sandboxes }, either) : before.entries;
+  if (before !== undefined) {
     const restored = await restoreWorkspace(session, before.entries, either);
     if (restored.kind === 'refused') return fail(`${restored.refusal.path}: ${restored.refusal.detail}`);
   }
   const problem = await enterStep(session, open, either);
   if (problem !== undefined) return fail(problem);
-  const acts = await act(open, session, either);
+  await changes.begin(brought, either);
+  const acts = await act(open, { session, changes }, either);
   if (acts.stopReason === 'out-of-memory' || acts.refusal !== undefined)
     return { acted: { ...acts, submission: undefined }, left: { entries: [] } };
+  const rest = await changes.rest(either);
   const submission = await exportSubmission(session, step.artifacts, either);
-  return { acted: { ...acts, submission }, left: hasNext ? await readLeft(session, kept, either) : { entries: [] } };
+  return { acted: { ...acts, rest, submission }, left: hasNext ? await readLeft(changes, either) : { entries: [] } };
 }
 
-async function readLeft(session: WorkspaceSession, kept: readonly string[], signal: AbortSignal): Promise<Left> {
-  const changes = await readChanges(session, kept, signal);
-  if (changes.kind === 'given') return { entries: changes.result.entries };
-  const { path, detail } = changes.refusal;
+async function readLeft(changes: WorkspaceChanges, signal: AbortSignal): Promise<Left> {
+  const all = await changes.readAll(signal);
+  if (all.kind === 'given') return { entries: all.result.entries };
+  const { path, detail } = all.refusal;
   return { problem: `the step before has left what cannot be kept: ${path}: ${detail}` };
 }
 

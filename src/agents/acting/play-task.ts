@@ -14,6 +14,8 @@ import type { ModelEndpoint } from './model/model-endpoint.ts';
 import { playProgram } from './program/act-program.ts';
 import type { Gateway } from './program/gateway.ts';
 import type { TaskEpisode } from './task-episode.ts';
+import { buildTranscript } from './build-transcript.ts';
+import type { Transcript } from './transcript/transcript.ts';
 import { buildTrajectory } from './build-trajectory.ts';
 import { type PlayedStep, playSteps, type StepsTerms } from './play-steps.ts';
 import type { Trajectory } from '../rollouts/record/trajectory.ts';
@@ -26,6 +28,8 @@ export interface PlayContext extends GradingContext {
   readonly endpoint: ModelEndpoint | undefined;
   /** What a program reaches its model through; undefined for agents that are none. */
   readonly gateway: Gateway | undefined;
+  /** Whether a transcript is to be made, with what each action changes. */
+  readonly isShown: boolean;
 }
 
 export interface PlayedTask {
@@ -34,6 +38,8 @@ export interface PlayedTask {
   readonly log: string;
   /** What a model has seen and said in each step, with the step's reward. None for agents without a model, and when the episode did not come to its end. */
   readonly trajectories: readonly Trajectory[];
+  /** What the agent did, for people. Undefined when none was asked for, and when the episode did not come to its end. */
+  readonly transcript: Transcript | undefined;
 }
 
 /**
@@ -53,11 +59,16 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
       const trajectory = isOnly ? episode.place.trajectory : `${episode.place.trajectory}-${step.name}`;
       return buildTrajectory({ ...episode, place: { ...episode.place, trajectory } }, acted, verdict, times) ?? [];
     });
-    return { ...getPlayed(task, played), trajectories };
+    return { ...getPlayed(task, played), trajectories, transcript: context.isShown ? buildTranscript(played) : undefined };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof InfrastructureError)
-      return { outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` }, log: '', trajectories: [] };
+      return {
+        outcome: { kind: 'lost', detail: `task ${task.id}: ${getMessage(error)}` },
+        log: '',
+        trajectories: [],
+        transcript: undefined,
+      };
     if (error instanceof InputError && !error.message.includes(task.id))
       throw new InputError(error.code, `task ${task.id}: ${getMessage(error)}`, { cause: error });
     throw error;
@@ -68,7 +79,9 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
   const { task, content, agent, environmentSeed } = episode;
   return {
     own: agent.agent === 'oracle' ? [SOLUTION] : [],
-    act: async (open, session, signal) => {
+    showsChanges: context.isShown,
+    act: async (open, workspace, signal) => {
+      const { session } = workspace;
       switch (agent.agent) {
         case 'nop':
           return { actions: 0, stopReason: 'script-ended', course: undefined };
@@ -76,10 +89,16 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
           await applySubmission(session, open, getSolution(task), signal);
           return { actions: 1, stopReason: 'script-ended', course: undefined };
         case 'scripted':
-          return await playScript(open, findActions(agent, open), session, context.clock, signal);
+          return await playScript(open, findActions(agent, open), workspace, context.clock, signal);
         case 'model': {
           if (!context.endpoint) throw new RangeError('a model acts without an endpoint');
-          return await playModel(open, agent, episode.policySeed, { session, clock: context.clock, endpoint: context.endpoint }, signal);
+          return await playModel(
+            open,
+            agent,
+            episode.policySeed,
+            { ...workspace, clock: context.clock, endpoint: context.endpoint },
+            signal,
+          );
         }
         case 'program': {
           const { clock, endpoint, gateway } = context;
@@ -103,7 +122,7 @@ function deriveVerdictSeed(environmentSeed: number): string {
   return createHash('sha256').update(`muster episode ${environmentSeed}`).digest('hex').slice(0, 32);
 }
 
-function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 'trajectories'> {
+function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 'trajectories' | 'transcript'> {
   const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
   if (verdicts.length < played.length) {
     const refusal = played.at(-1)?.acted.refusal;

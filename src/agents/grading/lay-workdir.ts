@@ -15,19 +15,20 @@ const REPOSITORY = /(^|\/)\.git(\/|$)/;
  * Lays the task's files into the workdir, as an agent finds them. A git repository among them has no history beyond its HEAD.
  *
  * @param submission its files replace those of the task; files that its agent removed are left out.
- * @throws InputError `task.history`; InfrastructureError; the signal's reason.
+ * @returns what was laid. @throws InputError `task.history`; InfrastructureError; the signal's reason.
  */
 export async function layWorkdir(
   session: WorkspaceSession,
   { task, content, submission }: Pick<Grading, 'task' | 'content'> & Partial<Pick<Grading, 'submission'>>,
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,
   signal: AbortSignal,
-): Promise<void> {
-  const files = await listWorkdirFiles(task, content, sandboxes, signal);
-  await session.put(dropRemoved(files, submission), signal);
+): Promise<readonly WorkspaceFile[]> {
+  const files = dropRemoved(await listWorkdirFiles(task, content, sandboxes, signal), submission);
+  await session.put(files, signal);
   const { workdir, root } = task.workspace;
   if (hasRepository(task) || (root.kind !== 'host' && (await isThere(session, `${workdir}/.git`, signal))))
     await pruneHistory(session, workdir, signal);
+  return files;
 }
 
 /** The same as files, for a sandbox whose workdir is made anew before each run. */

@@ -26,13 +26,14 @@ export async function markWorkspace(
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: true, ...SNAPSHOT_BOUNDS }, signal);
 }
 
-/** What has changed since the last look, without ending what runs there. It is refused where there is more than the bounds allow. */
+/** What has changed since the last look, without ending what runs there. Where there is more than the bounds allow it is refused, and the next look tells of it again. */
 export async function readChanges(
   session: WorkspaceSession,
   paths: readonly string[],
   signal: AbortSignal,
+  bounds: { readonly files: number; readonly bytes: number } = SNAPSHOT_BOUNDS,
 ): Promise<FileResult<WorkspaceDelta>> {
-  return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS }, signal);
+  return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...bounds }, signal);
 }
 
 /** What two changes, one after the other, come to. */

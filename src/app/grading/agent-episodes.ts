@@ -58,24 +58,24 @@ export class AgentEpisodes implements AgentStage {
     return this.#pools.state();
   }
 
-  async play(digest: string, episode: PlannedEpisode, signal: AbortSignal): ReturnType<AgentStage['play']> {
+  async play(digest: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): ReturnType<AgentStage['play']> {
     const { index } = episode;
     const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
-    const { outcome, log, trajectories } = await this.playAt(digest, episode, { place }, signal);
+    const { outcome, log, trajectories, transcript } = await this.playAt(digest, episode, { place, isShown: isKept }, signal);
     if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
-    return { outcome, log };
+    return { outcome, log, transcript };
   }
 
-  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. @throws as `playTask` does. */
+  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. `isShown`: as `PlayContext` has it. @throws as `playTask` does. */
   async playAt(
     digest: string,
     { task, environmentSeed, policySeed }: PlannedEpisode,
-    { place, endpoint }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint },
+    { place, endpoint, isShown = false }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
     const { agent, endpoint: own } = this.#agent(digest);
     const open = await this.task(task);
-    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own, gateway: this.#gateway };
+    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own, gateway: this.#gateway, isShown };
     return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
   }
 

@@ -72,7 +72,8 @@ export async function tryCandidate(
   const name = `${candidate.role} ${candidate.name}`;
   const terms: StepsTerms = {
     own: [SOLUTION],
-    act: async (step, session, until) => {
+    showsChanges: false,
+    act: async (step, { session }, until) => {
       if (known) await applySubmission(session, step, known, until);
       return { actions: 0, stopReason: 'script-ended', course: undefined };
     },

@@ -3,6 +3,7 @@ import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import { transcriptSchema, type Transcript } from '../../agents/acting/transcript/transcript.ts';
 import { replaySchema, type ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { EpisodeLine } from '../http/schemas/episode-schemas.ts';
@@ -147,6 +148,11 @@ export class MusterClient {
   replay(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<ReplayDocument> {
     const call = { method: 'POST', path: `${buildEvaluationPath(id)}/replays`, body: { index, arm } } as const;
     return this.#calls.ask(replaySchema, { ...call, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
+  }
+
+  /** What an agent did in one episode of an evaluation; without steps where none acted. @param arm of a comparison; 0 is the baseline. */
+  transcript(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<Transcript> {
+    return this.#calls.ask(transcriptSchema, { method: 'GET', path: `${buildEvaluationPath(id)}/transcripts/${index}?arm=${arm}`, signal });
   }
 
   /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */

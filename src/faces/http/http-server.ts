@@ -34,6 +34,7 @@ import { addReplayRoute } from './routes/replay-route.ts';
 import { addReportRoute } from './routes/report-route.ts';
 import { addSessionRoutes } from './routes/session-routes.ts';
 import { addSubmissionRoutes } from './routes/submission-routes.ts';
+import { addTranscriptRoute } from './routes/transcript-route.ts';
 
 export interface HttpServerOptions {
   readonly service: EvaluationService;
@@ -102,6 +103,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   addEpisodeRoutes(app, { ...options, clock, room });
   const upgrades = new SocketUpgrades(app, clock, options.maxBodyBytes);
   addReplayRoute(app, { service: options.service, room });
+  addTranscriptRoute(app, options);
   if (options.arena) {
     addAgentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
     addGymRoutes(app, options.arena);

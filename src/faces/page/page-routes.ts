@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { extname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { InputError } from '../../kernel/errors.ts';
@@ -34,8 +35,13 @@ interface Page {
 
 /** The live page. Its files are collected at the first request: most servers are asked by programs alone. */
 export function addPageRoutes(app: FastifyInstance): void {
+  addPageOf(app, join(import.meta.dirname, 'browser'));
+}
+
+/** @param directory of the page's first module: `app.js`, bundled with all that it imports as packages have it, or the modules as they are written. */
+export function addPageOf(app: FastifyInstance, directory: string): void {
   let collected: Promise<Page> | undefined;
-  const page = (): Promise<Page> => (collected ??= collectPage());
+  const page = (): Promise<Page> => (collected ??= collectPage(directory));
   for (const address of ADDRESSES)
     app.get(address, { schema: { hide: true } }, async (_request, reply) => {
       const { html } = await page();
@@ -63,9 +69,11 @@ function setSecurityHeaders(reply: FastifyReply): FastifyReply {
     .header('cross-origin-opener-policy', 'same-origin');
 }
 
-async function collectPage(): Promise<Page> {
-  const { digest, entry, style, files } = await collectFiles();
+async function collectPage(directory: string): Promise<Page> {
+  const { digest, entry, style, files } = await collectFiles(directory);
   const base = `/page/${digest}`;
+  // A browser would learn of modules from those that import them, one round trip after the other.
+  const more = files.filter(({ path }) => path !== entry && path !== style);
   return {
     html: `<!doctype html>
 <html lang="en">
@@ -76,7 +84,7 @@ async function collectPage(): Promise<Page> {
 <title>Muster</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${base}/${style}">
-<script type="module" src="${base}/${entry}"></script>
+<script type="module" src="${base}/${entry}"></script>${more.map(({ path }) => `\n<link rel="modulepreload" href="${base}/${path}">`).join('')}
 </head>
 <body><div id="page"></div><noscript>The page needs JavaScript. Without it, <code>muster list</code> shows evaluations in a terminal.</noscript></body>
 </html>
@@ -86,9 +94,10 @@ async function collectPage(): Promise<Page> {
 }
 
 /** In a thread, which ends by itself: types are stripped from TypeScript where Muster runs from its sources, and Node warns of that on stderr. */
-async function collectFiles(): Promise<PageFiles> {
+async function collectFiles(directory: string): Promise<PageFiles> {
   const thread = resolveBeside(import.meta.url, 'page-files-thread');
-  const entry = join(import.meta.dirname, `browser/app${extname(thread.pathname)}`);
+  const bundled = join(directory, 'app.js');
+  const entry = existsSync(bundled) ? bundled : join(directory, 'app.ts');
   const worker = new Thread(thread, { data: { entry, root: PACKAGE_ROOT }, execArgv: ['--disable-warning=ExperimentalWarning'] });
   const [files]: readonly PageFiles[] = await once(worker, 'message');
   if (!files) throw new Error('the thread that collects the files of the page sent none');

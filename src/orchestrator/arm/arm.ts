@@ -1,5 +1,5 @@
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
-import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
+import type { NewEpisode } from '../../evaluation-store/episode-log.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
@@ -219,7 +219,8 @@ export class Arm {
   }
 }
 
-function toStoredEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
-  const { index, seconds, log, usage } = played;
-  return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
+function toStoredEpisode({ played, planned, outcome }: SettledEpisode): NewEpisode {
+  const { index, seconds, log, usage, transcript } = played;
+  const told = { ...(log === undefined ? {} : { log }), ...(usage && { usage }), ...(transcript && { transcript }) };
+  return { index, task: planned.task, outcome, seconds, ...told };
 }

@@ -16,10 +16,17 @@ export interface AgentStage {
   /**
    * One episode, from an untouched workspace to the verdict. `lost` when there is no verdict through no fault of the agent.
    *
-   * @param agent digest.
+   * @param agent digest. @param isKept whether there is a place for a transcript.
    * @throws InputError when the task, its verifier or the agent is broken, naming it; the signal's reason.
    */
-  play(agent: string, episode: PlannedEpisode, signal: AbortSignal): Promise<{ readonly outcome: Outcome; readonly log: string }>;
+  play(agent: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): Promise<StagedEpisode>;
+}
+
+interface StagedEpisode {
+  readonly outcome: Outcome;
+  readonly log: string;
+  /** What the agent did, as JSON for people. */
+  readonly transcript: object | undefined;
 }
 
 /** Agents, whose episodes take a workspace and grading sandboxes each: nothing is held from one episode to the next. */
@@ -67,7 +74,7 @@ export class AgentPlayers implements Players {
 
   async replay({ checkpoint, episode }: ReplayOrder, signal: AbortSignal): Promise<Replay> {
     const started = this.#clock.now();
-    const { outcome, log } = await this.#stage.play(checkpoint.digest, episode, signal);
+    const { outcome, log } = await this.#stage.play(checkpoint.digest, episode, false, signal);
     if (outcome.kind === 'lost') throw new InfrastructureError('sandbox.lost', outcome.detail);
     const seconds = (this.#clock.now() - started) / 1000;
     return { outcome, seconds, log, recording: { rewards: [], pictures: [], remarks: [] } };
@@ -82,10 +89,11 @@ export class AgentPlayers implements Players {
     return due.length > 0 ? due : duty.arm.takeStraggler(now);
   }
 
-  async #play({ checkpoint: { digest } }: Arm, episode: PlannedEpisode, over: AbortSignal): Promise<PlayedEpisode> {
+  async #play({ checkpoint: { digest }, isKept }: Arm, episode: PlannedEpisode, over: AbortSignal): Promise<PlayedEpisode> {
     const startedAt = this.#clock.now();
-    const { outcome, log } = await this.#stage.play(digest, episode, over);
+    const { outcome, log, transcript } = await this.#stage.play(digest, episode, isKept, over);
     const seconds = (this.#clock.now() - startedAt) / 1000;
-    return { index: episode.index, checkpoint: digest, outcome, seconds, killed: false, ...(log === '' ? {} : { log }) };
+    const told = { ...(log === '' ? {} : { log }), ...(transcript && { transcript }) };
+    return { index: episode.index, checkpoint: digest, outcome, seconds, killed: false, ...told };
   }
 }

@@ -31,6 +31,8 @@ const IN_STEPS: FilesByPath = {
     '#!/bin/bash\nif [ -e one.txt ]; then echo "first kept brought x gone" > two.txt; else printf first > one.txt; fi\n',
 };
 
+const IN_TIME = { stdin: '', timeout: 60 } as const;
+
 let fixture: GradingFixture;
 let open: OpenTask;
 beforeAll(async () => {
@@ -44,7 +46,7 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
   const episode = { ...task, agent, agentDigest: 'sha256:0', place, policySeed: 1, environmentSeed: 1 };
   return await playTask(
     episode,
-    { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined, gateway: undefined },
+    { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined, gateway: undefined, isShown: true },
     soon(),
   );
 }
@@ -81,6 +83,43 @@ describe('a task of several steps', () => {
     expect((await play({ agent: 'oracle' }, last)).outcome).toMatchObject({ return: 1 });
     expect([[1], [1, 0.5], [1, null]].map((rewards) => combineRewards(last.task, rewards))).toEqual([0, 0.5, null]);
     expect([[1], [1, 0.5], [1, null]].map((rewards) => combineRewards(open.task, rewards))).toEqual([0.5, 0.75, null]);
+  });
+
+  it('goes on from what actions have written and commands have made, and has a transcript of each step with what each call changed', async () => {
+    const one = [
+      { action: 'write_file', file: 'one.txt', content: 'first' },
+      { action: 'run', command: 'printf kept > notes; ln -s notes link; rm given.txt; printf x > /tmp/y', ...IN_TIME },
+    ] as const;
+    const two = [
+      { action: 'edit_file', file: 'one.txt', old: 'first', new: 'second' },
+      {
+        action: 'run',
+        command: 'echo "first $(cat link) $(cat set-up) $(cat /tmp/y) $([ -e given.txt ] || echo gone)" > two.txt; cat one.txt',
+        ...IN_TIME,
+      },
+      { action: 'submit' },
+    ] as const;
+    const played = await play({ agent: 'scripted', actions: [], tasks: { 'task/one': [...one], 'test/task/two': [...two] } });
+    expect(played.outcome).toMatchObject({ kind: 'completed', return: 1, length: 5 });
+    const steps = played.transcript?.steps ?? [];
+    const calls = steps.map(({ turns }) => turns.flatMap((turn) => turn.calls));
+    expect(calls.map((of) => of.map(({ name, diff }) => [name, diff?.files.map(({ path, change }) => `${change} ${path}`)]))).toEqual([
+      [
+        ['write_file', ['added /app/one.txt']],
+        ['run', ['removed /app/given.txt', 'added /app/link', 'added /app/notes', 'added /tmp/y']],
+      ],
+      [
+        ['edit_file', ['changed /app/one.txt']],
+        ['run', ['added /app/two.txt']],
+        ['submit', []],
+      ],
+    ]);
+    expect(calls[1]?.[0]?.diff?.patch).toContain('-first\n');
+    expect(calls[1]?.[1]?.answer).toContain('second');
+    expect(steps.map(({ verdict, stopReason }) => [verdict?.reward, stopReason])).toEqual([
+      [1, 'script-ended'],
+      [1, 'submitted'],
+    ]);
   });
 
   it('fails a step whose set-up an agent has broken, and says so', async () => {

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { readEpisodesFrom, type EpisodeLog, type EpisodeRanking } from '../../../src/evaluation-store/episode-log.ts';
+import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import type { Outcome } from '../../../src/kernel/outcome.ts';
-import { completed, completedRange, LEG, running } from '../../support/store-fixture.ts';
+import { completed, completedRange, LEG, running, SHARED_LEG } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const episodes: Readonly<Record<string, Case>> = {
@@ -30,6 +31,24 @@ export const episodes: Readonly<Record<string, Case>> = {
     const played = usages.map((usage, index) => completed(index, { usage }));
     await store.episodes.append(owned, LEG, played);
     expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(played);
+  },
+
+  async 'the transcript of an agent comes back by itself, whatever is in it, and goes along where its episode is adopted'({ open }) {
+    await using store = await open();
+    const one = await running(store);
+    const transcript = { steps: ['NUL: \u0000', 'half a pair: \ud83d', '🎲', 'x'.repeat(1_000_000)] };
+    const told = [completed(0), { ...completed(1), transcript }, { ...completed(2, { seconds: 9 }), transcript: { steps: [] } }];
+    await store.episodes.append(one, SHARED_LEG, told);
+    const read = (of: Ownership, index: number, arm = 0): Promise<string | undefined> =>
+      store.episodes.readTranscript(of.evaluation, arm, index);
+    expect(await store.episodes.page(one.evaluation, 0, 0, 10)).toEqual([completed(0), completed(1), completed(2, { seconds: 9 })]);
+    expect(await read(one, 1)).toBe(JSON.stringify(transcript));
+    expect([await read(one, 0), await read(one, 7), await read(one, 1, 1)]).toEqual([undefined, undefined, undefined]);
+    const other = await running(store);
+    // An own play of the same index is another one.
+    await store.episodes.append(other, { ...SHARED_LEG, arm: 3 }, [completed(2)]);
+    await store.cache.adopt(other, { ...SHARED_LEG, arm: 3 }, 0, 10);
+    expect([await read(other, 1, 3), await read(other, 2, 3)]).toEqual([JSON.stringify(transcript), undefined]);
   },
 
   async 'an index that is stored stays as it is'({ open }) {
@@ -103,6 +122,7 @@ export const episodes: Readonly<Record<string, Case>> = {
         return page;
       },
       rank: () => Promise.reject(new Error('no ranking was expected')),
+      readTranscript: () => Promise.reject(new Error('no transcript was expected')),
     };
     let taken = 0;
     for await (const { index } of readEpisodesFrom(counted, owned.evaluation, 0, 7)) {

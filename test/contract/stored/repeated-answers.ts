@@ -3,7 +3,7 @@ import type { GivenAnswer } from '../../../src/evaluation-store/answer-cache.ts'
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import { digestBytes } from '../../../src/kernel/canonical-json.ts';
-import { accepted, asked, BOB, claimed, completed, completedRange, LEG, newId, running } from '../../support/store-fixture.ts';
+import { accepted, asked, BOB, claimed, completed, completedRange, LEG, newId, running, toldRange } from '../../support/store-fixture.ts';
 import type { Case } from '../evaluation-store.ts';
 
 const QUESTION = digestBytes('question');
@@ -114,12 +114,16 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
   async 'what was copied stays when the other is forgotten'({ open, clock }) {
     await using store = await open();
     const other = await answered(store, SUMMARY, 50);
+    const transcript = await store.episodes.readTranscript(other.evaluation, 0, 7);
+    expect(transcript).toBeTypeOf('string');
     await clock.advance(1000);
     const wanted = asked();
     await store.answers.repeat(wanted, { given: await given(store), summary: SUMMARY, webhooks: [] });
     expect(await store.evaluations.forgetEnded(clock.date(), 10)).toBe(1);
     expect(await store.evaluations.find(other.evaluation)).toBeUndefined();
     expect(await store.episodes.page(wanted.id, 0, 0, 100)).toEqual(completedRange(0, 50));
+    expect(await store.episodes.readTranscript(wanted.id, 0, 7)).toBe(transcript);
+    expect(await store.episodes.readTranscript(other.evaluation, 0, 7)).toBeUndefined();
   },
 
   async 'of many at a time, some of which are forgotten, each is whole or not there'({ open, clock }) {
@@ -152,7 +156,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
 async function answered(store: EvaluationStore, summary: object = SUMMARY, episodes = 10): Promise<Ownership> {
   const ownership = await claimed(store, (await accepted(store)).id);
   await store.course.begin(ownership);
-  await store.episodes.append(ownership, LEG, completedRange(0, episodes));
+  await store.episodes.append(ownership, LEG, toldRange(0, episodes));
   await store.course.conclude(ownership, { state: 'finished', summary, question: QUESTION, webhooks: [] });
   return ownership;
 }

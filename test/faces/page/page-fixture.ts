@@ -105,6 +105,15 @@ export class PageFixture implements AsyncDisposable {
     return itemSchema.parse(await this.send(address, body));
   }
 
+  /** Documents that are answered one a line. */
+  async lines(address: string): Promise<readonly unknown[]> {
+    const answer = await fetch(`${this.server.url}${address}`, { headers: { authorization: `Bearer ${this.token}` } });
+    return (await answer.text())
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line): unknown => JSON.parse(line));
+  }
+
   async send(address: string, body?: object): Promise<unknown> {
     const content = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
     const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };

@@ -33,6 +33,8 @@ let later: string;
 let compared: string;
 /** An agent's episode that is open, with a step. */
 let agentEpisode: string;
+/** An evaluation of a model that uses tools. */
+let acted: string;
 /** Of groups for a training, whose trainer takes none. */
 let stream: string;
 
@@ -58,7 +60,8 @@ beforeAll(async () => {
     file: 'note.txt',
     content: HOSTILE.padEnd(MOST_ENDLESS, 'y'),
   });
-  for (const id of [ended, later, compared]) await place.untilFinished(id);
+  acted = (await place.api('/v1/evaluations', { suite: 'code', checkpoint: { uri: place.agent } })).id;
+  for (const id of [ended, later, compared, acted]) await place.untilFinished(id);
 });
 afterAll(async () => {
   await place?.[Symbol.asyncDispose]();
@@ -69,6 +72,8 @@ const idSchema = z.looseObject({ id: z.string() });
 const episodeSchema = z.looseObject({ episode: z.string() });
 const issuedSchema = z.looseObject({ id: z.string(), token: z.string() });
 const leasedSchema = z.looseObject({ items: z.array(z.looseObject({ group: z.string(), lease: z.int() })) });
+const toldSchema = z.looseObject({ steps: z.array(z.looseObject({ verdict: z.looseObject({ reward: z.number() }) })) });
+const lineSchema = z.looseObject({ outcome: z.looseObject({ return: z.number() }) });
 const boardSchema = z.looseObject({ groups: z.array(z.looseObject({ state: z.string(), mean: z.number().nullable() })) });
 
 describe('the live page', () => {
@@ -177,6 +182,28 @@ describe('the live page', () => {
     await place.send(`/v1/episodes/${agentEpisode}/steps`, { action: 'submit' });
     await page.getByRole('list', { name: 'Stages of the verdict' }).getByText('compare').waitFor({ timeout: 120_000 });
     expect(await page.locator('.headline').textContent()).toBe('reward 0');
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows what an agent did in an episode of an evaluation: its calls, what each changed, and the verdict', async () => {
+    await using opened = await place.visit(`/evaluations/${acted}`);
+    const { page, complaints } = opened;
+    await page.locator('section[aria-labelledby=episodes] tbody th a').first().click();
+    const verdict = page.getByRole('region', { name: 'Verdict' });
+    await verdict.getByRole('list', { name: 'Stages of the verdict' }).getByText('execute').waitFor();
+    const [{ steps }, { outcome }] = await Promise.all([
+      place.send(`/v1/evaluations/${acted}/transcripts/0`).then((answer) => toldSchema.parse(answer)),
+      place.lines(`/v1/evaluations/${acted}/episodes?limit=1`).then(([line]) => lineSchema.parse(line)),
+    ]);
+    expect(steps[0]?.verdict.reward).toBe(outcome.return);
+    await verdict.getByText(`reward ${outcome.return}`, { exact: true }).waitFor();
+    const turn = page.locator('.steps > li').first();
+    await turn.getByText('Changed /app/answer.txt').waitFor();
+    expect(await turn.locator('.patch .added').allTextContents()).toEqual([expect.stringMatching(/^\+(42|no)/)]);
+    expect(await turn.getByRole('heading').textContent()).toMatch(/1\..*write_file.*submit/s);
+    await page.getByRole('heading', { name: 'Replay' }).waitFor();
+    // Of a policy there is none.
+    expect(toldSchema.parse(await place.send(`/v1/evaluations/${ended}/transcripts/0`)).steps).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
@@ -309,11 +336,12 @@ describe('the live page', () => {
     ['/evaluations/COMPARED', 'Pairs that disagree most'],
     [`/batches/${encodeURIComponent(HOSTILE)}`, HOSTILE],
     ['/agents/AGENT', 'Steps'],
+    ['/evaluations/ACTED/episodes/0', 'Transcript'],
     ['/rollouts/STREAM', 'Groups'],
     ['/evaluations/ev-none', 'There is no evaluation'],
     ...(isFullForm ? MORE_ADDRESSES : []),
   ])('%s has names as text, fits any window, and has no barrier that axe finds', async (address, heading) => {
-    const names = { ENDED: ended, COMPARED: compared, AGENT: agentEpisode, STREAM: stream, RUN: encodeURIComponent(HOSTILE) };
+    const names = { ENDED: ended, COMPARED: compared, AGENT: agentEpisode, ACTED: acted, STREAM: stream, RUN: encodeURIComponent(HOSTILE) };
     await using opened = await place.visit(Object.entries(names).reduce((text, [name, value]) => text.replace(name, () => value), address));
     const { page, complaints } = opened;
     await page.getByRole('heading', { name: heading }).first().waitFor();

@@ -1,4 +1,4 @@
-import type { EpisodeLog, EpisodeRanking, Leg, StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
+import type { EpisodeLog, EpisodeRanking, Leg, NewEpisode, StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../src/evaluation-store/result-cache.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
@@ -11,7 +11,7 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
     this.#memory = memory;
   }
 
-  async append(ownership: Ownership, { arm, cacheKey }: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
+  async append(ownership: Ownership, { arm, cacheKey }: Leg, episodes: readonly NewEpisode[]): Promise<void> {
     const held = this.#memory.owned(ownership);
     addMissing(legOf(held, arm), episodes);
     held.played.push({ at: this.#memory.now, episodes: episodes.length });
@@ -22,7 +22,8 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
     const leg = this.#memory.evaluations.get(evaluation)?.legs.get(arm);
     return sorted(leg)
       .filter(({ index }) => index >= from)
-      .slice(0, limit);
+      .slice(0, limit)
+      .map(omitTranscript);
   }
 
   async rank(
@@ -40,7 +41,12 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
     return ranked
       .sort((a, b) => a.rank - b.rank)
       .slice(from, from + limit)
-      .map(({ episode }) => episode);
+      .map(({ episode }) => omitTranscript(episode));
+  }
+
+  async readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined> {
+    const transcript = this.#memory.evaluations.get(evaluation)?.legs.get(arm)?.get(index)?.transcript;
+    return transcript && JSON.stringify(transcript);
   }
 
   async adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void> {
@@ -57,7 +63,7 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
   }
 
   /** Resolved, of other legs under the leg's key. */
-  #donated(asking: Held, { arm, cacheKey }: Leg): readonly StoredEpisode[] {
+  #donated(asking: Held, { arm, cacheKey }: Leg): readonly NewEpisode[] {
     if (cacheKey === undefined) return [];
     return [...this.#memory.evaluations.values()].flatMap((held) =>
       [...held.donates].flatMap(([other, keys]) =>
@@ -86,16 +92,20 @@ function rankOf({ outcome, seconds }: StoredEpisode, ranking: EpisodeRanking, ba
   }
 }
 
-function legOf(held: Held, arm: number): Map<number, StoredEpisode> {
-  const leg = held.legs.get(arm) ?? new Map<number, StoredEpisode>();
+function legOf(held: Held, arm: number): Map<number, NewEpisode> {
+  const leg = held.legs.get(arm) ?? new Map<number, NewEpisode>();
   held.legs.set(arm, leg);
   return leg;
 }
 
-function addMissing(leg: Map<number, StoredEpisode>, episodes: readonly StoredEpisode[]): void {
+function addMissing(leg: Map<number, NewEpisode>, episodes: readonly NewEpisode[]): void {
   for (const episode of episodes) if (!leg.has(episode.index)) leg.set(episode.index, episode);
 }
 
-function sorted(leg: ReadonlyMap<number, StoredEpisode> | undefined): readonly StoredEpisode[] {
+function sorted(leg: ReadonlyMap<number, NewEpisode> | undefined): readonly NewEpisode[] {
   return [...(leg?.values() ?? [])].sort((a, b) => a.index - b.index);
+}
+
+function omitTranscript({ index, task, outcome, seconds, log, usage }: NewEpisode): StoredEpisode {
+  return { index, task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
 }

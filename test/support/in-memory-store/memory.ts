@@ -1,5 +1,5 @@
 import type { Question } from '../../../src/evaluation-store/answer-cache.ts';
-import type { StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
+import type { NewEpisode } from '../../../src/evaluation-store/episode-log.ts';
 import type { NewWebhook } from '../../../src/evaluation-store/webhook-outbox.ts';
 import type { NewEvent, StoredEvent } from '../../../src/evaluation-store/event-log.ts';
 import type { EvaluationState, StoredEvaluation } from '../../../src/evaluation-store/evaluation-record.ts';
@@ -16,7 +16,7 @@ export interface Held {
   readonly key: number;
   evaluation: StoredEvaluation;
   readonly events: StoredEvent[];
-  readonly legs: Map<number, Map<number, StoredEpisode>>;
+  readonly legs: Map<number, Map<number, NewEpisode>>;
   /** Keys under which others find the episodes of an arm. */
   readonly donates: Map<number, Set<Digest>>;
   /** Episodes that were appended, by the time of it. */

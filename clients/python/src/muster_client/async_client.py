@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
-from typing import Self, Unpack, overload
+from typing import Any, Self, Unpack, overload
 
 from muster_client import operations
 from muster_client.arena import AsyncArena
@@ -188,6 +188,13 @@ class AsyncClient:
         @param arm: of a comparison: 0 for the baseline, 1, 2, … for the candidates.
         """
         return self._driver.iterate(operations.episodes(self._settings, evaluation_id, first, arm))
+
+    async def transcript(self, evaluation_id: str, index: int, *, arm: int = 0) -> dict[str, Any]:
+        """What an agent did in one episode, as the server answers it; without steps where none acted.
+
+        @param arm: of a comparison: 0 for the baseline, 1, 2, … for the candidates.
+        """
+        return await self._driver.run(operations.transcript(self._settings, evaluation_id, index, arm))
 
     async def cancel(self, evaluation_id: str) -> Evaluation:
         """Calls it off. What was found by then is kept, labelled partial."""

@@ -89,6 +89,11 @@ def report(settings: Settings, evaluation_id: str) -> Steps[str]:
     return response.body.decode()
 
 
+def transcript(settings: Settings, evaluation_id: str, index: int, arm: int) -> Steps[dict[str, Any]]:
+    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id, f"transcripts/{index}?arm={arm}")))
+    return parsed(response.body, "transcript").raw
+
+
 def cancel(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
     """May be repeated: what is over stays as it is."""
     response = yield from call(settings, Request("DELETE", evaluation_path(evaluation_id)))

@@ -49,6 +49,10 @@ export class SqlAnswers implements AnswerCache {
         sql`INSERT INTO episodes (evaluation, arm, episode, task, outcome, result, length, seconds, extra)
             SELECT ${key}, arm, episode, task, outcome, result, length, seconds, extra FROM episodes WHERE evaluation = ${given.key}`,
       ),
+      toStep(
+        sql`INSERT INTO transcripts (evaluation, arm, episode, document)
+            SELECT ${key}, arm, episode, document FROM transcripts WHERE evaluation = ${given.key}`,
+      ),
       ...announceSteps(key, webhooks, now),
       readAcceptedEvaluation(evaluation.id),
     ]);

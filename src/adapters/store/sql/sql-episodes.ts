@@ -1,19 +1,22 @@
-import type { EpisodeLog, EpisodeRanking, Leg, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import type { EpisodeLog, EpisodeRanking, Leg, NewEpisode, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { readNumber, readOptional } from './schema/columns.ts';
+import { readNumber, readOptional, readText } from './schema/columns.ts';
 import { toStep, type BulkColumn, type Database, type Step } from './schema/database.ts';
 import { readEpisodeRow, toEpisodeRow } from './episode-row.ts';
 import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
 import { toPlainSql, sql, type Sql } from './schema/statement.ts';
 
-const COLUMNS: readonly BulkColumn[] = [
+const KEY: readonly BulkColumn[] = [
   { name: 'evaluation', type: 'bigint' },
   { name: 'arm', type: 'integer' },
   { name: 'episode', type: 'bigint' },
+];
+const COLUMNS: readonly BulkColumn[] = [
+  ...KEY,
   { name: 'task', type: 'integer' },
   { name: 'outcome', type: 'text' },
   { name: 'result', type: 'double precision' },
@@ -21,6 +24,8 @@ const COLUMNS: readonly BulkColumn[] = [
   { name: 'seconds', type: 'double precision' },
   { name: 'extra', type: 'text' },
 ];
+
+const TRANSCRIPT_COLUMNS: readonly BulkColumn[] = [...KEY, { name: 'document', type: 'text' }];
 
 interface RankingSql {
   readonly joined: Sql;
@@ -54,11 +59,12 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
     this.#clock = clock;
   }
 
-  async append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
+  async append(ownership: Ownership, leg: Leg, episodes: readonly NewEpisode[]): Promise<void> {
     const { key } = ownership;
     const rows = episodes.map((episode) => [key, leg.arm, ...toEpisodeRow(episode)]);
     await transactOwned(this.#database, ownership, [
       { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
+      ...planTranscripts(key, leg, episodes),
       ...planDonation(ownership, leg),
       countEpisodes(this.#database.dialect, key, rows.length, this.#clock.date().getTime()),
     ]);
@@ -98,7 +104,15 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
       WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})
         AND e.episode >= ${from} AND e.episode < ${to} AND e.outcome <> 'lost'
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.#database, ownership, [toStep(adopted)]);
+    await transactOwned(this.#database, ownership, [toStep(adopted), toStep(adoptTranscripts(key, arm, cacheKey, from, to))]);
+  }
+
+  async readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined> {
+    const [row] = await this.#database.query(
+      sql`SELECT document FROM transcripts
+          WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode = ${index}`,
+    );
+    return row && readText(row, 'document');
   }
 
   async nextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
@@ -110,6 +124,24 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
     );
     return row && readOptional(row, 'episode', readNumber);
   }
+}
+
+/** None where none has a transcript, as of policies. */
+function planTranscripts(key: number, { arm }: Leg, episodes: readonly NewEpisode[]): readonly Step[] {
+  const rows = episodes.flatMap(({ index, transcript }) => (transcript ? [[key, arm, index, JSON.stringify(transcript)]] : []));
+  return rows.length === 0 ? [] : [{ kind: 'bulk', insert: { table: 'transcripts', columns: TRANSCRIPT_COLUMNS, rows } }];
+}
+
+/** Of the plays that were adopted: another donor may have another play of the same index, which took another time. */
+function adoptTranscripts(key: number, arm: number, cacheKey: string, from: number, to: number): Sql {
+  return sql`
+    INSERT INTO transcripts (evaluation, arm, episode, document)
+    SELECT CAST(${key} AS bigint), CAST(${arm} AS integer), t.episode, t.document
+    FROM cache_donors d JOIN transcripts t ON t.evaluation = d.evaluation AND t.arm = d.arm
+      JOIN episodes e ON e.evaluation = t.evaluation AND e.arm = t.arm AND e.episode = t.episode
+      JOIN episodes o ON o.evaluation = ${key} AND o.arm = ${arm} AND o.episode = t.episode AND o.outcome = e.outcome AND o.seconds = e.seconds
+    WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm}) AND t.episode >= ${from} AND t.episode < ${to}
+    ON CONFLICT DO NOTHING`;
 }
 
 /** Only who has played something itself is looked at by others: however often the same is asked, few have to be. */

@@ -3,10 +3,12 @@ import type { Submission } from '../../grading/submission.ts';
 import type { StopReason, Trajectory } from '../../rollouts/record/trajectory.ts';
 import type { Segment } from '../../rollouts/record/sampled-tokens.ts';
 import type { Tool } from '../../actions/action-tools.ts';
+import type { WorkspaceDiff } from '../../arena/workspace-diff.ts';
 import type { Task, TaskStep } from '../../tasks/task.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import { readEnding, SHOWN_OUTPUT, joinStreams } from '../../grading/endings.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
+import type { WorkspaceChanges } from './workspace-changes.ts';
 
 /** Where the task has no limit of its own. */
 export const AGENT_SECONDS = 600;
@@ -18,14 +20,36 @@ export interface OpenStep {
   readonly content: TaskContent;
 }
 
+/** The workspace of a step, while an agent acts in it. */
+export interface OpenWorkspace {
+  readonly session: WorkspaceSession;
+  /** Hears of each action. */
+  readonly changes: WorkspaceChanges;
+}
+
+/** An action that was carried out. */
+export interface PerformedAction {
+  /** Turn of the model, and id of its call; position and null where no model asked for it. */
+  readonly turn: number;
+  readonly call: string | null;
+  readonly action: object;
+  /** What the agent was told. */
+  readonly text: string;
+  readonly diff: WorkspaceDiff | undefined;
+}
+
 /** What an agent has come to by its actions. */
 export interface Acted {
   /** Undefined when there is nothing to grade: the workspace has run out of memory, or the model's server takes the conversation no further. */
   readonly submission: Submission | undefined;
   /** What the server of a model has refused with; undefined when it has not. */
   readonly refusal?: string | undefined;
-  /** Actions that were carried out. */
+  /** How many actions were carried out. */
   readonly actions: number;
+  /** Left out by an agent that acts by itself, and where nothing is to be shown. */
+  readonly performed?: readonly PerformedAction[];
+  /** What has changed beside them. */
+  readonly rest?: WorkspaceDiff | undefined;
   readonly stopReason: StopReason;
   /** What a program has printed, for people. */
   readonly printed?: string;

@@ -4,8 +4,7 @@ import type { OwnTool } from '../../actions/own-tool.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
-import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
+import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
@@ -15,8 +14,7 @@ import { TurnRecord } from './turn-record.ts';
 const MOST_REMARKS = 3;
 const LARGEST_SEED = 2 ** 31;
 
-export interface ModelContext {
-  readonly session: WorkspaceSession;
+export interface ModelContext extends OpenWorkspace {
   readonly clock: Clock;
   readonly endpoint: ModelEndpoint;
 }
@@ -30,17 +28,18 @@ export async function playModel(
   open: OpenStep,
   agent: ModelAgent,
   seed: number,
-  { session, clock, endpoint }: ModelContext,
+  { session, changes, clock, endpoint }: ModelContext,
   signal: AbortSignal,
 ): Promise<Omit<Acted, 'submission'>> {
   const { workdir, environment } = open.task.workspace;
   const executor = new ActionExecutor(session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
-  const episode = new ModelEpisode(open, agent, seed, { executor, clock, endpoint });
+  const episode = new ModelEpisode(open, agent, seed, { executor, changes, clock, endpoint });
   const stopReason = await episode.play(signal);
-  return { actions: episode.actions, stopReason, refusal: episode.refusal, course: episode.course() };
+  const { performed, refusal } = episode;
+  return { actions: performed.length, performed, stopReason, refusal, course: episode.course() };
 }
 
-interface EpisodeParts {
+interface EpisodeParts extends Pick<ModelContext, 'changes'> {
   readonly executor: ActionExecutor;
   readonly clock: Clock;
   readonly endpoint: ModelEndpoint;
@@ -58,7 +57,7 @@ class ModelEpisode {
   #millisecondsLeft: number;
   #actionMs = 0;
   #modelMs = 0;
-  actions = 0;
+  readonly performed: PerformedAction[] = [];
   /** What the server has refused a request with. */
   refusal: string | undefined;
 
@@ -137,17 +136,19 @@ class ModelEpisode {
   /** Undefined when the task's time is over. */
   async #carryOut(planned: Exclude<PlannedCall, { kind: 'misfit' }>, signal: AbortSignal): Promise<Observation | undefined> {
     if (this.#millisecondsLeft <= 0) return undefined;
-    const { clock, executor } = this.#parts;
+    const { clock, changes, executor } = this.#parts;
     const began = clock.now();
     const seconds = this.#millisecondsLeft / 1000;
-    const { observation } =
+    const { observation, effect } =
       planned.kind === 'tool'
         ? await executor.callTool(planned.given, seconds, signal)
         : await executor.perform(planned.action, seconds, signal);
     const took = clock.now() - began;
     this.#millisecondsLeft -= took;
     this.#actionMs += took;
-    this.actions += 1;
+    const action = planned.kind === 'tool' ? planned.given : planned.action;
+    const diff = await changes.after(effect, signal);
+    this.performed.push({ turn: this.#record.count - 1, call: planned.call.id, action, text: observation.text, diff });
     return observation;
   }
 

@@ -106,4 +106,12 @@ setInterval(
   CLOCK_MILLISECONDS,
 );
 update({});
-run(async () => begin(await api.getSession()));
+// What the address names is asked for along with the session: without a good token both are refused.
+const session = api.getSession();
+show(store, state.route);
+run(async () => {
+  update({ session: await session });
+  follow();
+  // Who may see it is not known before.
+  if (state.route.view === 'access') show(store, state.route);
+});

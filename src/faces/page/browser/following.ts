@@ -74,7 +74,11 @@ export function followCourse(store: Store, id: string, onState: () => void): voi
     course = thin([...(isBehind ? course : course.filter(({ episodes }) => episodes < point.episodes)), point]);
     changeDetail(store, id, { course });
   });
-  source.addEventListener('state', onState);
+  source.addEventListener('state', () => {
+    // All of its events come again to each new reader, and what is over stays as it is.
+    const { detail } = store.state;
+    if (detail?.id === id && (!detail.evaluation || isOpen(detail.evaluation))) onState();
+  });
   // It ends with the evaluation, and comes back by itself when it broke.
   source.addEventListener('error', () => {
     const { detail } = store.state;

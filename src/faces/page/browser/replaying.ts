@@ -29,10 +29,11 @@ export async function readEpisode(
 ): Promise<void> {
   store.update({ episode: UNREAD_EPISODE });
   const listed = ignoreNotFound(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
-  const [evaluation, lines] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed]);
+  const told = ignoreNotFound(api.getTranscript(id, { index, arm }));
+  const [evaluation, lines, acted] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed, told]);
   if (signal.aborted) return;
   const line = lines?.find((each) => each.index === index) ?? null;
-  store.update({ episode: { ...UNREAD_EPISODE, evaluation, line } });
+  store.update({ episode: { ...UNREAD_EPISODE, evaluation, line, acted: acted ?? undefined } });
 }
 
 /** Plays the episode that is shown again. Its answer is dropped when something else is shown by then. */

@@ -24,9 +24,13 @@ async function sweepOne(database: Database, key: number): Promise<void> {
     SELECT arm, episode FROM episodes WHERE evaluation = ${key} ORDER BY arm, episode LIMIT 1 OFFSET ${EPISODES_A_TIME}`;
   for (let [next] = await database.query(some); next !== undefined; [next] = await database.query(some)) {
     const before = sql`(arm, episode) < (${readNumber(next, 'arm')}, ${readNumber(next, 'episode')})`;
-    await database.transact([toStep(sql`DELETE FROM episodes WHERE evaluation = ${key} AND ${before}`)]);
+    await database.transact([
+      toStep(sql`DELETE FROM transcripts WHERE evaluation = ${key} AND ${before}`),
+      toStep(sql`DELETE FROM episodes WHERE evaluation = ${key} AND ${before}`),
+    ]);
   }
   await database.transact([
+    toStep(sql`DELETE FROM transcripts WHERE evaluation = ${key}`),
     toStep(sql`DELETE FROM episodes WHERE evaluation = ${key}`),
     toStep(sql`DELETE FROM discarded WHERE evaluation = ${key}`),
   ]);

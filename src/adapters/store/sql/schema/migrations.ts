@@ -178,6 +178,14 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'names of checkpoints',
     statements: () => [],
   },
+  {
+    name: 'transcripts of episodes of evaluations',
+    statements: () => [
+      // A transcript may be large: its rows do not lie in the order of the key. Its evaluation is forgotten as that of an episode is.
+      `CREATE TABLE transcripts (
+         evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, document text NOT NULL, PRIMARY KEY (evaluation, arm, episode))`,
+    ],
+  },
 ];
 
 /**

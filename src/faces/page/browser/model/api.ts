@@ -1,4 +1,5 @@
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
+import type { Transcript } from '../../../../agents/acting/transcript/transcript.ts';
 import type { RewardAnswer } from '../../../../agents/arena/episode-answers.ts';
 import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
 import type { Ranking } from './route.ts';
@@ -87,6 +88,10 @@ export async function listEpisodes(
 /** Plays an episode again: that takes until a sandbox is free and it has been played. */
 export const replayEpisode = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<ReplayDocument> =>
   ask('POST', `/v1/evaluations/${encodeURIComponent(id)}/replays`, { index, arm });
+
+/** What an agent did in an episode; without steps where none acted. */
+export const getTranscript = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<Transcript> =>
+  ask('GET', `/v1/evaluations/${encodeURIComponent(id)}/transcripts/${index}?arm=${arm}`);
 
 export const changePool = (name: string, change: PoolChange): Promise<Pool> =>
   ask('PATCH', `/v1/pools/${encodeURIComponent(name)}`, change);

@@ -1,3 +1,4 @@
+import type { Transcript as ActedTranscript } from '../../../../agents/acting/transcript/transcript.ts';
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
 import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-board.ts';
 import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
@@ -62,13 +63,22 @@ export interface EpisodeDetail {
   /** Null when there is no such episode, undefined while it is read. */
   readonly line: EpisodeLine | null | undefined;
   readonly evaluation: EvaluationResource | null | undefined;
+  /** Of an agent; without steps where a policy has played. */
+  readonly acted: ActedTranscript | undefined;
   readonly replay: ReplayDocument | 'playing' | undefined;
   /** Of the picture that is shown, among those of the replay. */
   readonly position: number;
   readonly isRunning: boolean;
 }
 
-export const UNREAD_EPISODE: EpisodeDetail = { line: undefined, evaluation: undefined, replay: undefined, position: 0, isRunning: false };
+export const UNREAD_EPISODE: EpisodeDetail = {
+  line: undefined,
+  evaluation: undefined,
+  acted: undefined,
+  replay: undefined,
+  position: 0,
+  isRunning: false,
+};
 
 export interface CoursePoint {
   readonly episodes: number;

@@ -41,6 +41,18 @@ export function readToolCall(action: unknown): { readonly name: string; readonly
   };
 }
 
+/** The same of what a model has written: JSON, unless it made a mistake. */
+export function readArguments(text: string): readonly (readonly [string, string])[] {
+  try {
+    const given: unknown = JSON.parse(text);
+    if (typeof given === 'object' && given !== null && !Array.isArray(given))
+      return Object.entries(given).map(([name, value]) => [name, formatValue(value)] as const);
+  } catch {
+    // What is no JSON is shown as it is.
+  }
+  return text.trim() === '' ? [] : [['sent', text]];
+}
+
 function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, undefined, 2) ?? '');
 }

@@ -7,6 +7,7 @@ import { renderCurve } from '../charts/curve.ts';
 import type { Actions } from '../model/actions.ts';
 import { toEvaluation, type Route } from '../model/route.ts';
 import type { EpisodeDetail, PageState } from '../model/state.ts';
+import { renderActed } from './acted.ts';
 import { link } from './link.ts';
 
 type EpisodeRoute = Extract<Route, { view: 'episode' }>;
@@ -27,7 +28,8 @@ export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Ac
       <h1 id="episode"><bdi>${suite}</bdi>, episode ${formatCount(route.index)}</h1>
       <p class="muted">of ${back}</p>
     </div>
-    ${facts(episode.line)} ${output(episode.line)} ${renderReplayCard(state, episode, route, actions)}
+    ${facts(episode.line)} ${episode.acted ? renderActed(episode.acted) : nothing} ${output(episode.line)}
+    ${renderReplayCard(state, episode, route, actions)}
   </section>`;
 }
 

@@ -8,6 +8,7 @@ import { readToolCall, type AgentEpisode, type EpisodeDiff, type StoredStep, typ
 import { renderAge } from '../model/wording.ts';
 import { formatReward, renderEpisodeState } from './agents.ts';
 import { link } from './link.ts';
+import { renderCall, renderPatch, renderStages } from './step-parts.ts';
 
 /** An agent's episode: each tool call with what was answered and what it changed, and the verdict with its stages. */
 export function renderTranscript({ transcript, now }: PageState, id: string, actions: Actions): TemplateResult {
@@ -38,7 +39,7 @@ function renderAnswer(episode: AgentEpisode, reward: RewardAnswer | undefined, a
   ];
   return html`<div class="card answer">
     <p class="headline">${episode.reward === null ? (episode.outcome ?? episode.state) : `reward ${formatReward(episode.reward)}`}</p>
-    ${reward?.problem ? html`<p class="warning">${reward.problem}</p>` : nothing} ${reward ? renderStages(reward) : nothing}
+    ${reward?.problem ? html`<p class="warning">${reward.problem}</p>` : nothing} ${reward ? renderStages(reward.stages) : nothing}
     <dl class="figures">
       ${[...figures, ...listComponents(reward)].map(
         ([name, text]) =>
@@ -56,14 +57,6 @@ function listComponents(reward: RewardAnswer | undefined): readonly (readonly [s
   const { gate, core, style, time, errors } = reward?.components ?? {};
   const parts = { gate, core, style, time, errors };
   return Object.entries(parts).flatMap(([name, value]) => (typeof value === 'number' ? [[name, formatReward(value)] as const] : []));
-}
-
-const STAGE_KINDS: Readonly<Record<string, string>> = { passed: 'finished', failed: 'failed', infrastructure: 'lost', 'not-run': '' };
-
-function renderStages({ stages }: RewardAnswer): TemplateResult {
-  return html`<ol class="stages" aria-label="Stages of the verdict">
-    ${stages.map(({ stage, outcome }) => html`<li>${stage} <span class="state ${STAGE_KINDS[outcome] ?? 'waiting'}">${outcome}</span></li>`)}
-  </ol>`;
 }
 
 function renderSteps({ steps, episode, diffs }: Transcript, actions: Actions): TemplateResult {
@@ -93,18 +86,8 @@ function renderStep({ action, answer, at }: StoredStep, diff: EpisodeDiff | 'rea
       ${data.kind === 'refused' ? html`<span class="state failed">${data.reason}</span>` : nothing}
       <time class="muted" datetime=${at} title=${at}>${at.slice(11, 19)}</time>
     </div>
-    ${fields.map(
-      ([field, value]) =>
-        html`<p class="field"><span class="muted">${field}</span></p>
-          <pre tabindex="0">${value}</pre>`,
-    )}
-    ${
-      text === ''
-        ? nothing
-        : html`<p class="field"><span class="muted">answer</span></p>
-            <pre tabindex="0" class="answered">${text}</pre>`
-    }
-    ${answer.notice === null ? nothing : html`<p class="warning">${answer.notice}</p>`} ${renderDiff(answer.step, diff, actions)}
+    ${renderCall(fields, text)} ${answer.notice === null ? nothing : html`<p class="warning">${answer.notice}</p>`}
+    ${renderDiff(answer.step, diff, actions)}
   </li>`;
 }
 
@@ -120,21 +103,4 @@ function renderDiff(step: number, diff: EpisodeDiff | 'reading' | undefined, act
     <summary>What it changed</summary>
     ${diff === undefined || diff === 'reading' ? html`<p class="muted">Reading …</p>` : renderPatch(diff)}
   </details>`;
-}
-
-function renderPatch({ files, patch }: EpisodeDiff): TemplateResult {
-  if (files.length === 0) return html`<p class="muted">No file.</p>`;
-  const hidden = files.filter(({ isShown }) => !isShown);
-  return html`${
-    patch === ''
-      ? nothing
-      : html`<pre tabindex="0" class="patch">
-${patch.split('\n').map((line) => html`<span class=${classifyLine(line)}>${line} </span>`)}</pre>`
-  }
-  ${hidden.map(({ path, change }) => html`<p class="muted">${change}, not shown: <bdi>${path}</bdi></p>`)}`;
-}
-
-function classifyLine(line: string): string {
-  if (line.startsWith('+++') || line.startsWith('---')) return 'file';
-  return line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : line.startsWith('@@') ? 'place' : '';
 }

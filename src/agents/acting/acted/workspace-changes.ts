@@ -1,0 +1,136 @@
+import { digestBytes } from '../../../kernel/canonical-json.ts';
+import type { Effect } from '../../actions/action-executor.ts';
+import type { FileAtStep } from '../../arena/episode-files.ts';
+import { compareWorkspaces, type WorkspaceDiff } from '../../arena/workspace-diff.ts';
+import type { WorkspaceFile } from '../../workspace/command.ts';
+import type { FileResult } from '../../workspace/file-answers.ts';
+import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
+import {
+  joinDeltas,
+  markWorkspace,
+  readChanges,
+  SNAPSHOT_BOUNDS,
+  type WorkspaceDelta,
+  type WorkspaceEntry,
+} from '../../workspace/workspace-snapshots.ts';
+
+export interface ChangesTerms {
+  /** What the next step of the task goes on from has to be known in the end. */
+  readonly isKept: boolean;
+  /** Each action is to be shown with what it has changed. */
+  readonly isShown: boolean;
+}
+
+/** Larger files are named only, so their contents are of no use here. */
+const MOST_FILE_BYTES = 512 * 1024;
+/** Of contents that are held for one workspace, beside what the task brings. */
+const MOST_HELD_BYTES = 32 * 2 ** 20;
+/** Of one look: what a program has written beyond that is not worth the time that it takes to read it. */
+const SHOWN_BOUNDS = { files: SNAPSHOT_BOUNDS.files, bytes: 4 * 2 ** 20 };
+const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
+
+/** What becomes of the files of one workspace, from one action to the next. It is looked through only where programs have run in it. */
+export class WorkspaceChanges {
+  readonly #session: WorkspaceSession;
+  readonly #paths: readonly string[];
+  readonly #terms: ChangesTerms;
+  /** As they were when they were looked at last. Null for those that were removed. A content is hashed when it is compared: most never are. */
+  readonly #known = new Map<string, (() => FileAtStep) | null>();
+  #held = 0;
+  #isMarked = false;
+  #all = NOTHING;
+
+  /** @param paths of the directories that are looked at. */
+  constructor(session: WorkspaceSession, paths: readonly string[], terms: ChangesTerms) {
+    this.#session = session;
+    this.#paths = paths;
+    this.#terms = terms;
+  }
+
+  /** In the workspace that holds nothing yet: what is laid into it is kept for the next step, too. */
+  async beginEmpty(signal: AbortSignal): Promise<void> {
+    if (this.#terms.isKept) await this.#mark(signal);
+  }
+
+  /** When the agent is about to act. @param brought what the step begins with, as far as it is known. */
+  async begin(brought: readonly (WorkspaceFile | WorkspaceEntry)[], signal: AbortSignal): Promise<void> {
+    if (!this.#terms.isShown) return;
+    for (const entry of brought) this.#known.set(entry.path, () => toFileAtStep('kind' in entry ? entry : { kind: 'file', ...entry }));
+    if (!this.#terms.isKept) return await this.#mark(signal);
+    const laid = await this.#read(signal);
+    for (const entry of laid?.entries ?? []) this.#known.set(entry.path, () => toFileAtStep(entry));
+  }
+
+  /** What an action has changed; undefined where that is not shown, or more than can be told. */
+  async after({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
+    const own = this.#keptOf(delta);
+    this.#note(own);
+    if (!this.#terms.isShown || this.#session.exit !== undefined) return undefined;
+    if (!isOpen) return await this.#compare(own);
+    const read = await this.#read(signal);
+    return read && (await this.#compare(joinDeltas(own, read)));
+  }
+
+  /** What has changed beside the actions: by an agent that is a program, or by programs that run on. */
+  async rest(signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
+    return await this.after({ delta: NOTHING, isOpen: true }, signal);
+  }
+
+  /** Everything that has changed since `beginEmpty`. */
+  async readAll(signal: AbortSignal): Promise<FileResult<WorkspaceDelta>> {
+    const last = await readChanges(this.#session, this.#paths, signal);
+    return last.kind === 'refused' ? last : { kind: 'given', result: joinDeltas(this.#all, last.result) };
+  }
+
+  async #mark(signal: AbortSignal): Promise<void> {
+    this.#isMarked = (await markWorkspace(this.#session, this.#paths, signal)).kind === 'given';
+  }
+
+  /** Where there is more than one look may tell, the next one has all of it again, so it begins anew unless everything is to be kept. */
+  async #read(signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
+    if (!this.#isMarked) return undefined;
+    const changes = await readChanges(this.#session, this.#paths, signal, this.#terms.isKept ? SNAPSHOT_BOUNDS : SHOWN_BOUNDS);
+    if (changes.kind === 'given') {
+      this.#note(changes.result);
+      return changes.result;
+    }
+    if (!this.#terms.isKept) await this.#mark(signal);
+    return undefined;
+  }
+
+  #note(delta: WorkspaceDelta): void {
+    if (this.#terms.isKept) this.#all = joinDeltas(this.#all, delta);
+  }
+
+  async #compare({ entries, removed }: WorkspaceDelta): Promise<WorkspaceDiff> {
+    const [before, after] = [new Map<string, FileAtStep>(), new Map<string, FileAtStep>()];
+    const now = [...entries.map((entry) => [entry.path, toFileAtStep(entry)] as const), ...removed.map((path) => [path, null] as const)];
+    for (const [path, file] of now) {
+      const known = this.#known.get(path);
+      if (known) before.set(path, known());
+      if (file) after.set(path, file);
+      const held = file && this.#hold(file);
+      this.#known.set(path, held && (() => held));
+    }
+    return await compareWorkspaces(before, after);
+  }
+
+  /** With its content as long as there is room. */
+  #hold(file: FileAtStep): FileAtStep {
+    if (file.kind !== 'file') return file;
+    this.#held += file.bytes;
+    const isHeld = file.bytes <= MOST_FILE_BYTES && this.#held <= MOST_HELD_BYTES;
+    return isHeld ? file : { ...file, content: async () => undefined };
+  }
+
+  #keptOf({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
+    const isInside = (path: string): boolean => this.#paths.some((each) => path.startsWith(`${each}/`));
+    return { entries: entries.filter(({ path }) => isInside(path)), removed: removed.filter(isInside) };
+  }
+}
+
+function toFileAtStep(entry: WorkspaceEntry): FileAtStep {
+  if (entry.kind !== 'file') return entry;
+  const { path, content, executable } = entry;
+  return { kind: 'file', path, digest: digestBytes(content), bytes: content.length, executable, content: async () => content };
+}
