@@ -16,7 +16,7 @@ EXIT_NOT_FOUND = 127
 
 
 class Command:
-    """Runs from the moment it is made."""
+    """The command runs as soon as the object exists."""
 
     def __init__(self, words: list[str], reaper: Reaper) -> None:
         """@raises OSError when there is no such program."""
@@ -31,7 +31,7 @@ class Command:
             os.set_blocking(descriptor, False)
 
     def kill(self) -> None:
-        """The command and what it started, but for what has left its process group: that ends with the container."""
+        """Kills the command and what it started. A process that has left its process group ends with the container."""
         if self.code is None:
             os.killpg(self._child.pid, signal.SIGKILL)
 
@@ -64,6 +64,6 @@ def _start(words: list[str]) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         bufsize=0,
         env=build_program_environment(),
-        # What it sends to its own group does not come here.
+        # Signals that it sends to its own group do not reach this process.
         start_new_session=True,
     )

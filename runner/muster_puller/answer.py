@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from muster_puller.failure import PullError
 
-# Nothing for so long, and the connection is given up.
+# After so many seconds without a byte the connection is given up.
 STALL_SECONDS = 30.0
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _SAID_BYTES = 300
@@ -45,7 +45,7 @@ class Answer:
         return (int(found[1]), int(found[3])) if found else None
 
     def pieces(self, buffer: memoryview) -> Iterator[memoryview]:
-        """Each is good until the next one is asked for. @raises Broken when fewer bytes come than the server has announced."""
+        """Pieces of the body, each valid until the next one is read. @raises Broken when bytes are missing at the end."""
         came = 0
         while count := self._read_into(buffer):
             came += count

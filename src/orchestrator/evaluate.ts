@@ -18,13 +18,13 @@ export interface EvaluationRequest {
   /** The suite's own modules in the store, when it ships any. */
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** As the caller gave it. */
+  /** The URI as the caller gave it. */
   readonly checkpointUri: string;
 }
 
 export interface EvaluateOptions extends RunOptions<RunningStatistics> {
   readonly episodes?: EpisodeSink;
-  /** Makes it durable: it goes on from what is in it, and what it adds is in it before it counts. */
+  /** Makes the evaluation durable: it goes on from the episodes in the journal, and a new episode counts once it is in the journal. */
   readonly journal?: EpisodeJournal;
 }
 
@@ -37,7 +37,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
 /** All episodes failed, and the suite does not say that this is an answer. */
 export class EvaluationAllFailedError extends AllFailedError<Summary> {}
 
-/** What there is of an answer in an error of `evaluate`. */
+/** The partial summary that an error of `evaluate` carries. */
 export function getPartialSummary(error: unknown): Summary | undefined {
   return error instanceof EvaluationFailedError || error instanceof EvaluationAllFailedError ? error.partial : undefined;
 }

@@ -8,7 +8,7 @@ export interface FailedAttempt {
   readonly report: string;
 }
 
-/** @param before what had not come about yet, should the caller have interrupted it. */
+/** @param before what an interruption came before, for the message. */
 export function toFailedAttempt(error: unknown, signal: AbortSignal, before: string): FailedAttempt {
   if (signal.aborted && error instanceof Error && error.name === 'AbortError')
     return { exitCode: EXIT_CODES.interrupted, report: formatNotice(`interrupted before ${before}`) };

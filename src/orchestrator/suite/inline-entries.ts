@@ -5,11 +5,11 @@ import { isKnownWrapper } from './known-entries.ts';
 import type { ParsedSuite } from './suite.ts';
 
 /**
- * What a caller's suite may have called. An entry such as `timeit:timeit` runs whatever its arguments say, though the suite brings no module: to
- * name a module is to run code.
+ * Which functions a caller's suite may name. An entry such as `timeit:timeit` runs code from its arguments, although the suite ships no module:
+ * naming a module is running code.
  */
 
-/** A user mends no more at a time. */
+/** Entries in one error message. */
 const MOST_PROBLEMS = 50;
 
 /** `module:name`, as entries are written and as libraries take the names of functions. */
@@ -20,7 +20,7 @@ interface Found extends Pick<Problem, 'path' | 'text'> {
 }
 
 /**
- * @param modules that the operator lets callers name; what lies below one, too.
+ * @param modules that callers may name, with all modules below them.
  * @throws InputError `suite.entry`, a line for each that is not allowed.
  */
 export function assertInlineEntries(suite: Pick<ParsedSuite, 'environment' | 'tasks'>, modules: readonly string[]): void {

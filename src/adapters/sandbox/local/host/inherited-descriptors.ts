@@ -3,7 +3,7 @@ import { hasErrno } from '../../../../kernel/errno.ts';
 
 /**
  * File descriptors that Muster was started with beyond the standard three, such as a log or a lock of the shell that started
- * it. Children inherit them unless they are covered, and what a descriptor opens no mount namespace closes.
+ * it. Children inherit them unless they are covered, and no mount namespace hides what an open descriptor refers to.
  */
 export interface DescriptorCover {
   /** Entries for `spawn`'s stdio from descriptor 5 on: /dev/null over each inherited one. */
@@ -13,7 +13,7 @@ export interface DescriptorCover {
 
 /** Descriptors 0 to 4 are replaced by pipes in any case. */
 const FIRST = 5;
-/** O_CLOEXEC, in the octal notation of /proc/self/fdinfo. What Node opens itself has it. */
+/** O_CLOEXEC, in the octal notation of /proc/self/fdinfo. Descriptors that Node opens have it. */
 const CLOSE_ON_EXEC = 0o2000000;
 
 export async function coverDescriptors(): Promise<DescriptorCover> {

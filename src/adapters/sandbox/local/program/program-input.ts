@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 
-/** A program's input. When the program no longer listens, what is written goes nowhere, and that is no error. */
+/** A program's input. After the program has closed its input, writes are discarded without an error. */
 export class ProgramInput extends Writable {
   readonly #target: Writable;
 
