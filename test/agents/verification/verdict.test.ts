@@ -116,6 +116,13 @@ describe('the plan of stages', () => {
     expect(verdictSchema.parse(structuredClone(first))).toEqual(first);
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
     expect(JSON.stringify(omitMeasurements(first))).not.toContain('seconds');
+    const printed = (took: string): Evidence => ({
+      stage: 'execute',
+      kind: 'suite',
+      runs: [{ order: 'listed', ending: EXITED, results: [], problem: null, output: `12 passed in ${took}`, seconds: 1 }],
+    });
+    const [slow, fast] = ['9.75s', '8.92s'].map((took) => omitMeasurements({ ...first, evidence: [printed(took)] }));
+    expect(slow).toEqual(fast);
   });
 });
 
