@@ -39,17 +39,17 @@ export async function answerSessionRpc({ arena, caller, task, wait }: RpcParts, 
       await arena.cancel(session ?? '', caller);
       return { jsonrpc: '2.0', id, result: { session_id: session, closed: true } };
     }
+    return await answerRpc(
+      data,
+      () => listEnvironmentTools(arena, task),
+      async ({ name, action }) => {
+        const episode = session ?? '';
+        const result = toActionResult(episode, await stepToReward(arena, episode, caller, action, wait));
+        if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
+        return result;
+      },
+    );
   } catch (error) {
     return createFailure(id, error instanceof InputError ? INVALID_PARAMS : SERVER_ERROR, toProblem(error).detail);
   }
-  return await answerRpc(
-    data,
-    () => listEnvironmentTools(arena, task),
-    async ({ name, action }) => {
-      const episode = session ?? '';
-      const result = toActionResult(episode, await stepToReward(arena, episode, caller, action, wait));
-      if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
-      return result;
-    },
-  );
 }
