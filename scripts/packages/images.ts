@@ -12,17 +12,18 @@ import { cp, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundlePage } from './page-bundle.ts';
+import { answerOptions } from '../script-options.ts';
 import { copyRunner, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
 /** Beside the base images' names: for which version of Python packages are fetched. */
-const { values: options } = parseArgs({
-  options: {
-    'node-image': { type: 'string', default: 'node:24-bookworm-slim' },
-    'python-image': { type: 'string', default: 'python:3.12-slim-bookworm' },
-    python: { type: 'string', default: '3.12' },
-    'cloud-build': { type: 'boolean', default: false },
-  },
-});
+const OPTIONS = {
+  'node-image': { type: 'string', default: 'node:24-bookworm-slim' },
+  'python-image': { type: 'string', default: 'python:3.12-slim-bookworm' },
+  python: { type: 'string', default: '3.12' },
+  'cloud-build': { type: 'boolean', default: false },
+} as const;
+answerOptions('npm run images -- [--node-image NAME] [--python-image NAME] [--python VERSION] [--cloud-build]\n', OPTIONS);
+const { values: options } = parseArgs({ options: OPTIONS });
 /** Old enough for the C library of Debian 12 and of what is as old. */
 const PLATFORMS = ['manylinux_2_28_x86_64', 'manylinux_2_27_x86_64', 'manylinux_2_17_x86_64', 'manylinux2014_x86_64'];
 const OF_SERVER = ['package.json', 'package-lock.json', 'config', 'src'];

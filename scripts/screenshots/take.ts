@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { openBrowser } from '../../test/support/chromium.ts';
+import { answerOptions } from '../script-options.ts';
 import { openShownServer } from './shown-server.ts';
 
 /**
@@ -20,9 +21,13 @@ const SCHEMES = ['light', 'dark'] as const;
 /** Of WebP: text stays sharp, and a picture takes some 40 kB. */
 const QUALITY = 70;
 
-const { values } = parseArgs({
-  options: { into: { type: 'string', default: 'docs/images/page' }, format: { type: 'string', default: 'webp' }, only: { type: 'string' } },
-});
+const OPTIONS = {
+  into: { type: 'string', default: 'docs/images/page' },
+  format: { type: 'string', default: 'webp' },
+  only: { type: 'string' },
+} as const;
+answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW]\n', OPTIONS);
+const { values } = parseArgs({ options: OPTIONS });
 const format = values.format === 'png' ? 'png' : 'webp';
 
 await mkdir(values.into, { recursive: true });

@@ -71,9 +71,12 @@ describe('a script of package.json in a fresh clone', () => {
 });
 
 /** The scripts that take options, by what they run once everything is set up. */
-test.each(['bench', 'chaos', 'coverage-study', 'fuzz'])('%s tells its options, and refuses others in one line', (name) => {
-  const program = /node (?<file>\S+\.ts)/.exec(scripts[name] ?? '')?.groups?.['file'] ?? '';
-  const started = (flag: string) => spawnSync(process.execPath, [program, flag], { encoding: 'utf8' });
-  expect(started('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining(`npm run ${name} -- `), stderr: '' });
-  expect(started('--nonsense')).toMatchObject({ status: 2, stdout: '', stderr: "Unknown option '--nonsense'; see --help\n" });
-});
+test.each(['bench', 'chaos', 'coverage-study', 'fuzz', 'images', 'screenshots'])(
+  '%s tells its options, and refuses others in one line',
+  (name) => {
+    const program = /node (?<file>\S+\.ts)/.exec(scripts[name] ?? '')?.groups?.['file'] ?? '';
+    const started = (flag: string) => spawnSync(process.execPath, [program, flag], { encoding: 'utf8' });
+    expect(started('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining(`npm run ${name} -- `), stderr: '' });
+    expect(started('--nonsense')).toMatchObject({ status: 2, stdout: '', stderr: "Unknown option '--nonsense'; see --help\n" });
+  },
+);

@@ -1,0 +1,15 @@
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
+import { getMessage } from '../src/kernel/errors.ts';
+
+/** Ends the process where a script is asked for its options, or given others: with the text, or with one line and code 2. */
+export function answerOptions(help: string, options: ParseArgsOptionsConfig): void {
+  try {
+    const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } });
+    if (values['help'] !== true) return;
+    process.stdout.write(help);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`${getMessage(error)}; see --help\n`);
+    process.exit(2);
+  }
+}
