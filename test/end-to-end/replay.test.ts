@@ -11,6 +11,8 @@ import { ANYTHING, REPOSITORY, Stage } from './stage.ts';
 
 /** Of each example. */
 const EPISODES = extent({ short: 3, full: 100 });
+/** Each takes a workspace and grading sandboxes. */
+const CODE_EPISODES = extent({ short: 2, full: 100 });
 const EXAMPLES = path.join(REPOSITORY, 'examples');
 const FAILURE_SCORES = { timeout: 0, crash: 0 };
 
@@ -52,8 +54,8 @@ describe('an episode of kept results', () => {
   ];
   it.each(examples)('of $suite comes to the same return, length and metrics again', async ({ suite, checkpoint }) => {
     const out = stage.path(path.dirname(suite) + path.basename(suite));
-    const episodes = suite.startsWith('code') ? Math.ceil(EPISODES / 10) : EPISODES;
-    const stop = { rule: 'fixed', episodes: Math.max(2, episodes) } as const;
+    const episodes = suite.startsWith('code') ? CODE_EPISODES : EPISODES;
+    const stop = { rule: 'fixed', episodes } as const;
     const file = path.join(EXAMPLES, suite);
     await muster.evaluate(
       { suite: file, stop, checkpoint: checkpoint === 'oracle' ? checkpoint : path.join(EXAMPLES, checkpoint) },

@@ -27,6 +27,7 @@ h2{font-size:1.1rem}
 main{padding-top:1.25rem}
 section{display:grid;gap:1rem;grid-template-columns:minmax(0,1fr)}
 .head{display:flex;flex-wrap:wrap;gap:.4rem 1rem;align-items:baseline}
+.head .state{align-self:center}
 .muted{color:var(--muted)}
 a{color:var(--estimate)}
 code,pre{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.86em}
@@ -60,7 +61,8 @@ tbody tr:last-child>*{border-bottom:0}
 thead th{color:var(--muted);font-weight:600;font-size:.8rem;position:sticky;top:0;background:var(--surface)}
 tbody th{font-weight:600}
 .number{text-align:right}
-td.name,th.name{white-space:normal;min-width:6rem;max-width:22rem}
+th.number:first-child{width:1%}
+td.name,th.name{white-space:normal;min-width:9rem;max-width:22rem}
 td.name a{color:inherit;text-decoration-color:var(--line)}
 .picture{min-width:9rem;width:22%}
 td.picture{vertical-align:middle}
@@ -96,6 +98,10 @@ progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:mi
 .canvas{min-height:340px;min-width:0}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .u-legend .edge{display:none}
+.u-legend th,.u-legend td{border:0;padding:.1rem .6rem .1rem 0;font-weight:500}
+.u-legend .u-marker{vertical-align:baseline}
+.canvas:not(:hover) .u-legend :is(.u-value,.own,.u-series:first-child){display:none}
+.u-inline.u-live th::after{display:none}
 .list{white-space:pre-wrap;min-width:9rem;max-width:24rem}
 .u-legend{font-size:.85rem;color:var(--muted)}
 .connection::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:50%;background:var(--caution);margin-right:.4rem}
@@ -105,11 +111,13 @@ progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:mi
 .facts>div{display:grid;grid-template-columns:minmax(7rem,10rem) 1fr;gap:.75rem}
 .facts dt{color:var(--muted)}
 .facts dd{overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
-.film{display:grid;gap:.6rem;margin:.75rem 0;max-width:30rem}
+.replayed{display:grid;gap:1rem 1.5rem;align-items:start;margin-top:.75rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr))}
+.film{display:grid;gap:.6rem;max-width:30rem}
 .film img{display:block;width:100%;image-rendering:pixelated;border:1px solid var(--line);border-radius:8px}
 .film label{flex:1;font-variant-numeric:tabular-nums;white-space:nowrap}
 .film input{flex:1;min-width:5rem;padding:0;accent-color:var(--estimate)}
 .beside{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}
+.stages .detail{margin-top:.15rem;font-size:.85rem;max-width:40rem;overflow-wrap:anywhere;white-space:pre-wrap}
 .stages{display:flex;flex-wrap:wrap;gap:.4rem 1.1rem;list-style:none;padding:0;margin:0}
 .steps{display:grid;gap:.75rem;list-style:none;padding:0;margin:0;grid-template-columns:minmax(0,1fr)}
 .step{display:grid;gap:.3rem;grid-template-columns:minmax(0,1fr)}

@@ -6,6 +6,7 @@ import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.
 import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import type { PoolService } from '../../../service/upkeep/pool-service.ts';
+import type { RunningFigures } from '../../../service/orders/running-figures.ts';
 import type { LiveChanges } from '../../../service/watching/live-feed.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
@@ -58,15 +59,28 @@ async function* streamFrames(
   for await (const { evaluations, running, isIncomplete } of changes) {
     const now = toPoolResources(pools, caller);
     const text = JSON.stringify(now);
-    const message: LiveMessage = {
+    const rest: Omit<LiveMessage, 'running'> = {
       ...(evaluations.length > 0 && { evaluations: await listReadableItems(evaluations, caller, use) }),
-      ...(running.size > 0 && { running: Array.from(running, ([id, figures]) => ({ id, running: figures })) }),
       ...(text !== shown && { pools: now }),
       ...(isIncomplete && { isIncomplete: true }),
     };
     shown = text;
-    if (Object.keys(message).length > 0) yield `event: changes\ndata: ${JSON.stringify(message)}\n\n`;
+    const members = [JSON.stringify(rest).slice(1, -1), running.size > 0 ? formatRunning(running) : ''].filter((each) => each !== '');
+    if (members.length > 0) yield `event: changes\ndata: {${members.join(',')}}\n\n`;
   }
+}
+
+/** Most of what is sent, to all readers alike: the figures of an evaluation are written once for all of them. */
+const written = new WeakMap<RunningFigures, string>();
+
+/** The member `running` of a message. */
+function formatRunning(running: LiveChanges['running']): string {
+  const items = Array.from(running, ([id, figures]) => {
+    const text = written.get(figures) ?? JSON.stringify({ id, running: figures } satisfies NonNullable<LiveMessage['running']>[number]);
+    written.set(figures, text);
+    return text;
+  });
+  return `"running":[${items.join(',')}]`;
 }
 
 async function listReadableItems(

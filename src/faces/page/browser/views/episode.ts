@@ -99,8 +99,10 @@ function replayed(replay: ReplayDocument, detail: EpisodeDetail, actions: Action
       <span class="state ${isSame ? 'finished' : 'failed'}">${isSame ? 'the same outcome' : 'not deterministic'}</span>
       ${isSame ? nothing : html`Played again: ${formatOutcome(outcome)}. Environment or policy draw from something that no seed decides.`}
     </p>
-    ${remarks.map((remark) => html`<p class="muted">${remark}</p>`)} ${pictures.length > 0 ? film(pictures, detail, actions) : nothing}
-    ${rewards.length > 1 ? rewardCurve(rewards) : nothing}`;
+    ${remarks.map((remark) => html`<p class="muted">${remark}</p>`)}
+    <div class="replayed">
+      ${pictures.length > 0 ? film(pictures, detail, actions) : nothing} ${rewards.length > 1 ? rewardCurve(rewards) : nothing}
+    </div>`;
 }
 
 function film(pictures: ReplayDocument['pictures'], { position, isRunning }: EpisodeDetail, actions: Actions): TemplateResult {
