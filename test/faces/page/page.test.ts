@@ -24,6 +24,17 @@ const MORE_ADDRESSES: readonly [string, string][] = [
   ['/agents/ep-none', 'There is no episode'],
 ];
 const WIDTHS = [360, 1440, 3840] as const;
+/** For axe: colours and places of all views; in the short form each in one of both. */
+const LOOKS: readonly (readonly ['light' | 'dark', number])[] = [
+  ['light', 1440],
+  ['dark', 390],
+  ...(isFullForm
+    ? ([
+        ['light', 390],
+        ['dark', 1440],
+      ] as const)
+    : []),
+];
 
 let place: PageFixture;
 /** An evaluation that has ended, and a later one of its run. */
@@ -310,7 +321,7 @@ describe('the live page', () => {
     await connection.getByText('live', { exact: true }).waitFor();
   });
 
-  it('says that the server is away, and goes on by itself when it is back, also where what is looked at was deleted meanwhile', async () => {
+  it('says that a killed server is away, and goes on when it is back, with what was being played, also where what is looked at was deleted', async () => {
     const id = await place.submit(58, { run: 'deleted', version: 1 });
     await place.untilFinished(id);
     await using opened = await place.visit('/pools');
@@ -318,13 +329,24 @@ describe('the live page', () => {
     const { page } = opened;
     await page.getByText('live', { exact: true }).waitFor();
     await deleted.page.getByRole('heading', { name: 'Episodes' }).waitFor();
-    place.server.command.signal('SIGTERM');
+    const resumed = await place.submit(1, { run: 'resumed', version: 1 });
+    await using going = await place.visit(`/evaluations/${resumed}`);
+    const readEpisodes = async (): Promise<number> =>
+      Number((await going.page.locator('.figures dd').first().textContent())?.replace(/\D/g, ''));
+    await place.until(async () => (await readEpisodes()) > 0);
+    place.server.command.signal('SIGKILL');
     await page.getByText('connection lost').waitFor();
+    const before = await readEpisodes();
     await place.restart((database) => void database.prepare('DELETE FROM evaluations WHERE id = ?').run(id));
     await page.getByText('live', { exact: true }).waitFor();
     expect(await page.getByRole('article', { name: 'pool local' }).count()).toBe(1);
     await deleted.page.getByRole('heading', { name: `There is no evaluation ${id}` }).waitFor();
     expect(await deleted.page.locator('main table').count()).toBe(0);
+    // What was being played goes on, and its page with it.
+    await place.until(async () => (await readEpisodes()) > before);
+    expect(await going.page.locator('.head .state').first().textContent()).toBe('running');
+    await going.page.getByRole('button', { name: 'Cancel' }).click();
+    await going.page.getByText('cancelled').first().waitFor();
   });
 
   it.each<[string, string]>([
@@ -347,9 +369,10 @@ describe('the live page', () => {
     await page.getByRole('heading', { name: heading }).first().waitFor();
     expect(await page.title()).toMatch(/ · Muster$/);
     expect(await page.locator('main img, main script').count()).toBe(0);
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [colorScheme, width] of LOOKS) {
       await page.emulateMedia({ colorScheme });
-      expect([colorScheme, await listViolations(page)]).toEqual([colorScheme, []]);
+      await page.setViewportSize({ width, height: 900 });
+      expect([colorScheme, width, await listViolations(page)]).toEqual([colorScheme, width, []]);
     }
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
