@@ -345,6 +345,7 @@ describe('the live page', () => {
     // What was being played goes on, and its page with it.
     await place.until(async () => (await readEpisodes()) > before);
     expect(await going.page.locator('.head .state').first().textContent()).toBe('running');
+    going.page.once('dialog', (dialog) => void dialog.accept());
     await going.page.getByRole('button', { name: 'Cancel' }).click();
     await going.page.getByText('cancelled').first().waitFor();
   });
