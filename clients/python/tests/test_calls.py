@@ -35,7 +35,7 @@ def test_both_clients_offer_the_same_calls_with_the_same_arguments() -> None:
         return {name: (inspect.signature(member).parameters, inspect.getdoc(member)) for name, member in public.items()}
 
     assert surface(Client) == surface(AsyncClient)
-    assert len(surface(Client)) == 18
+    assert len(surface(Client)) == 20
 
 
 def test_an_evaluation_is_shown_as_it_is(muster: Client, fake: FakeMuster) -> None:
