@@ -91,6 +91,7 @@ describe('the live page', () => {
   it('shows nothing but a form without a good token, and forgets all at the end of a session', async () => {
     await using opened = await place.visit(`/evaluations/${ended}`);
     const { page } = opened;
+    await page.locator('input[name=token]:focus').waitFor();
     await page.getByLabel('Token').fill(`muster_0123456789abcdef_${'x'.repeat(43)}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('no such token').waitFor();

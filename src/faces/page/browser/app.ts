@@ -58,9 +58,16 @@ function update(change: Partial<PageState>): void {
   requestAnimationFrame(() => {
     isDrawing = false;
     drawnAt = performance.now();
+    const field = findTokenField();
     render(renderPage(state, actions), root);
+    // Not by the attribute "autofocus": browsers complain of it where a person was faster.
+    if (field === null && document.activeElement === document.body) findTokenField()?.focus();
     document.title = state.session ? formatTitle(state) : 'Muster';
   });
+}
+
+function findTokenField(): HTMLInputElement | null {
+  return root.querySelector<HTMLInputElement>('.sign-in input[name=token]');
 }
 
 function run(work: () => Promise<void>): void {

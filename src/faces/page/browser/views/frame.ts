@@ -100,7 +100,7 @@ function signIn(state: PageState, actions: Actions): TemplateResult {
       <h1>Muster</h1>
       ${state.problem === undefined ? nothing : html`<p class="warning" role="alert">${state.problem}</p>`}
       <input type="text" name="user" autocomplete="username" hidden />
-      <label>Token <input name="token" type="password" autocomplete="current-password" required placeholder="muster_…" autofocus /></label>
+      <label>Token <input name="token" type="password" autocomplete="current-password" required placeholder="muster_…" /></label>
       <button>Sign in</button>
       <p class="muted">An operator makes tokens with <code>muster token create NAME --role viewer</code>.</p>
     </form>
