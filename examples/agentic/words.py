@@ -33,10 +33,14 @@ def decode(ids: list[int]) -> list[str]:
 
 
 def render(messages: list[Message], keep_reasoning: bool) -> list[str]:
-    """The chat template. Many models leave the reasoning of earlier turns out, which `keep_reasoning` decides."""
+    """The chat template. It leaves out what the warm-up has not shown: unknown words, such as the exit code in an observation, and a system
+    message without words. Many models leave the reasoning of earlier turns out, which `keep_reasoning` decides.
+    """
     words: list[str] = []
     for message in messages:
-        said = str(message.get("content") or "").split()
+        said = [word for word in str(message.get("content") or "").split() if word in _IDS]
+        if message["role"] == "system" and not said:
+            continue
         words += [ROLES[message["role"]], *said]
         if message["role"] == "assistant":
             reasoning = message.get("reasoning_content")

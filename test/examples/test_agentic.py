@@ -22,7 +22,7 @@ from examples.agentic.model_server import MODEL, ModelServer, Versions
 from examples.agentic.problems import instruct, write_tasks
 from examples.agentic.train import write_agent
 from examples.agentic.transformer import Cache, Transformer
-from examples.agentic.words import THINK, THOUGHT, VOCABULARY
+from examples.agentic.words import THINK, THOUGHT, UNKNOWN, VOCABULARY, decode, encode
 from muster_client import Client
 from muster_client.rollout_group import RolloutTrajectory
 
@@ -129,6 +129,9 @@ def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(
             sampled += 1
     assert sampled == sum(turn["tokens"]["completion"] for trajectory in every for turn in trajectory.raw["turns"])
     assert all(len(trajectory.raw["turns"]) == 3 for trajectory in every if trajectory.raw["stopReason"] == "turns")
+    # The model learns from prompts of the form that its warm-up has shown.
+    unknown = encode([UNKNOWN])[0]
+    assert all(unknown not in segment.ids and decode(segment.ids[:2]) == ["<user>", "write"] for each in every for segment in each.segments)
     # What the test is about did occur.
     assert any(len({*segment.versions} - {-1}) > 1 for trajectory in every for segment in trajectory.segments)
     assert any(len(trajectory.segments) > 1 for trajectory in of_template[False])
