@@ -83,7 +83,8 @@ export class E2bSimulator implements AsyncDisposable {
         .replaceAll(/[^a-z0-9]/g, '')}`,
     );
     this.#provider = options.provider ?? createBubblewrapProvider({ stateDir, owner, clock: systemClock });
-    const limits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 512 * 2 ** 20, lifetimeSeconds: 86_400 };
+    // More disk than memory, as the service has it: a program that fills both is ended by the limit of its memory, each time.
+    const limits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 2 ** 30, lifetimeSeconds: 86_400 };
     const context = {
       provider: this.#provider,
       directory: path.join(directory, 'files'),
