@@ -34,7 +34,7 @@ const EPISODES = 60;
 async function begun(stage: Stage, store?: object) {
   const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: EPISODES }, episode: { seconds: 3600 } } });
   const config = await stage.gatedServer(suite, {
-    server: { drainSeconds: 0, reportSeconds: 0.1 },
+    server: { drainSeconds: 0, reportSeconds: 0.1, ownershipSeconds: 3, pollSeconds: 0.5 },
     pool: { max: 1 },
     ...(store && { store }),
   });

@@ -41,7 +41,7 @@ class Arena implements AsyncDisposable {
       reward: { bounds: [0, 500] },
       stop: { rule: 'fixed', episodes: EPISODES },
     });
-    const config = { server: { port: 0, access: 'tokens', suites }, templates, pool: { max: 1, warm: 1 } };
+    const config = { server: { port: 0, drainSeconds: 0, access: 'tokens', suites }, templates, pool: { max: 1, warm: 1 } };
     const token = await stage.token('caller', 'submitter');
     return new Arena(stage, await MusterServer.start(stage, await stage.write('arena.json', config)), token);
   }

@@ -5,6 +5,7 @@ import { LIMIT_NAMES } from '../../../src/pool/ports/template.ts';
 import type { Sandbox } from '../../../src/pool/ports/sandbox.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { exchange, firstLine, NEVER, type SandboxFixture } from '../sandbox-fixture.ts';
+import { extent } from '../../support/full-form.ts';
 
 const MEBIBYTE = 2 ** 20;
 /** Of the sandbox that is held to its processor time. */
@@ -13,6 +14,7 @@ const CPUS = 0.05;
 /** For every line: lets 8 processes use what they get of the processors, and says how many processors that was. */
 const SPIN = `
 import os, resource, time
+import { extent } from '../../support/full-form.ts';
 def used():
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
@@ -160,7 +162,7 @@ print(written, *errors)
   // A limit so low that even on a busy machine some round stays below twice of it.
   'the processor time of the whole tree is limited': async (fixture) => {
     const sandbox = await fixture.create(fixture.commands.python(SPIN), { cpus: CPUS });
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < extent({ short: 1, full: 3 }); round++) {
       const share = await shareInRound(fixture, sandbox);
       expect(share).toBeGreaterThan(0);
       expect(share).toBeLessThan(2 * CPUS);
