@@ -14,7 +14,6 @@ const CPUS = 0.05;
 /** For every line: lets 8 processes use what they get of the processors, and says how many processors that was. */
 const SPIN = `
 import os, resource, time
-import { extent } from '../../support/full-form.ts';
 def used():
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
