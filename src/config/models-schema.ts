@@ -1,7 +1,10 @@
 import { z } from 'zod';
 
 const endpointSchema = z.strictObject({
-  url: z.string().regex(/^https?:\/\/[^\s?#]+$/, 'expected an http: or https: URL, such as http://127.0.0.1:8000/v1'),
+  url: z
+    .string()
+    .regex(/^https?:\/\/[^\s?#]+$/, 'expected an http: or https: URL, such as http://127.0.0.1:8000/v1')
+    .describe('base URL of an API like the one of OpenAI, with its version'),
   keyVariable: z
     .string()
     .regex(/^[A-Za-z_]\w*$/, 'expected the name of an environment variable')

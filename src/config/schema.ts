@@ -60,7 +60,9 @@ const limitsSchema = z
 
 /** The settings of every template, whatever its provider. */
 const commonTemplateSettings = {
-  python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
+  python: z
+    .union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' })
+    .describe('the Python interpreter that plays episodes; "auto": the one that belongs to this installation'),
   imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
   command: z
     .array(z.string().min(1))
@@ -92,7 +94,7 @@ const commonTemplateSettings = {
   delivery: templateDeliverySchema,
   environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
   mounts: z
-    .array(z.strictObject({ source: absolutePath, target: absolutePath }))
+    .array(z.strictObject({ source: absolutePath.describe('path on the host'), target: absolutePath.describe('path in the sandbox') }))
     .max(64)
     .describe('host paths, visible read-only inside'),
   network: z.enum(['none', 'host']).describe('none: no network; host: the network of the host'),
@@ -158,9 +160,13 @@ export function createConfigSchema(providers: readonly ProviderSettings[]) {
         .describe(
           'directory of the checkpoint store, the sandboxes and the records of whose they are; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
         ),
-      log: z.strictObject({ level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']) }),
+      log: z
+        .strictObject({
+          level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']).describe('lowest level that is logged'),
+        })
+        .describe('the log on stderr'),
       pool: poolSchema,
-      templates: z.record(templateName, getTemplateSchema(providers)),
+      templates: z.record(templateName, getTemplateSchema(providers)).describe('templates of sandboxes, by the name that suites use'),
       evaluation: evaluationSchema,
       checkpoints: z
         .strictObject({

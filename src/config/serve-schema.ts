@@ -33,7 +33,10 @@ export const serverSchema = z
     grants: z
       .array(
         z.strictObject({
-          principal: z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,62}$/, 'expected the name of a principal, as tokens have it'),
+          principal: z
+            .string()
+            .regex(/^[a-z0-9][a-z0-9._@-]{0,62}$/, 'expected the name of a principal, as tokens have it')
+            .describe('who may use the checkpoint'),
           sha256: z
             .string()
             .regex(/^(\*|[0-9a-f]{64})$/, 'expected 64 lower-case hexadecimal digits, or "*" for every checkpoint')

@@ -22,6 +22,15 @@ describe('the committed JSON Schemas', () => {
     expect(schema.safeParse({ templates: { big: { mounts: [{ source: '/data' }] } } }).success).toBe(false);
   });
 
+  it.each(['config/schema.json', 'docs/schemas/suite.schema.json', 'docs/schemas/batch.schema.json'])(
+    'describe every setting: %s',
+    (path) => {
+      const schema: unknown = JSON.parse(readFileSync(join(root, path), 'utf8'));
+      expect(listUndescribed(schema)).toEqual([]);
+      expect(listUndescribed({ properties: { pool: { description: 'the pool', properties: { max: {} } } } })).toEqual(['pool.max']);
+    },
+  );
+
   it('accept the default configuration', async () => {
     const schema = await configJsonSchema();
     expect(schema.safeParse(parse(readFileSync(join(root, 'config/default.yaml'), 'utf8'))).success).toBe(true);
@@ -34,6 +43,19 @@ describe('the default configuration', () => {
     expect(configSchema.safeParse(defaults).error).toBeUndefined();
   });
 });
+
+/** Paths of the settings in a JSON Schema that have no description. A constant describes itself. */
+function listUndescribed(schema: unknown, path: readonly string[] = []): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([keyword, value]) => {
+    if (keyword !== 'properties') return listUndescribed(value, path);
+    return Object.entries(z.record(z.string(), z.record(z.string(), z.unknown())).parse(value)).flatMap(([name, setting]) => {
+      const here = [...path, name];
+      const inner = listUndescribed(setting, here);
+      return 'description' in setting || 'const' in setting ? inner : inner.concat(here.join('.'));
+    });
+  });
+}
 
 async function configJsonSchema(): Promise<z.ZodType> {
   const published = (await publishedSchemas()).find(({ path }) => path === 'config/schema.json');

@@ -33,7 +33,9 @@ const writtenLockstep = lockstep
   .transform((play) => ({ ...play, block: play.block ?? getDefaultBlockSize(play.width) }));
 
 const writtenVector = vector
-  .extend({ block: z.never('expected nothing: with "vector" a block has one episode for each row').optional() })
+  .extend({
+    block: z.never('expected nothing: with "vector" a block has one episode for each row').optional().describe('not allowed with vector'),
+  })
   .transform(({ mode, width: rows }) => ({ mode, width: rows }));
 
 /** As people write it. */

@@ -34,7 +34,7 @@ const wrapperSchema = z
 const environmentObjectSchema = z.strictObject({
   entry: entrySchema,
   kwargs: kwargsSchema,
-  wrappers: z.array(wrapperSchema).max(32).default([]),
+  wrappers: z.array(wrapperSchema).max(32).default([]).describe('wrappers around the environment, innermost first'),
 });
 
 const environmentSchema = z
@@ -56,7 +56,11 @@ const weightSchema = z
   .max(1e9)
   .describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive");
 
-const taskSchema = z.strictObject({ name: taskNameSchema, weight: weightSchema.default(1), environment: environmentSchema });
+const taskSchema = z.strictObject({
+  name: taskNameSchema.describe('names the task in results'),
+  weight: weightSchema.default(1),
+  environment: environmentSchema,
+});
 
 const taskSourceSchema = z
   .strictObject({
@@ -80,14 +84,15 @@ const halfWidth = z.number().positive().describe('in units of the return: the in
 export const confidenceSchema = z
   .number()
   .gt(0.5)
-  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be distinguished from 1`);
-const confidence = confidenceSchema.default(0.95).describe('probability that the interval holds the true mean');
+  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be distinguished from 1`)
+  .describe('probability that the interval holds the true mean');
+const confidence = confidenceSchema.default(0.95);
 
 export const stoppingSchema = z
   .discriminatedUnion('rule', [
     z.strictObject({
       rule: z.literal('fixed'),
-      episodes: z.int().min(2).max(10_000_000),
+      episodes: z.int().min(2).max(10_000_000).describe('number of episodes'),
       confidence,
     }),
     z.strictObject({ rule: z.literal('certified'), halfWidth, confidence }),
@@ -138,11 +143,11 @@ const boundsSchema = z
 
 export const suiteSchema = z
   .strictObject({
-    name: nameSchema,
-    description: z.string().max(2000).optional(),
+    name: nameSchema.describe('names the suite in results'),
+    description: z.string().max(2000).optional().describe('text for people'),
     files: z.string().min(1).optional().describe("directory with the suite's own Python modules, relative to the suite file"),
     environment: environmentSchema.optional().describe('short for a single task'),
-    tasks: tasksSchema.optional(),
+    tasks: tasksSchema.optional().describe('several tasks, in place of environment'),
     agent: z
       .string()
       .min(1)
@@ -154,9 +159,12 @@ export const suiteSchema = z
       .enum(['deterministic', 'stochastic'])
       .default('deterministic')
       .describe("the policy's best action, or one drawn with a seeded generator"),
-    reward: z.strictObject({ bounds: boundsSchema.optional() }).default({}),
+    reward: z.strictObject({ bounds: boundsSchema.optional() }).default({}).describe('what returns are possible'),
     failureScores: z
-      .strictObject({ timeout: z.number().optional(), crash: z.number().optional() })
+      .strictObject({
+        timeout: z.number().optional().describe('for an episode that exceeds its time limit'),
+        crash: z.number().optional().describe('for every other failure of the policy or the environment'),
+      })
       .default({})
       .describe('return that a failed episode counts as; the lower reward bound where there is one'),
     failures: z
@@ -167,7 +175,8 @@ export const suiteSchema = z
       ),
     episode: z
       .strictObject({ seconds: z.number().positive().max(86_400).default(60).describe('time limit for one episode, by the wall clock') })
-      .prefault({}),
+      .prefault({})
+      .describe('limits of one episode'),
     play: playSchema.default({ mode: 'single' }),
     metrics: z
       .array(nameSchema)
@@ -178,11 +187,12 @@ export const suiteSchema = z
     stop: stoppingSchema,
     budget: z
       .strictObject({
-        episodes: z.int().positive().optional(),
-        seconds: z.number().positive().max(31_536_000).optional(),
+        episodes: z.int().positive().optional().describe('most episodes that are played'),
+        seconds: z.number().positive().max(31_536_000).optional().describe('longest time, by the wall clock'),
         cost: z.number().positive().optional().describe("in the currency of the template's costPerSandboxHour"),
       })
-      .default({}),
+      .default({})
+      .describe('limits at which the evaluation ends at the latest'),
     template: z
       .string()
       .regex(TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED)

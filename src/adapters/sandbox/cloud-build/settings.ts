@@ -14,7 +14,10 @@ export const cloudBuildSchema = z
       .regex(/^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/, 'expected the id of a project of Google Cloud')
       .optional()
       .describe('where the builds run; has to be given with provider: cloud-build'),
-    region: z.string().regex(/^[a-z][a-z0-9-]{1,62}$/, 'expected a region such as europe-west1, or global'),
+    region: z
+      .string()
+      .regex(/^[a-z][a-z0-9-]{1,62}$/, 'expected a region such as europe-west1, or global')
+      .describe('region in which builds run'),
     image: z
       .string()
       .regex(/^[\w][\w./:@-]{0,999}$/, 'expected a reference such as europe-docker.pkg.dev/my-project/muster/workspace:0.1.0')

@@ -27,8 +27,16 @@ const checkpointSchema = z.union(
         ...ownLabels,
       })
       .describe('files or directories of this machine'),
-    z.strictObject({ uri: text, ...ownLabels }).describe('what the server reads by its URI'),
-    z.strictObject({ sha256: z.string().regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits'), ...ownLabels }),
+    z
+      .strictObject({ uri: text.describe('where the server reads the checkpoint'), ...ownLabels })
+      .describe('what the server reads by its URI'),
+    z.strictObject({
+      sha256: z
+        .string()
+        .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
+        .describe('digest of a checkpoint that the server has'),
+      ...ownLabels,
+    }),
   ],
   { error: 'expected a path, a URI, a SHA-256, or a mapping with one of files, uri and sha256' },
 );

@@ -80,7 +80,8 @@ const asked = {
   labels: z
     .record(labelName, text(256))
     .refine((labels) => Object.keys(labels).length <= 32, 'expected 32 labels at most')
-    .default({}),
+    .default({})
+    .describe('names and values of the caller’s own, by which evaluations are found'),
   cache: z.enum(['on', 'off']).default('on').describe('off: every episode is played anew, and none of them stands in for those of others'),
 };
 

@@ -10,11 +10,11 @@ const namespace = z
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
 const tolerationSchema = z.strictObject({
-  key: z.string().max(316).optional(),
-  operator: z.enum(['Exists', 'Equal']).optional(),
-  value: z.string().max(63).optional(),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
-  tolerationSeconds: z.int().min(0).optional(),
+  key: z.string().max(316).optional().describe('key of the taint; every key when left out'),
+  operator: z.enum(['Exists', 'Equal']).optional().describe('Exists: any value; Equal: the value below; Equal when left out'),
+  value: z.string().max(63).optional().describe('value of the taint, with Equal'),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('effect of the taint; every effect when left out'),
+  tolerationSeconds: z.int().min(0).optional().describe('with NoExecute, seconds until a pod is evicted; never when left out'),
 });
 
 /** How what is not on this machine connects to Muster. */
@@ -28,7 +28,7 @@ export const dialBackSchema = z
       .optional()
       .describe('how sandboxes reach Muster; a port of 0 stands for the one that Muster listens on'),
     certificate: absolutePath.optional().describe('file of PEM, for Muster to serve TLS; goes with key'),
-    key: absolutePath.optional(),
+    key: absolutePath.optional().describe('file of PEM with the private key of the certificate'),
     authority: absolutePath.optional().describe('file of PEM: whose certificates sandboxes trust, if not just the one above'),
     plaintext: z.enum(['refused', 'allowed']).describe('ws:// to other machines'),
     dialler: z.string().min(1).max(1000).describe('the program in the image that dials, run by its python'),
@@ -36,9 +36,15 @@ export const dialBackSchema = z
   .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), 'expected certificate and key, or neither');
 
 const CLAIMS_EXPECTED = 'expected { warmPool: the name of a SandboxWarmPool } or { replicas: how many pods to keep ready }, and not both';
-const claimsSchema = z.union([z.strictObject({ warmPool: name }), z.strictObject({ replicas: z.int().min(0).max(10_000) })], {
-  error: CLAIMS_EXPECTED,
-});
+const claimsSchema = z.union(
+  [
+    z.strictObject({ warmPool: name.describe('name of a SandboxWarmPool in the namespace') }),
+    z.strictObject({ replicas: z.int().min(0).max(10_000).describe('pods that Muster’s own SandboxWarmPool keeps ready') }),
+  ],
+  {
+    error: CLAIMS_EXPECTED,
+  },
+);
 
 /** What a template says besides when its provider is `kubernetes`. */
 export const kubernetesSchema = z
@@ -59,12 +65,12 @@ export const kubernetesSchema = z
       .enum(['exec', 'dial-back'])
       .describe('exec: through the API server; dial-back: containers connect to Muster, and the API server carries nothing of it'),
     dialBack: dialBackSchema.describe('used with transport: dial-back'),
-    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
-    imagePullSecrets: z.array(name).max(16),
-    nodeSelector: z.record(z.string(), z.string()),
-    tolerations: z.array(tolerationSchema).max(64),
+    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('when a node pulls the image'),
+    imagePullSecrets: z.array(name).max(16).describe('names of Secrets with credentials of the image’s registry'),
+    nodeSelector: z.record(z.string(), z.string()).describe('labels that a node must have to run a pod'),
+    tolerations: z.array(tolerationSchema).max(64).describe('taints of nodes on which pods may run nevertheless'),
     runtimeClassName: name.optional().describe('gVisor, Kata: as the cluster calls it'),
-    priorityClassName: name.optional(),
+    priorityClassName: name.optional().describe('PriorityClass of the pods'),
     requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
     unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
     nodeCache: z
