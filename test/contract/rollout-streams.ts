@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StoredTurn, StoredTurns } from '../../src/agents/acting/model/stored-turns.ts';
 import type { MemberResult } from '../../src/agents/rollouts/streams/member-result.ts';
 import {
   type GroupHead,
@@ -15,7 +16,7 @@ import type { ManualClock } from '../support/manual-clock.ts';
 /** An empty place of its own, that can be opened again. */
 export interface RolloutStreamsSubject extends AsyncDisposable {
   readonly clock: ManualClock;
-  readonly open: () => Promise<AsyncDisposable & { readonly rollouts: RolloutStreams }>;
+  readonly open: () => Promise<AsyncDisposable & { readonly rollouts: RolloutStreams; readonly turns: StoredTurns }>;
 }
 
 const ID = parseStreamId('ro-a');
@@ -222,6 +223,40 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect(await rollouts.lease(ID, ANY)).toBeUndefined();
   },
 
+  async 'turns of an episode are kept until it has ended, the first answer to each request, and nothing of other episodes is touched'({
+    open,
+    clock,
+  }) {
+    const first = await open();
+    const hold = await ready(first.rollouts, []);
+    await first.rollouts.begin(hold, { number: 1, begun: 0, wanted: 2 });
+    await first.rollouts.begin(hold, { number: 10, begun: 0, wanted: 2 });
+    const names = ['ro-a.1-0', 'ro-a.1-1', 'ro-a.10-0', 'ro-a.10-1', 'ro-a-b.1-0', 'p sha256:1 0'];
+    for (const name of names) await first.turns.add(name, turn('a', 3));
+    await first.turns.add('ro-a.1-0', turn('b'));
+    await first.turns.add('ro-a.1-0', turn('a', 4));
+    await first[Symbol.asyncDispose]();
+    await using store = await open();
+    const { rollouts, turns } = store;
+    const left = async (): Promise<readonly number[]> => Array.fromAsync(names, async (name) => (await turns.read(name)).length);
+    expect([...(await turns.read('ro-a.1-0'))].sort((one, other) => one.request.localeCompare(other.request))).toEqual([
+      turn('a', 3),
+      turn('b'),
+    ]);
+    await rollouts.keepMember(hold, 1, 0, result(1), '{}');
+    expect(await left()).toEqual([0, 1, 1, 1, 1, 1]);
+    await rollouts.discard(hold, 1, 'stale');
+    expect(await left()).toEqual([0, 0, 1, 1, 1, 1]);
+    await turns.forget('ro-a.10-1');
+    expect(await left()).toEqual([0, 0, 1, 0, 1, 1]);
+    await rollouts.end(ID, 'cancelled', undefined);
+    expect(await left()).toEqual([0, 0, 0, 0, 1, 1]);
+    await clock.advance(1);
+    await turns.add('ro-a.10-0', turn('late'));
+    await turns.forgetOld(1);
+    expect(await left()).toEqual([0, 0, 1, 0, 0, 0]);
+  },
+
   async 'versions of a policy grow, are its principal’s, and a stream knows how many came before it'({ open }) {
     await using store = await open();
     const { rollouts } = store;
@@ -234,6 +269,15 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect((await rollouts.create(stream())).toldBefore).toBe(2);
   },
 };
+
+/** What a model has answered to a request. */
+function turn(request: string, version?: number): StoredTurn {
+  const tokens = { promptIds: [1, 2], completionIds: [3], logprobs: [-0.5], version };
+  const usage = { promptTokens: 2, completionTokens: 1, cachedTokens: 0 };
+  const calls = [{ id: 'c', name: 'run', arguments: '{"command": "ü"}' }];
+  const said = { content: request, reasoning: null, toolCalls: calls, finishReason: 'stop', usage, model: 'm' };
+  return { request, answer: { kind: 'message', ...said, tokens: version === undefined ? undefined : tokens } };
+}
 
 export function rolloutStreamsContract(name: string, makeSubject: () => Promise<RolloutStreamsSubject>): void {
   describe(`streams of rollouts: ${name}`, () => {

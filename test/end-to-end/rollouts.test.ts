@@ -6,10 +6,11 @@ import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/roll
 import { connect } from '../../src/app/client/server-client.ts';
 import { RefusedError } from '../../src/faces/client/client-errors.ts';
 import type { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { getPrompt } from '../../src/agents/rollouts/record/sampled-tokens.ts';
 import { ANSWER_TASK, HALF_TASK } from '../support/agent-suite-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 import { writeFiles } from '../support/grading-fixture.ts';
-import { ScriptedModelServer, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+import { ScriptedModelServer, textOfIds, type AskedCompletion, type ModelScript, type ScriptedReply } from '../support/model-server.ts';
 import { MusterServer } from './muster-server.ts';
 import { Stage } from './stage.ts';
 
@@ -37,21 +38,21 @@ interface Training extends AsyncDisposable {
   readonly serve: () => Promise<MusterServer>;
 }
 
-async function prepared(): Promise<Training> {
+async function prepared(script: ModelScript = solver): Promise<Training> {
   await using opening = new AsyncDisposableStack();
   const stage = opening.use(await Stage.open());
-  const model = opening.use(await ScriptedModelServer.start(solver));
+  const model = opening.use(await ScriptedModelServer.start(script));
   await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
   await writeFiles(stage.path('tasks/half'), HALF_TASK);
   const suite = await stage.write(
     'suite.yaml',
-    stringify({ name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 4 } }),
+    stringify({ name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 2 } }),
   );
   const agent = stage.path('agent.yaml');
   await writeFile(agent, stringify({ agent: 'model', endpoint: 'trainer', model: 'org/policy', tokenIds: 'vllm' }));
   const server = { port: await freePort(), access: 'off', suites: { code: suite }, drainSeconds: 0 };
   const models = { endpoints: { trainer: { url: model.url } } };
-  const config = await stage.write('muster.json', { server, models, pool: { max: 4 } });
+  const config = await stage.write('muster.json', { server, models, pool: { max: 8 } });
   const held = opening.move();
   return { stage, model, agent, serve: () => MusterServer.start(stage, config), [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
@@ -117,6 +118,51 @@ describe('a stream of groups for a training', () => {
     expect(sorted(ledger)).toEqual(sorted(calm));
     expect(ledger.slice(2).map(({ versions, staleness }) => [versions, staleness])).toEqual([[{ oldest: 2, newest: 2 }, 0]]);
     expect(await client.rollouts.get(stream.id)).toMatchObject({ groups: { begun: 3, acknowledged: 3, stale: 0 } });
+  });
+
+  it('asks a model for no turn again that is stored when Muster is killed, but from the first observation that differs on', async () => {
+    let held = 0;
+    let isHeld = true;
+    const turnOf = ({ messages }: AskedCompletion): number => messages.filter(({ role }) => role === 'assistant').length;
+    const calls = [
+      { name: 'list_files', arguments: {} },
+      { name: 'run', arguments: { command: 'date +%s%N' } },
+      { name: 'write_file', arguments: { file: 'answer.txt', content: '42\n' } },
+      { name: 'submit', arguments: {} },
+    ];
+    await using training = await prepared((asked) => {
+      const call = calls[turnOf(asked)];
+      if (call?.name === 'submit' && isHeld) held += 1;
+      return call === undefined || (call.name === 'submit' && isHeld) ? 'held' : { calls: [call] };
+    });
+    const first = await training.serve();
+    const client = connect(first.url, { retry: { patienceMilliseconds: 60_000 } });
+    const { id } = await client.startRollouts(training.agent, 'code', { ...TERMS, batch: 1, total: 1 });
+    const evaluation = await client.submit(training.agent, 'code');
+    const episodes = 2;
+    await first.command.until('every episode waits for its last turn', () => held === TERMS.groupSize + episodes);
+    first.command.signalGroup('SIGKILL');
+    await first.command.ended;
+    isHeld = false;
+    const second = await training.serve();
+    const { trajectories } = await takeOne(client, id, 600);
+    const { summary } = await second.untilOver(evaluation.id);
+    expect(summary).toMatchObject({ official: { episodes, mean: 1 } });
+    // The clock is another one when its command runs again: what followed on it was said to a conversation that is no more.
+    const players = TERMS.groupSize + episodes;
+    expect([0, 1, 2, 3].map((turn) => training.model.asked.filter((asked) => turnOf(asked) === turn).length)).toEqual([
+      players,
+      players,
+      2 * players,
+      2 * players,
+    ]);
+    for (const { turns, segments, reward } of trajectories) {
+      expect(reward).toBe(1);
+      const [, clock, last] = turns;
+      const told = clock?.observations[0]?.text ?? '';
+      expect(told).toMatch(/\d{19}/);
+      expect(last?.tokens && textOfIds(getPrompt(segments, last.tokens))).toContain(told);
+    }
   });
 
   it('refuses what no training can use, and says what it expects', async () => {

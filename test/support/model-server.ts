@@ -31,8 +31,8 @@ export interface ScriptedReply {
 /** Answers in place of the model. */
 export type FaultyAnswer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Decides what the model says, by the conversation so far. */
-export type ModelScript = (asked: AskedCompletion) => ScriptedReply;
+/** Decides what the model says, by the conversation so far. `held`: no answer ever comes. */
+export type ModelScript = (asked: AskedCompletion) => ScriptedReply | 'held';
 
 /**
  * A server with a scripted model behind it that speaks chat completions as vLLM does. Its tokens are characters. Its template leaves the reasoning of
@@ -89,8 +89,10 @@ export class ScriptedModelServer implements AsyncDisposable {
     this.asked.push(asked);
     this.keys.push(request.headers.authorization);
     const fault = this.#faults.shift();
-    if (fault) fault(request, response);
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(this.#completion(asked, this.#script(asked))));
+    if (fault) return fault(request, response);
+    const reply = this.#script(asked);
+    if (reply === 'held') return;
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(this.#completion(asked, reply)));
   }
 
   #completion(asked: AskedCompletion, reply: ScriptedReply): object {

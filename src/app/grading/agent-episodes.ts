@@ -5,6 +5,7 @@ import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acti
 import type { Gateway } from '../../agents/acting/program/gateway.ts';
 import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
 import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
+import { ResumedEndpoint } from '../../agents/acting/model/resumed-endpoint.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
@@ -61,8 +62,15 @@ export class AgentEpisodes implements AgentStage {
   async play(digest: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): ReturnType<AgentStage['play']> {
     const { index } = episode;
     const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
-    const { outcome, log, trajectories, transcript } = await this.playAt(digest, episode, { place, isShown: isKept }, signal);
+    const resumed = this.#resume(digest, index);
+    const { outcome, log, trajectories, transcript } = await this.playAt(
+      digest,
+      episode,
+      { place, isShown: isKept, ...(resumed && { endpoint: resumed.endpoint }) },
+      signal,
+    );
     if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
+    if (outcome.kind !== 'lost') await resumed?.forget();
     return { outcome, log, transcript };
   }
 
@@ -77,6 +85,17 @@ export class AgentEpisodes implements AgentStage {
     const open = await this.task(task);
     const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own, gateway: this.#gateway, isShown };
     return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
+  }
+
+  /** The model of an episode, which goes on from the turns that are stored. */
+  #resume(digest: string, index: number): { readonly endpoint: ModelEndpoint; readonly forget: () => Promise<void> } | undefined {
+    const { storedTurns, suite } = this.#played;
+    const { endpoint } = this.#agent(digest);
+    if (storedTurns === undefined || endpoint === undefined) return undefined;
+    const { turns, principal } = storedTurns;
+    // Whichever evaluation of the principal plays it: the episode is the same.
+    const episode = `${principal} ${digest} ${suite.digest} ${index}`;
+    return { endpoint: new ResumedEndpoint(endpoint, turns, episode), forget: () => turns.forget(episode) };
   }
 
   agentOf(digest: string): Agent {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Runtime } from '../runtime.ts';
+import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
@@ -35,12 +36,14 @@ type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { 
 export class OrderPlayer implements Player {
   readonly #runtime: Runtime;
   readonly #contents: OrderedContents;
+  readonly #turns: StoredTurns;
   readonly #version: string;
   readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
   /** @param source of what callers may name by its URI. @param version of Muster. */
-  constructor(runtime: Runtime, source: CheckpointSource, version: string) {
+  constructor(runtime: Runtime, source: CheckpointSource, turns: StoredTurns, version: string) {
     this.#runtime = runtime;
+    this.#turns = turns;
     this.#contents = new OrderedContents(runtime, source);
     this.#version = version;
   }
@@ -134,7 +137,12 @@ export class OrderPlayer implements Player {
   }
 
   async #buildContext(played: Parameters<Runtime['buildContext']>[0], course: ReplayCourse): Promise<EvaluateContext> {
-    const context = await this.#runtime.buildContext(played, course.principal, this.#runtime.joinSignals(course.signal));
+    const storedTurns = { turns: this.#turns, principal: course.principal };
+    const context = await this.#runtime.buildContext(
+      { ...played, storedTurns },
+      course.principal,
+      this.#runtime.joinSignals(course.signal),
+    );
     await course.turns.next();
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }

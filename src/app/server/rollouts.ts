@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import { hasModel } from '../../agents/acting/agent.ts';
 import type { ModelAgent, ProgramAgent } from '../../agents/acting/model/model-agent.ts';
+import { ResumedEndpoint } from '../../agents/acting/model/resumed-endpoint.ts';
+import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
 import { VersionedEndpoint } from '../../agents/acting/model/versioned-endpoint.ts';
 import { deriveMemberSeed } from '../../agents/rollouts/streams/member-result.ts';
-import { parseStreamId } from '../../agents/rollouts/streams/stream-ids.ts';
+import { nameMember, parseStreamId } from '../../agents/rollouts/streams/stream-ids.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
@@ -43,7 +45,8 @@ export function createRolloutService(
 ): RolloutService {
   return new RolloutService({
     streams: store.rollouts,
-    player: new StreamPlayer(runtime, source),
+    player: new StreamPlayer(runtime, source, store.turns),
+    turns: store.turns,
     library,
     audit: store.audit,
     clock: systemClock,
@@ -61,9 +64,11 @@ export function createRolloutService(
 class StreamPlayer implements RolloutPlayer {
   readonly #runtime: Runtime;
   readonly #contents: OrderedContents;
+  readonly #turns: StoredTurns;
 
-  constructor(runtime: Runtime, source: CheckpointSource) {
+  constructor(runtime: Runtime, source: CheckpointSource, turns: StoredTurns) {
     this.#runtime = runtime;
+    this.#turns = turns;
     this.#contents = new OrderedContents(runtime, source);
   }
 
@@ -84,6 +89,7 @@ class StreamPlayer implements RolloutPlayer {
       digest: agent.digest,
       plan: createEpisodePlanner(suite),
       models: this.#runtime.models,
+      turns: this.#turns,
       held,
     });
   }
@@ -95,6 +101,7 @@ interface OpenedParts {
   readonly digest: string;
   readonly plan: (index: number) => PlannedEpisode;
   readonly models: ModelServers;
+  readonly turns: StoredTurns;
   readonly held: AsyncDisposable;
 }
 
@@ -119,18 +126,20 @@ class OpenedRollout implements OpenRollout {
   }
 
   async play({ group, number, rep }: MemberPlace, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember> {
-    const { episodes, model, digest, plan, models } = this.#parts;
+    const { episodes, model, digest, plan, models, turns } = this.#parts;
     const episode = plan(number);
-    const endpoint = new VersionedEndpoint(version, (name) =>
+    const trajectory = nameMember(group, rep);
+    const versioned = new VersionedEndpoint(version, (name) =>
       models.endpointOf(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
     );
-    const place = { trajectory: `${group}-${rep}`, group, rep };
+    const endpoint = new ResumedEndpoint(versioned, turns, trajectory);
+    const place = { trajectory, group, rep };
     const planned = { ...episode, policySeed: deriveMemberSeed(episode.policySeed, rep) };
     const { outcome, trajectories } = await episodes.playAt(digest, planned, { place, endpoint }, signal);
-    const [trajectory, ...others] = trajectories;
+    const [played, ...others] = trajectories;
     if (others.length > 0)
-      throw new InputError('rollouts.steps', `task ${trajectory?.task} has several steps; expected one: groups are of tasks of one step`);
-    if (trajectory !== undefined && outcome.kind !== 'lost') return { kind: 'played', trajectory };
+      throw new InputError('rollouts.steps', `task ${played?.task} has several steps; expected one: groups are of tasks of one step`);
+    if (played !== undefined && outcome.kind !== 'lost') return { kind: 'played', trajectory: played };
     return { kind: 'lost', detail: outcome.kind === 'lost' ? outcome.detail : 'no model has acted' };
   }
 

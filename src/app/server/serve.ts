@@ -169,7 +169,7 @@ function createService(
     store,
     gate,
     use,
-    player: new OrderPlayer(runtime, source, PACKAGE_VERSION),
+    player: new OrderPlayer(runtime, source, store.turns, PACKAGE_VERSION),
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),

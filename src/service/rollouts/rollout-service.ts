@@ -1,3 +1,4 @@
+import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
 import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import type { Acknowledgement, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
 import { isStreamId, parseGroupNumber, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
@@ -26,6 +27,8 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   /** @throws InputError `agent.endpoint` when the configuration names none so. */
   readonly assertEndpoint: (name: string) => void;
   readonly newId: () => StreamId;
+  /** Of the members that are played. */
+  readonly turns: Pick<StoredTurns, 'forgetOld'>;
   /** For which streams are kept after their end. */
   readonly retentionDays: () => number;
 }
@@ -215,10 +218,11 @@ export class RolloutService {
 
   /** Never rejects. */
   async #lookAfter(closing: AbortSignal): Promise<void> {
-    const { streams, log, retentionDays } = this.#options;
+    const { streams, turns, log, retentionDays } = this.#options;
     try {
       for (const stream of await streams.running(STREAMS)) if (!closing.aborted) this.#play(stream);
       await streams.forgetOld(retentionDays() * DAY_MS, FORGOTTEN);
+      await turns.forgetOld(retentionDays() * DAY_MS);
     } catch (error) {
       log.warn({ error: getMessage(error) }, 'streams of rollouts could not be looked after');
     }

@@ -1,3 +1,4 @@
+import type { StoredTurns } from '../../../agents/acting/model/stored-turns.ts';
 import type { FileContents } from '../../../agents/arena/step-files.ts';
 import type { TaskRecords } from '../../../agents/arena/task-records.ts';
 import type { RolloutStreams } from '../../../agents/rollouts/streams/rollout-streams.ts';
@@ -16,7 +17,8 @@ import { SqlFileContents } from './sql-file-contents.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
 import { SqlTaskRecords } from './sql-task-records.ts';
-import { SqlRolloutStreams } from './sql-rollout-streams.ts';
+import { SqlRolloutStreams } from './rollouts/sql-rollout-streams.ts';
+import { SqlStoredTurns } from './rollouts/sql-stored-turns.ts';
 import { SqlTokens } from './sql-tokens.ts';
 import { SqlTrajectories } from './sql-trajectories.ts';
 import { SqlUsage } from './sql-usage.ts';
@@ -27,6 +29,7 @@ export interface SqlStore extends EvaluationStore {
   readonly trajectories: Trajectories;
   readonly tasks: TaskRecords;
   readonly rollouts: RolloutStreams;
+  readonly turns: StoredTurns;
   /** Files of the steps of agents, for servers that share the database. */
   readonly contents: FileContents;
 }
@@ -51,6 +54,7 @@ export async function openSqlEvaluationStore(database: Database, clock: Clock): 
     trajectories: new SqlTrajectories(database, clock),
     tasks: new SqlTaskRecords(database, clock),
     rollouts: new SqlRolloutStreams(database, clock),
+    turns: new SqlStoredTurns(database, clock),
     contents: new SqlFileContents(database),
     rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

@@ -20,6 +20,11 @@ export function nameGroup(stream: StreamId, number: number): string {
   return `${stream}.${number}`;
 }
 
+/** A trajectory of a group. @param rep its position, or nothing for what the names of all have in common. */
+export function nameMember(group: string, rep: number | ''): string {
+  return `${group}-${rep}`;
+}
+
 /** @returns the number of a group of this stream; undefined for what is none of its. */
 export function parseGroupNumber(stream: StreamId, group: string): number | undefined {
   if (!group.startsWith(`${stream}.`)) return undefined;

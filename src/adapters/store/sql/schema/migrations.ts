@@ -186,6 +186,15 @@ export const MIGRATIONS: readonly Migration[] = [
          evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, document text NOT NULL, PRIMARY KEY (evaluation, arm, episode))`,
     ],
   },
+  {
+    name: 'turns of episodes that are under way',
+    statements: ({ id }) => [
+      // An answer may be large: its rows do not lie in the order of the key.
+      `CREATE TABLE agent_turns (
+         episode ${id} NOT NULL, request ${id} NOT NULL, answer text NOT NULL, at bigint NOT NULL, PRIMARY KEY (episode, request))`,
+      'CREATE INDEX agent_turns_by_age ON agent_turns (at)',
+    ],
+  },
 ];
 
 /**

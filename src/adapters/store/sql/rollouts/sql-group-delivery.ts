@@ -1,11 +1,11 @@
-import type { ToldVersion } from '../../../agents/rollouts/streams/policy-versions.ts';
-import type { Acknowledgement, LeasedGroup, LeaseRequest } from '../../../agents/rollouts/streams/rollout-streams.ts';
-import type { StreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
-import type { Clock } from '../../../kernel/clock.ts';
+import type { ToldVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
+import type { Acknowledgement, LeasedGroup, LeaseRequest } from '../../../../agents/rollouts/streams/rollout-streams.ts';
+import type { StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
 import { readHead, readTold } from './rollout-rows.ts';
-import { readNumber, readOptional, readText } from './schema/columns.ts';
-import { guard, toStep, type Database, type Row } from './schema/database.ts';
-import { sql, toPlainSql } from './schema/statement.ts';
+import { readNumber, readOptional, readText } from '../schema/columns.ts';
+import { guard, toStep, type Database, type Row } from '../schema/database.ts';
+import { sql, toPlainSql } from '../schema/statement.ts';
 
 /** What trainers ask of streams: groups, acknowledgements, and the versions that they tell. */
 export class SqlGroupDelivery {

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { memberResultSchema } from '../../../agents/rollouts/streams/member-result.ts';
-import type { ToldVersion } from '../../../agents/rollouts/streams/policy-versions.ts';
+import { memberResultSchema } from '../../../../agents/rollouts/streams/member-result.ts';
+import type { ToldVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
 import {
   GROUP_STATES,
   type GroupHead,
   type ListedGroup,
   STREAM_STATES,
   type StoredStream,
-} from '../../../agents/rollouts/streams/rollout-streams.ts';
-import type { RunningGroup } from '../../../agents/rollouts/streams/plan-stream.ts';
-import { parseStreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
-import { groupTermsSchema } from '../../../agents/rollouts/streams/stream-order.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
-import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
-import type { Row } from './schema/database.ts';
+} from '../../../../agents/rollouts/streams/rollout-streams.ts';
+import type { RunningGroup } from '../../../../agents/rollouts/streams/plan-stream.ts';
+import { parseStreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
+import { groupTermsSchema } from '../../../../agents/rollouts/streams/stream-order.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import { readDate, readDocument, readNumber, readOptional, readText } from '../schema/columns.ts';
+import type { Row } from '../schema/database.ts';
 
 const whole = z.int().min(0);
 

@@ -1,5 +1,5 @@
-import type { RunningGroup } from '../../../agents/rollouts/streams/plan-stream.ts';
-import type { MemberResult } from '../../../agents/rollouts/streams/member-result.ts';
+import type { RunningGroup } from '../../../../agents/rollouts/streams/plan-stream.ts';
+import type { MemberResult } from '../../../../agents/rollouts/streams/member-result.ts';
 import {
   type GroupHead,
   type ListedGroup,
@@ -9,15 +9,16 @@ import {
   type StreamHold,
   StreamLostError,
   type StreamState,
-} from '../../../agents/rollouts/streams/rollout-streams.ts';
-import type { StreamId } from '../../../agents/rollouts/streams/stream-ids.ts';
-import type { Clock } from '../../../kernel/clock.ts';
-import type { OwnerId } from '../../../kernel/ids.ts';
+} from '../../../../agents/rollouts/streams/rollout-streams.ts';
+import { nameGroup, nameMember, type StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { OwnerId } from '../../../../kernel/ids.ts';
 import { readListedGroups, readRunningGroups, readStream } from './rollout-rows.ts';
-import { readNumber } from './schema/columns.ts';
-import { guard, toStep, type Database, type Step } from './schema/database.ts';
-import { sql, type Sql } from './schema/statement.ts';
+import { readNumber } from '../schema/columns.ts';
+import { guard, toStep, type Database, type Step } from '../schema/database.ts';
+import { sql, type Sql } from '../schema/statement.ts';
 import { SqlGroupDelivery } from './sql-group-delivery.ts';
+import { forgetTurns } from './sql-stored-turns.ts';
 
 /** Streams, and what their holders write. What trainers ask for is in SqlGroupDelivery. */
 export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStreams {
@@ -85,7 +86,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   async end(id: StreamId, state: Exclude<StreamState, 'running'>, problem: string | undefined): Promise<void> {
     const ended = sql`
       UPDATE rollout_streams SET state = ${state}, problem = ${problem}, ended_at = ${this.#now()} WHERE id = ${id} AND state = 'running'`;
-    await this.#database.transact([toStep(ended)]);
+    await this.#database.transact([toStep(ended), forgetTurns(`${id}.`)]);
   }
 
   async note(hold: StreamHold, problem: string | undefined): Promise<void> {
@@ -127,7 +128,11 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       INSERT INTO rollout_members (stream, number, rep, result, document)
       SELECT key, CAST(${number} AS bigint), CAST(${rep} AS bigint), CAST(${JSON.stringify(result)} AS text), CAST(${trajectory} AS text)
       FROM rollout_streams WHERE id = ${hold.stream} ON CONFLICT DO NOTHING`;
-    await this.#held(hold, sql`trajectories = trajectories + 1`, [toStep(kept)]);
+    const member = nameMember(nameGroup(hold.stream, number), rep);
+    await this.#held(hold, sql`trajectories = trajectories + 1`, [
+      toStep(kept),
+      toStep(sql`DELETE FROM agent_turns WHERE episode = ${member}`),
+    ]);
   }
 
   async accept(hold: StreamHold, head: GroupHead): Promise<void> {
@@ -142,7 +147,11 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   async discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void> {
     const discarded = sql`UPDATE rollout_groups SET state = ${why} WHERE ${matchGroup(hold.stream, number)} AND state = 'running' RETURNING number`;
     const counted = why === 'filtered' ? sql`filtered = filtered + 1` : sql`stale = stale + 1`;
-    await this.#held(hold, counted, [guard(discarded), forgetMembers(hold.stream, number)]);
+    await this.#held(hold, counted, [
+      guard(discarded),
+      forgetMembers(hold.stream, number),
+      forgetTurns(nameMember(nameGroup(hold.stream, number), '')),
+    ]);
   }
 
   async discardOld(hold: StreamHold, oldest: number): Promise<number> {

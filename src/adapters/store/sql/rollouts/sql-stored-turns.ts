@@ -1,0 +1,42 @@
+import { parseStoredAnswer, type StoredTurn, type StoredTurns, formatStoredAnswer } from '../../../../agents/acting/model/stored-turns.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { readDocument, readText } from '../schema/columns.ts';
+import { type Database, type Step, toStep } from '../schema/database.ts';
+import { sql } from '../schema/statement.ts';
+
+export class SqlStoredTurns implements StoredTurns {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async read(episode: string): Promise<readonly StoredTurn[]> {
+    const rows = await this.#database.query(sql`SELECT request, answer FROM agent_turns WHERE episode = ${episode}`);
+    return rows.map((row) => ({ request: readText(row, 'request'), answer: parseStoredAnswer(readDocument(row, 'answer')) }));
+  }
+
+  async add(episode: string, { request, answer }: StoredTurn): Promise<void> {
+    const added = sql`
+      INSERT INTO agent_turns (episode, request, answer, at)
+      VALUES (${episode}, ${request}, ${JSON.stringify(formatStoredAnswer(answer))}, ${this.#clock.date().getTime()}) ON CONFLICT DO NOTHING`;
+    await this.#database.transact([toStep(added)]);
+  }
+
+  async forget(episode: string): Promise<void> {
+    await this.#database.transact([toStep(sql`DELETE FROM agent_turns WHERE episode = ${episode}`)]);
+  }
+
+  async forgetOld(milliseconds: number): Promise<void> {
+    await this.#database.transact([toStep(sql`DELETE FROM agent_turns WHERE at <= ${this.#clock.date().getTime() - milliseconds}`)]);
+  }
+}
+
+/** Those of all episodes whose names begin so, within a transaction. */
+export function forgetTurns(prefix: string): Step {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  const behind = `${prefix.slice(0, -1)}${String.fromCharCode(last + 1)}`;
+  return toStep(sql`DELETE FROM agent_turns WHERE episode >= ${prefix} AND episode < ${behind}`);
+}
