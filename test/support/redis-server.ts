@@ -68,6 +68,11 @@ export class RedisServer implements AsyncDisposable {
     return keys;
   }
 
+  async countKeys(): Promise<number> {
+    await using client = await this.#connected();
+    return await client.redis.dbSize();
+  }
+
   async set(key: string, fields: Record<string, string>): Promise<void> {
     await using client = await this.#connected();
     await client.redis.hSet(key, fields);

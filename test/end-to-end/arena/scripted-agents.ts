@@ -31,11 +31,11 @@ const rewardSchema = z.looseObject({
 });
 const filesSchema = z.looseObject({ items: z.array(z.unknown()) });
 
-/** What is to be the same whatever was killed meanwhile: not the time that steps took, nor that a workspace was made again. */
+/** What is to be the same, byte for byte, whatever was killed meanwhile: not the time that steps took, nor that a workspace was made again. */
 export interface Trajectory {
-  readonly steps: readonly unknown[];
-  readonly reward: unknown;
-  readonly files: readonly unknown[];
+  readonly steps: readonly string[];
+  readonly reward: string;
+  readonly files: readonly string[];
 }
 
 /** Plays a script. Whatever is not answered is sent again, to the server that is there by then. */
@@ -49,15 +49,17 @@ export async function playScript(index: number, url: () => string, afterStep: ()
   const reward = await rewardOf(url, episode);
   const { items } = stepsSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/steps`));
   const { items: files } = filesSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/files`));
-  const steps = items.map(({ action, answer: { observation, done, truncated } }) => ({ action, observation, done, truncated }));
-  return { steps, reward, files };
+  const steps = items.map(({ action, answer: { observation, done, truncated } }) =>
+    JSON.stringify({ action, observation, done, truncated }),
+  );
+  return { steps, reward, files: files.map((each) => JSON.stringify(each)) };
 }
 
-async function rewardOf(url: () => string, episode: string): Promise<unknown> {
-  let found: unknown;
+async function rewardOf(url: () => string, episode: string): Promise<string> {
+  let found = '';
   await eventually(`episode ${episode} is graded`, async () => {
     const { outcome, reward, components } = rewardSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/reward?wait=10`));
-    found = { outcome, reward, components };
+    found = JSON.stringify({ outcome, reward, components });
     return outcome !== undefined;
   });
   return found;
