@@ -19,9 +19,8 @@ function range(to: number): readonly number[] {
 
 describe('an evaluation that was accepted', () => {
   it('waits, is played, and ends with its answer', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     expect(await fixture.find(id)).toMatchObject({ state: 'waiting', suite: '10 episodes' });
     await fixture.clock.advance(10 * EPISODE_MS);
@@ -33,22 +32,19 @@ describe('an evaluation that was accepted', () => {
   });
 
   it('waits, also when it has been taken up, until it has had a sandbox', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({}, { places: 1 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({}, { places: 1 });
     const first = await submitted(service, submission(10));
     const second = await submitted(service, submission(5, {}, 'other'));
     await fixture.clock.advance(3 * EPISODE_MS);
     expect([(await fixture.find(first)).state, (await fixture.find(second)).state]).toEqual(['running', 'waiting']);
     await fixture.clock.advance(15 * EPISODE_MS);
     expect(await fixture.find(second)).toMatchObject({ state: 'finished', startedAt: expect.any(Date) });
-    await fixture.drained(service);
   });
 
   it('tells how it goes at a bounded rate, and its last figures before its end', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({ reportMilliseconds: 1000 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({ reportMilliseconds: 1000 });
     const id = await submitted(service, submission(35));
     await fixture.clock.advance(2500);
     expect(await fixture.find(id)).toMatchObject({ state: 'running', running: { kind: 'evaluation', mean: 0.5 } });
@@ -56,13 +52,11 @@ describe('an evaluation that was accepted', () => {
     const events = await fixture.store.events.readAfter(id, 0, 100);
     expect(events.map(({ type }) => type)).toEqual(['state', 'state', 'progress', 'progress', 'progress', 'progress', 'state']);
     expect(events.at(-2)?.data).toMatchObject({ episodes: 35 });
-    await fixture.drained(service);
   });
 
   it('is read by a waiting caller when the wait begins, and when it is over', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({ reportMilliseconds: 100 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({ reportMilliseconds: 100 });
     const id = await submitted(service, submission(15));
     const over = service.waitUntilOver(id, 60_000, signal);
     await fixture.clock.advance(0);
@@ -70,13 +64,11 @@ describe('an evaluation that was accepted', () => {
     await fixture.clock.advance(15 * EPISODE_MS);
     expect(await over).toMatchObject({ state: 'finished' });
     expect(find).toHaveBeenCalledTimes(1);
-    await fixture.drained(service);
   });
 
   it('is read only at its end by a caller that has just received it', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({ reportMilliseconds: 100 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({ reportMilliseconds: 100 });
     const { evaluation } = await service.submit(submission(15), 'pipeline', signal);
     const find = vi.spyOn(fixture.store.evaluations, 'find');
     const over = service.waitUntilOver(evaluation.id, 60_000, signal, evaluation);
@@ -84,13 +76,11 @@ describe('an evaluation that was accepted', () => {
     expect(await over).toMatchObject({ state: 'finished' });
     // Once by the process that plays it, once at its end.
     expect(find).toHaveBeenCalledTimes(2);
-    await fixture.drained(service);
   });
 
   it('is followed without a gap, from any event on, until it is over', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(30));
     const seen: StoredEvent[] = [];
     const following = (async () => {
@@ -100,25 +90,21 @@ describe('an evaluation that was accepted', () => {
     await following;
     expect(seen.map(({ sequence }) => sequence)).toEqual(range(seen.length).map((i) => i + 2));
     expect(seen.at(-1)).toMatchObject({ type: 'state', data: { state: 'finished' } });
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is waited for, but no longer than was asked for', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     const tooShort = service.waitUntilOver(id, 500, signal);
     const longEnough = service.waitUntilOver(id, 5000, signal);
     await fixture.clock.advance(5000);
     expect(await tooShort).toMatchObject({ state: 'running' });
     expect(await longEnough).toMatchObject({ state: 'finished' });
-    await fixture.drained(service);
   });
 
   it('is waited for where another Muster plays it: the store is asked for all of them at once', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const [player, asked] = [fixture.service(), fixture.service()];
     const ids = [await submitted(asked, submission(10)), await submitted(asked, submission(20))];
     const waits = [...ids, ...ids].map((id) => asked.waitUntilOver(id, 60_000, signal));
@@ -131,13 +117,10 @@ describe('an evaluation that was accepted', () => {
     expect(over.mock.calls.length).toBeLessThanOrEqual((20 * EPISODE_MS + 2000) / 2000);
     // The process that plays one looks it up once, and a waiting caller at its end.
     expect(find).toHaveBeenCalledTimes(ids.length + waits.length);
-    await fixture.drained(player);
-    await fixture.drained(asked);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is no longer waited for when the store gives out: the waiting caller gets an error', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(10));
     const wait = service.waitUntilOver(id, 60_000, signal).catch((error: unknown) => error);
@@ -147,12 +130,10 @@ describe('an evaluation that was accepted', () => {
     vi.spyOn(fixture.store.evaluations, 'find').mockRejectedValue(broken);
     await fixture.clock.advance(2000);
     expect(await wait).toBe(broken);
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is not accepted beyond the quota, and what was being brought for it is given up', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.quotas.set('pipeline', { waitingEvaluations: 1 });
     const bringing = Promise.withResolvers<AbortSignal>();
     const library: Library = {
@@ -169,11 +150,10 @@ describe('an evaluation that was accepted', () => {
     await expect(refused).rejects.toMatchObject({ code: 'quota.waiting-evaluations' });
     expect((await bringing.promise).aborted).toBe(true);
     await submitted(service, submission(1), 'somebody else');
-    await fixture.drained(service);
   });
 
   it('is the same when it is sent again with its key, though its files are gone by then', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service();
     const idempotency = { key: 'once', fingerprint: digestBytes('body') };
     const first = await service.submit(submission(1), 'pipeline', signal, idempotency);
@@ -185,9 +165,8 @@ describe('an evaluation that was accepted', () => {
   });
 
   it('takes episodes that another has played already, unless the cache is off', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     const cached = await submitted(service, submission(5));
@@ -199,17 +178,15 @@ describe('an evaluation that was accepted', () => {
     await fixture.clock.advance(5 * EPISODE_MS);
     expect(await fixture.find(anew)).toMatchObject({ state: 'finished' });
     expect(fixture.player.played).toHaveLength(10);
-    await fixture.drained(service);
   });
 });
 
 describe('what came out of sandboxes in which code ran', () => {
   it.each([false, true])('is taken by the same principal again, and by no other (answers repeated: %s)', async (repeats) => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.runs = 'code';
     fixture.player.repeats = repeats;
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     const played = async (principal: string): Promise<number> => {
       const before = fixture.player.played.length;
       const id = await submitted(service, submission(5), principal);
@@ -218,30 +195,26 @@ describe('what came out of sandboxes in which code ran', () => {
       return fixture.player.played.length - before;
     };
     expect([await played('hostile'), await played('honest'), await played('hostile'), await played('honest')]).toEqual([5, 5, 0, 0]);
-    await fixture.drained(service);
   });
 
   it('is not taken by an evaluation of the same principal in which data alone runs, nor the other way round', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     for (const runs of ['code', 'data'] as const) {
       fixture.player.runs = runs;
       await submitted(service, submission(5));
       await fixture.clock.advance(5 * EPISODE_MS);
     }
     expect(fixture.player.played).toHaveLength(10);
-    await fixture.drained(service);
   });
 });
 
 describe('an evaluation that asks what was answered before', () => {
   it('is accepted together with its answer, and nothing is played', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
     const ended: string[] = [];
-    const service = fixture.service({}, { onConcluded: (state) => void ended.push(state) });
-    service.open();
+    const service = fixture.opened({}, { onConcluded: (state) => void ended.push(state) });
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     const again = await service.submit(submission(5, { webhook: { url: 'https://example.org/hook' } }), 'researcher', signal);
@@ -257,8 +230,6 @@ describe('an evaluation that asks what was answered before', () => {
     expect(await fixture.store.webhooks.take(10, 1000)).toMatchObject([
       { body: { evaluation: id, state: 'finished', summary: { warnings: ['repeated'] } } },
     ]);
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it.each<[string, Partial<Submission>, string?]>([
@@ -268,22 +239,19 @@ describe('an evaluation that asks what was answered before', () => {
     ['for an end that has passed', { deadline: new Date(0) }],
     ['a comparison', { question: { kind: 'comparison', baseline: { uri: 'a' }, candidates: [{ uri: 'late' }], terms: {} } }],
   ])('but not when it asks for %s', async (_, changes, checkpoint) => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     const other = await service.submit(submission(5, changes, checkpoint), 'pipeline', signal);
     expect(other).toMatchObject({ kind: 'accepted', evaluation: { state: 'waiting' } });
-    await fixture.drained(service);
   });
 
   it('is played when the first was cut short', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     const first = await submitted(service, submission(5));
     await fixture.clock.advance(2 * EPISODE_MS);
     await service.cancel(first);
@@ -292,13 +260,11 @@ describe('an evaluation that asks what was answered before', () => {
     const again = await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     expect(await fixture.find(again)).toMatchObject({ state: 'finished', summary: { partial: false } });
-    await fixture.drained(service);
   });
 
   it('is put together of its episodes when its player gives no such answer any more', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     const again = await service.submit(submission(5), 'pipeline', signal);
@@ -306,27 +272,23 @@ describe('an evaluation that asks what was answered before', () => {
     await fixture.clock.advance(0);
     expect(await fixture.find(again.evaluation.id)).toMatchObject({ state: 'finished' });
     expect(fixture.player.played).toHaveLength(5);
-    await fixture.drained(service);
   });
 
   it('is looked up in the store once, however often it is asked', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     const given = vi.spyOn(fixture.store.answers, 'findAnswer');
     for (const _ of range(3)) expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
     expect(given).toHaveBeenCalledTimes(1);
-    await fixture.drained(service);
   });
 
   it('is played when the answer was forgotten after it was given, and answered again from then on', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     await service.submit(submission(5), 'pipeline', signal);
@@ -337,14 +299,12 @@ describe('an evaluation that asks what was answered before', () => {
     await fixture.clock.advance(5 * EPISODE_MS);
     expect(fixture.player.played).toHaveLength(10);
     expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
-    await fixture.drained(service);
   });
 
   it('ends what waits of older versions of its run, as any other does', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
-    const service = fixture.service({ staleness: 'cancel-waiting' });
-    service.open();
+    const service = fixture.opened({ staleness: 'cancel-waiting' });
     await submitted(service, submission(5));
     await fixture.clock.advance(5 * EPISODE_MS);
     await fixture.drained(service);
@@ -360,7 +320,7 @@ describe('an evaluation that asks what was answered before', () => {
 
 describe('an evaluation that is not wanted any more', () => {
   it('is over at once when it has not begun', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
     expect(await service.cancel(id)).toMatchObject({ state: 'cancelled', summary: undefined });
@@ -368,24 +328,20 @@ describe('an evaluation that is not wanted any more', () => {
     service.open();
     await fixture.clock.advance(2000);
     expect(fixture.player.played).toEqual([]);
-    await fixture.drained(service);
   });
 
   it('keeps what was folded, labelled partial', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(4 * EPISODE_MS);
     expect(await service.cancel(id)).toMatchObject({ state: 'running' });
     await settle();
     expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 4 } } });
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is cancelled by the process that plays it, wherever that is', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const [here, there] = [fixture.service(), fixture.service()];
     there.open();
     const id = await submitted(there, submission(1000));
@@ -393,29 +349,24 @@ describe('an evaluation that is not wanted any more', () => {
     await here.cancel(id);
     await fixture.clock.advance(OWNERSHIP_MS / 3);
     expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
-    await fixture.drained(there);
   });
 
   it('of which the owner has died is ended with what was stored of it, and no episode more', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(3 * EPISODE_MS);
     await fixture.drained(service);
     await service.cancel(id);
-    const next = fixture.service();
-    next.open();
+    const next = fixture.opened();
     await fixture.clock.advance(OWNERSHIP_MS + 1000);
     expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 3 } } });
     expect(fixture.player.played).toHaveLength(3);
-    await fixture.drained(next);
   });
 
   it('is one that was not over by its deadline', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const deadline = new Date(fixture.clock.date().getTime() + 450);
     const id = await submitted(service, submission(10, { deadline }));
     await fixture.clock.advance(1000);
@@ -424,12 +375,10 @@ describe('an evaluation that is not wanted any more', () => {
       summary: { partial: true, official: { episodes: 4 } },
       failure: { code: 'evaluation.deadline' },
     });
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('is one of an older version that waits while its run has got further', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service({ staleness: 'cancel-waiting' });
     const version = (number: number, run = 'r'): ReturnType<typeof submission> =>
       submission(1, { question: { kind: 'evaluation', checkpoint: { uri: 'late', run, version: number } } });
@@ -443,7 +392,7 @@ describe('an evaluation that is not wanted any more', () => {
   });
 
   it('is accepted although the older ones could not be looked up', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const { evaluations } = fixture.store;
     const list = async (): Promise<never> => {
       throw new InfrastructureError('store.unavailable', 'the database is away');
@@ -460,9 +409,8 @@ describe('an evaluation that is not wanted any more', () => {
 
 describe('a Muster that comes to its end', () => {
   it('lets what is played finish, when there is time', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(2 * EPISODE_MS);
     const draining = service.drain(60_000);
@@ -470,29 +418,25 @@ describe('a Muster that comes to its end', () => {
     await fixture.clock.advance(8 * EPISODE_MS);
     await draining;
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
-    expect(fixture.clock.pending).toBe(0);
   });
 
   it('gives back what is not over in time, and the next goes on at once without playing anything twice', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service();
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened();
     const id = await submitted(service, submission(20));
     await fixture.clock.advance(5 * EPISODE_MS);
     const draining = service.drain(3 * EPISODE_MS);
     await fixture.clock.advance(3 * EPISODE_MS);
     await draining;
     expect(await fixture.find(id)).toMatchObject({ state: 'running' });
-    const next = fixture.service();
-    next.open();
+    const next = fixture.opened();
     await fixture.clock.advance(13 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 20 } } });
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(20));
-    await fixture.drained(next);
   });
 
   it('and is not missed: when it dies, another takes over within the time of an ownership', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(6));
     await fixture.store.ownerships.claim(id, parseOwnerId('dead'), OWNERSHIP_MS);
@@ -501,11 +445,10 @@ describe('a Muster that comes to its end', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'waiting' });
     await fixture.clock.advance(2000 + 6 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
-    await fixture.drained(service);
   });
 
   it('though it does not know it, when it is late and another has taken over: it writes nothing more', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const [late, other] = [fixture.service(), fixture.service()];
     late.open();
     const id = await submitted(late, submission(100));
@@ -516,18 +459,14 @@ describe('a Muster that comes to its end', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 100 } } });
     expect(await fixture.stored(id)).toEqual(range(100));
     expect(fixture.warnings.map(({ message }) => message)).toContain('another Muster took the evaluation over');
-    await fixture.drained(late);
-    await fixture.drained(other);
-    expect(fixture.clock.pending).toBe(0);
   });
 });
 
 describe('when something goes wrong', () => {
   it('with the infrastructure, the evaluation fails with what there was', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.failAt = { index: 3, error: new InfrastructureError('pool.creation-failed', 'no sandbox could be created') };
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
     await fixture.clock.advance(10 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({
@@ -537,14 +476,12 @@ describe('when something goes wrong', () => {
     });
     const [delivery] = await fixture.store.webhooks.take(10, 1000);
     expect(delivery).toMatchObject({ url: 'https://example.org/hook', body: { evaluation: id, state: 'failed' } });
-    await fixture.drained(service);
   });
 
   it('with the store, the evaluation goes on once its ownership has expired', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     fixture.player.failAt = { index: 3, error: new InfrastructureError('store.unreachable', 'the database does not answer') };
-    const service = fixture.service();
-    service.open();
+    const service = fixture.opened();
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(10 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'running' });
@@ -552,11 +489,10 @@ describe('when something goes wrong', () => {
     await fixture.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(10));
-    await fixture.drained(service);
   });
 
   it('with an order that another version of Muster has accepted, or of which it would make other figures, it fails and says so', async () => {
-    const fixture = new ServiceFixture();
+    await using fixture = new ServiceFixture();
     const service = fixture.service();
     const known = await submitted(service, submission(10));
     const { statistics, ...before } = parseOrder(await fixture.find(known));
@@ -569,37 +505,30 @@ describe('when something goes wrong', () => {
     await settle();
     for (const id of ids) expect(await fixture.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
     expect(await fixture.find(known)).toMatchObject({ state: 'running' });
-    await fixture.drained(service);
   });
 });
 
 describe('evaluations that are over', () => {
   it('are forgotten after their time', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({ retentionMilliseconds: 3_600_000 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({ retentionMilliseconds: 3_600_000 });
     const ids = [];
     for (let i = 0; i < 45; i += 1) ids.push(await submitted(service, submission(0, {}, `checkpoint-${i}`)));
     await fixture.clock.advance(3_000_000);
     expect((await fixture.store.evaluations.list({}, { limit: 100 })).items).toHaveLength(45);
     await fixture.clock.advance(1_200_000);
     expect((await fixture.store.evaluations.list({}, { limit: 100 })).items).toEqual([]);
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 });
 
 describe('a batch of one caller', () => {
   it('does not keep another waiting: both are played side by side', async () => {
-    const fixture = new ServiceFixture();
-    const service = fixture.service({ slots: 2 }, { places: 2 });
-    service.open();
+    await using fixture = new ServiceFixture();
+    const service = fixture.opened({ slots: 2 }, { places: 2 });
     for (let i = 0; i < 200; i += 1) await submitted(service, submission(50, {}, `batch-${i}`), 'batch');
     await fixture.clock.advance(5 * EPISODE_MS);
     const loop = await submitted(service, submission(10, {}, 'loop'), 'loop');
     await fixture.clock.advance(11 * EPISODE_MS);
     expect(await fixture.find(loop)).toMatchObject({ state: 'finished' });
-    await fixture.drained(service);
-    expect(fixture.clock.pending).toBe(0);
   });
 });

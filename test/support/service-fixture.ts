@@ -201,6 +201,7 @@ export class ServiceFixture {
     info: () => undefined,
     warn: (fields, message) => void this.warnings.push({ message, fields }),
   };
+  readonly #services: EvaluationService[] = [];
   #made = 0;
 
   readonly quotas = new Map<string, Partial<Quota>>();
@@ -225,7 +226,7 @@ export class ServiceFixture {
     { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY, onConcluded }: ServiceParts = {},
   ): EvaluationService {
     const shared = new Slots(places, this.clock, new EpisodeBounds(this.quotaOf));
-    return new EvaluationService({
+    const service = new EvaluationService({
       store,
       player: this.player,
       library,
@@ -250,6 +251,15 @@ export class ServiceFixture {
         ...config,
       },
     });
+    this.#services.push(service);
+    return service;
+  }
+
+  /** One more Muster, which plays what it is given. */
+  opened(config: Partial<ServiceConfig> = {}, parts: ServiceParts = {}): EvaluationService {
+    const service = this.service(config, parts);
+    service.open();
+    return service;
   }
 
   /** Ends a Muster that gives back at once what it plays. */
@@ -257,6 +267,12 @@ export class ServiceFixture {
     const draining = service.drain(0);
     await this.clock.advance(0);
     await draining;
+  }
+
+  /** Ends all of them. @throws when one of them leaves a timer behind. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#services.map((service) => this.drained(service)));
+    if (this.clock.pending > 0) throw new Error(`${this.clock.pending} timers are left`);
   }
 
   newId(): EvaluationId {
