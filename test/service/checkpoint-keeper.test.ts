@@ -71,7 +71,8 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
     return (await this.files.checkpoints.find(digest)) !== undefined;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
     await this.files[Symbol.asyncDispose]();
     expect(this.time.pending, 'timers that were left').toBe(0);
     expect(this.warnings).toEqual([]);

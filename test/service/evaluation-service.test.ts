@@ -342,8 +342,7 @@ describe('an evaluation that is not wanted any more', () => {
 
   it('is cancelled by the process that plays it, wherever that is', async () => {
     await using fixture = new ServiceFixture();
-    const [here, there] = [fixture.service(), fixture.service()];
-    there.open();
+    const [here, there] = [fixture.service(), fixture.opened()];
     const id = await submitted(there, submission(1000));
     await fixture.clock.advance(400);
     await here.cancel(id);
@@ -358,7 +357,7 @@ describe('an evaluation that is not wanted any more', () => {
     await fixture.clock.advance(3 * EPISODE_MS);
     await fixture.drained(service);
     await service.cancel(id);
-    const next = fixture.opened();
+    fixture.opened();
     await fixture.clock.advance(OWNERSHIP_MS + 1000);
     expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 3 } } });
     expect(fixture.player.played).toHaveLength(3);
@@ -429,7 +428,7 @@ describe('a Muster that comes to its end', () => {
     await fixture.clock.advance(3 * EPISODE_MS);
     await draining;
     expect(await fixture.find(id)).toMatchObject({ state: 'running' });
-    const next = fixture.opened();
+    fixture.opened();
     await fixture.clock.advance(13 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 20 } } });
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(20));

@@ -9,23 +9,18 @@ import type {
 import type { NewEvaluation, StoredEvaluation } from '../../../src/evaluation-store/evaluation-record.ts';
 import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
-import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
+import { copyOf, isOpen, type Held } from './memory.ts';
+import { InMemoryPart } from './in-memory-part.ts';
 
-export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
-  readonly #memory: Memory;
-
-  constructor(memory: Memory) {
-    this.#memory = memory;
-  }
-
+export class InMemoryCatalogue extends InMemoryPart implements EvaluationCatalogue, AnswerCache {
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
     const earlier = idempotency && this.#earlier(evaluation.principal, idempotency);
     return earlier ?? { kind: 'accepted', evaluation: this.#accepted(evaluation, idempotency).evaluation };
   }
 
   async findAnswer(question: Question): Promise<GivenAnswer | undefined> {
-    const id = this.#memory.answers.get(question);
-    const held = id && this.#memory.evaluations.get(id);
+    const id = this.memory.answers.get(question);
+    const held = id && this.memory.evaluations.get(id);
     return held && { key: held.key, summary: held.evaluation.summary };
   }
 
@@ -36,14 +31,14 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
   ): Promise<Acceptance | undefined> {
     const earlier = idempotency && this.#earlier(evaluation.principal, idempotency);
     if (earlier) return earlier;
-    const other = this.#memory.evaluations.values().find(({ key }) => key === given.key);
+    const other = this.memory.evaluations.values().find(({ key }) => key === given.key);
     if (!other) return undefined;
     const held = this.#accepted(evaluation, idempotency);
-    const now = new Date(this.#memory.now);
-    this.#memory.enter(held, 'running', { startedAt: now });
-    this.#memory.enter(held, 'finished', { endedAt: now, summary: copyOf(summary) });
+    const now = new Date(this.memory.now);
+    this.memory.enter(held, 'running', { startedAt: now });
+    this.memory.enter(held, 'finished', { endedAt: now, summary: copyOf(summary) });
     for (const [arm, leg] of other.legs) held.legs.set(arm, new Map(leg));
-    this.#memory.announce(held, webhooks);
+    this.memory.announce(held, webhooks);
     return { kind: 'accepted', evaluation: held.evaluation };
   }
 
@@ -52,18 +47,18 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
   }
 
   #earlier(principal: string, idempotency: Idempotency): EarlierAcceptance | undefined {
-    const earlier = this.#memory.idempotency.get(idempotencyKey(principal, idempotency));
-    const known = earlier && this.#memory.evaluations.get(earlier.id);
+    const earlier = this.memory.idempotency.get(idempotencyKey(principal, idempotency));
+    const known = earlier && this.memory.evaluations.get(earlier.id);
     return known && { kind: earlier.fingerprint === idempotency.fingerprint ? 'repeated' : 'conflict', evaluation: known.evaluation };
   }
 
   async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
-    return this.#memory.evaluations.get(id)?.evaluation;
+    return this.memory.evaluations.get(id)?.evaluation;
   }
 
   async findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
     return ids.filter((id) => {
-      const held = this.#memory.evaluations.get(id);
+      const held = this.memory.evaluations.get(id);
       return !held || !isOpen(held);
     });
   }
@@ -72,7 +67,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
     const position = after === undefined ? undefined : parseCursor(after);
     const isBeyond = ({ createdAt, id }: StoredEvaluation): boolean =>
       !position || createdAt.getTime() < position.milliseconds || (createdAt.getTime() === position.milliseconds && id < position.id);
-    const found = [...this.#memory.evaluations.values()]
+    const found = [...this.memory.evaluations.values()]
       .map(({ evaluation }) => evaluation)
       .filter((one) => fits(one, filter) && isBeyond(one));
     found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
@@ -80,34 +75,34 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
   }
 
   async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
-    const held = this.#memory.evaluations.get(id);
+    const held = this.memory.evaluations.get(id);
     if (held && isOpen(held)) {
-      const cancelRequestedAt = held.evaluation.cancelRequestedAt ?? new Date(this.#memory.now);
+      const cancelRequestedAt = held.evaluation.cancelRequestedAt ?? new Date(this.memory.now);
       held.evaluation = { ...held.evaluation, cancelRequestedAt };
     }
     return held?.evaluation;
   }
 
   async forgetEnded(before: Date, limit: number): Promise<number> {
-    const ended = [...this.#memory.evaluations.values()].flatMap(({ evaluation: { id, endedAt } }) =>
+    const ended = [...this.memory.evaluations.values()].flatMap(({ evaluation: { id, endedAt } }) =>
       endedAt && endedAt < before ? [{ id, endedAt: endedAt.getTime() }] : [],
     );
     const oldest = ended.sort((a, b) => a.endedAt - b.endedAt).slice(0, limit);
     for (const { id } of oldest) {
-      this.#memory.evaluations.delete(id);
-      for (const [number, { delivery }] of this.#memory.webhooks) if (delivery.evaluation === id) this.#memory.webhooks.delete(number);
+      this.memory.evaluations.delete(id);
+      for (const [number, { delivery }] of this.memory.webhooks) if (delivery.evaluation === id) this.memory.webhooks.delete(number);
     }
     return oldest.length;
   }
 
   #accepted(evaluation: NewEvaluation, idempotency: Idempotency | undefined): Held {
     const held = this.#newlyHeld(evaluation);
-    this.#memory.evaluations.set(evaluation.id, held);
+    this.memory.evaluations.set(evaluation.id, held);
     if (idempotency) {
       const key = idempotencyKey(evaluation.principal, idempotency);
-      this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
+      this.memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
     }
-    this.#memory.enter(held, 'waiting', {});
+    this.memory.enter(held, 'waiting', {});
     return held;
   }
 
@@ -118,7 +113,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
       run: wanted.run,
       version: wanted.version,
       state: 'waiting',
-      createdAt: new Date(this.#memory.now),
+      createdAt: new Date(this.memory.now),
       startedAt: undefined,
       endedAt: undefined,
       cancelRequestedAt: undefined,
@@ -127,7 +122,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
       failure: undefined,
     };
     return {
-      key: this.#memory.nextNumber(),
+      key: this.memory.nextNumber(),
       evaluation,
       events: [],
       legs: new Map(),

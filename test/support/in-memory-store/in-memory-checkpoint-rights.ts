@@ -1,19 +1,14 @@
 import type { Brought, CheckpointRights, Grant, StoredGrant, Usable } from '../../../src/evaluation-store/checkpoint-rights.ts';
 import type { Digest } from '../../../src/kernel/ids.ts';
 import type { Memory } from './memory.ts';
+import { InMemoryPart } from './in-memory-part.ts';
 
-export class InMemoryCheckpointRights implements CheckpointRights {
-  readonly #memory: Memory;
-
-  constructor(memory: Memory) {
-    this.#memory = memory;
-  }
-
+export class InMemoryCheckpointRights extends InMemoryPart implements CheckpointRights {
   async bring(brought: readonly Brought[]): Promise<void> {
     for (const { principal, digest, kind, name } of brought) {
       const known = this.#brought(principal, digest);
       if (known) Object.assign(known, { kind, name });
-      else this.#memory.broughtCheckpoints.push({ principal, digest, kind, name, at: this.#memory.now });
+      else this.memory.broughtCheckpoints.push({ principal, digest, kind, name, at: this.memory.now });
     }
   }
 
@@ -21,7 +16,7 @@ export class InMemoryCheckpointRights implements CheckpointRights {
     const usable = new Map<Digest, Usable>();
     for (const digest of digests) {
       const own = this.#brought(principal, digest);
-      const grants = this.#memory.checkpointGrants.filter((each) => each.digest === digest && each.principal === principal);
+      const grants = this.memory.checkpointGrants.filter((each) => each.digest === digest && each.principal === principal);
       // An operator grants what others brought.
       const granted = grants.flatMap(({ grantedBy }) => this.#brought(grantedBy, digest) ?? this.#allBrought(digest));
       const found = own ?? granted.sort(byAge)[0];
@@ -40,33 +35,33 @@ export class InMemoryCheckpointRights implements CheckpointRights {
   }
 
   async grant({ digest, principal, grantedBy }: Grant): Promise<StoredGrant> {
-    const all = this.#memory.checkpointGrants;
+    const all = this.memory.checkpointGrants;
     const known = all.find((each) => each.digest === digest && each.principal === principal && each.grantedBy === grantedBy);
     if (known) return known;
-    const given = { digest, principal, grantedBy, at: new Date(this.#memory.now) };
-    this.#memory.checkpointGrants = [...all, given];
+    const given = { digest, principal, grantedBy, at: new Date(this.memory.now) };
+    this.memory.checkpointGrants = [...all, given];
     return given;
   }
 
   async revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const isRevoked = (each: StoredGrant): boolean =>
       each.digest === digest && each.principal === principal && (grantedBy === undefined || each.grantedBy === grantedBy);
-    const revoked = this.#memory.checkpointGrants.filter(isRevoked);
-    this.#memory.checkpointGrants = this.#memory.checkpointGrants.filter((each) => !isRevoked(each));
+    const revoked = this.memory.checkpointGrants.filter(isRevoked);
+    this.memory.checkpointGrants = this.memory.checkpointGrants.filter((each) => !isRevoked(each));
     return sorted(revoked);
   }
 
   async listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
     const isAsked = (each: StoredGrant): boolean => each.digest === digest && (grantedBy === undefined || each.grantedBy === grantedBy);
-    return sorted(this.#memory.checkpointGrants.filter(isAsked)).slice(0, limit);
+    return sorted(this.memory.checkpointGrants.filter(isAsked)).slice(0, limit);
   }
 
   #allBrought(digest: Digest): HeldCheckpoint[] {
-    return this.#memory.broughtCheckpoints.filter((each) => each.digest === digest);
+    return this.memory.broughtCheckpoints.filter((each) => each.digest === digest);
   }
 
   #brought(principal: string, digest: Digest): HeldCheckpoint | undefined {
-    return this.#memory.broughtCheckpoints.find((each) => each.principal === principal && each.digest === digest);
+    return this.memory.broughtCheckpoints.find((each) => each.principal === principal && each.digest === digest);
   }
 }
 

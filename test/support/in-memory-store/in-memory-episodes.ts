@@ -2,24 +2,19 @@ import type { EpisodeLog, EpisodeRanking, Leg, NewEpisode, StoredEpisode } from 
 import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../src/evaluation-store/result-cache.ts';
 import type { EvaluationId } from '../../../src/kernel/ids.ts';
-import type { Held, Memory } from './memory.ts';
+import type { Held } from './memory.ts';
+import { InMemoryPart } from './in-memory-part.ts';
 
-export class InMemoryEpisodes implements EpisodeLog, ResultCache {
-  readonly #memory: Memory;
-
-  constructor(memory: Memory) {
-    this.#memory = memory;
-  }
-
+export class InMemoryEpisodes extends InMemoryPart implements EpisodeLog, ResultCache {
   async append(ownership: Ownership, { arm, cacheKey }: Leg, episodes: readonly NewEpisode[]): Promise<void> {
-    const held = this.#memory.owned(ownership);
+    const held = this.memory.owned(ownership);
     addMissing(legOf(held, arm), episodes);
-    held.played.push({ at: this.#memory.now, episodes: episodes.length });
+    held.played.push({ at: this.memory.now, episodes: episodes.length });
     if (cacheKey !== undefined) held.donates.set(arm, (held.donates.get(arm) ?? new Set()).add(cacheKey));
   }
 
   async page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]> {
-    const leg = this.#memory.evaluations.get(evaluation)?.legs.get(arm);
+    const leg = this.memory.evaluations.get(evaluation)?.legs.get(arm);
     return sorted(leg)
       .filter(({ index }) => index >= from)
       .slice(0, limit)
@@ -32,7 +27,7 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
     ranking: EpisodeRanking,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<readonly StoredEpisode[]> {
-    const legs = this.#memory.evaluations.get(evaluation)?.legs;
+    const legs = this.memory.evaluations.get(evaluation)?.legs;
     const baseline = arm === 0 ? undefined : legs?.get(0);
     const ranked = sorted(legs?.get(arm)).flatMap((episode) => {
       const rank = rankOf(episode, ranking, baseline?.get(episode.index));
@@ -45,18 +40,18 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
   }
 
   async readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined> {
-    const transcript = this.#memory.evaluations.get(evaluation)?.legs.get(arm)?.get(index)?.transcript;
+    const transcript = this.memory.evaluations.get(evaluation)?.legs.get(arm)?.get(index)?.transcript;
     return transcript && JSON.stringify(transcript);
   }
 
   async adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void> {
-    const held = this.#memory.owned(ownership);
+    const held = this.memory.owned(ownership);
     const known = this.#donated(held, leg).filter(({ index }) => index >= from && index < to);
     addMissing(legOf(held, leg.arm), known);
   }
 
   async nextKnown({ evaluation }: Ownership, leg: Leg, from: number): Promise<number | undefined> {
-    const held = this.#memory.evaluations.get(evaluation);
+    const held = this.memory.evaluations.get(evaluation);
     const indices = held ? this.#donated(held, leg).map(({ index }) => index) : [];
     const beyond = indices.filter((index) => index >= from);
     return beyond.length === 0 ? undefined : beyond.reduce((least, index) => (index < least ? index : least));
@@ -65,7 +60,7 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
   /** Resolved, of other legs under the leg's key. */
   #donated(asking: Held, { arm, cacheKey }: Leg): readonly NewEpisode[] {
     if (cacheKey === undefined) return [];
-    return [...this.#memory.evaluations.values()].flatMap((held) =>
+    return [...this.memory.evaluations.values()].flatMap((held) =>
       [...held.donates].flatMap(([other, keys]) =>
         keys.has(cacheKey) && (held !== asking || other !== arm)
           ? sorted(held.legs.get(other)).filter(({ outcome }) => outcome.kind !== 'lost')

@@ -1,15 +1,10 @@
 import type { WebhookDelivery, WebhookOutbox } from '../../../src/evaluation-store/webhook-outbox.ts';
-import type { HeldWebhook, Memory } from './memory.ts';
+import type { HeldWebhook } from './memory.ts';
+import { InMemoryPart } from './in-memory-part.ts';
 
-export class InMemoryWebhooks implements WebhookOutbox {
-  readonly #memory: Memory;
-
-  constructor(memory: Memory) {
-    this.#memory = memory;
-  }
-
+export class InMemoryWebhooks extends InMemoryPart implements WebhookOutbox {
   async take(limit: number, milliseconds: number, except: readonly string[] = []): Promise<readonly WebhookDelivery[]> {
-    const { now } = this.#memory;
+    const { now } = this.memory;
     return this.#due(except)
       .filter(({ dueAt }) => dueAt <= now)
       .slice(0, limit)
@@ -21,7 +16,7 @@ export class InMemoryWebhooks implements WebhookOutbox {
   }
 
   async settle(delivery: WebhookDelivery): Promise<void> {
-    if (this.#present(delivery)) this.#memory.webhooks.delete(delivery.id);
+    if (this.#present(delivery)) this.memory.webhooks.delete(delivery.id);
   }
 
   async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
@@ -40,7 +35,7 @@ export class InMemoryWebhooks implements WebhookOutbox {
   }
 
   #due(except: readonly string[]): { readonly held: HeldWebhook; readonly dueAt: number }[] {
-    const due = [...this.#memory.webhooks.values()].flatMap((held) =>
+    const due = [...this.memory.webhooks.values()].flatMap((held) =>
       held.dueAt === undefined || except.includes(held.delivery.url) ? [] : [{ held, dueAt: held.dueAt }],
     );
     return due.sort((a, b) => a.dueAt - b.dueAt || a.held.delivery.id - b.held.delivery.id);
@@ -48,7 +43,7 @@ export class InMemoryWebhooks implements WebhookOutbox {
 
   /** Undefined when another has taken it meanwhile. */
   #present({ id, attempt }: WebhookDelivery): HeldWebhook | undefined {
-    const held = this.#memory.webhooks.get(id);
+    const held = this.memory.webhooks.get(id);
     return held?.delivery.attempt === attempt ? held : undefined;
   }
 }

@@ -10,20 +10,18 @@ import { stateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
 import { announceSteps } from './sql-webhooks.ts';
 import { toPlainSql, sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
-export class SqlAnswers implements AnswerCache {
-  readonly #database: Database;
-  readonly #clock: Clock;
+export class SqlAnswers extends SqlAdapter implements AnswerCache {
   readonly #catalogue: Pick<EvaluationCatalogue, 'findEarlier'>;
 
   constructor(database: Database, clock: Clock, catalogue: Pick<EvaluationCatalogue, 'findEarlier'>) {
-    this.#database = database;
-    this.#clock = clock;
+    super(database, clock);
     this.#catalogue = catalogue;
   }
 
   async findAnswer(question: Question): Promise<GivenAnswer | undefined> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT v.key, v.summary FROM answers a JOIN evaluations v ON v.key = a.evaluation WHERE a.question = ${question}`,
     );
     return row && { key: readNumber(row, 'key'), summary: readDocument(row, 'summary') };
@@ -34,12 +32,12 @@ export class SqlAnswers implements AnswerCache {
     { given, summary, webhooks }: RepeatedAnswer,
     idempotency?: Idempotency,
   ): Promise<Acceptance | undefined> {
-    const now = this.#clock.date().getTime();
+    const now = this.clock.date().getTime();
     const key = selectKey(evaluation.id);
-    const rows = await this.#database.transact([
+    const rows = await this.database.transact([
       ...planAcceptance(evaluation, idempotency, now),
       // While its row is locked, its episodes are not removed.
-      guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${toPlainSql(this.#database.dialect.shared)}`),
+      guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${toPlainSql(this.database.dialect.shared)}`),
       toStep(
         sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)}
             WHERE id = ${evaluation.id}`,

@@ -1,28 +1,20 @@
 import type { Brought, CheckpointRights, Grant, StoredGrant, Usable } from '../../../evaluation-store/checkpoint-rights.ts';
-import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../../kernel/ids.ts';
 import { readDate, readOptional, readText } from './schema/columns.ts';
-import { toStep, type Database, type Row } from './schema/database.ts';
+import { toStep, type Row } from './schema/database.ts';
 import { joinSql, sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
 /** Digests in one statement. */
 const ASKED_AT_ONCE = 500;
 
-export class SqlCheckpointRights implements CheckpointRights {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlCheckpointRights extends SqlAdapter implements CheckpointRights {
   async bring(brought: readonly Brought[]): Promise<void> {
-    const at = this.#clock.date().getTime();
+    const at = this.clock.date().getTime();
     // In one order, so that two transactions that bring the same checkpoints never wait for each other.
     const ordered = [...brought].sort((a, b) => (a.digest < b.digest ? -1 : Number(a.digest > b.digest)));
-    await this.#database.transact(
+    await this.database.transact(
       ordered.map(({ principal, digest, kind, name }) =>
         toStep(
           sql`INSERT INTO brought_checkpoints (principal, digest, kind, name, at) VALUES (${principal}, ${digest}, ${kind}, ${name}, ${at})
@@ -37,7 +29,7 @@ export class SqlCheckpointRights implements CheckpointRights {
     for (let from = 0; from < digests.length; from += ASKED_AT_ONCE) {
       const asked = listDigests(digests.slice(from, from + ASKED_AT_ONCE));
       // An operator grants what others brought. What the principal itself has brought comes last, and so counts.
-      const rows = await this.#database.query(
+      const rows = await this.database.query(
         sql`SELECT b.digest, b.kind, b.name, b.at, b.principal, 0 AS own FROM checkpoint_grants g
               JOIN brought_checkpoints b ON b.digest = g.digest
               WHERE g.principal = ${principal} AND g.digest IN (${asked})
@@ -53,14 +45,14 @@ export class SqlCheckpointRights implements CheckpointRights {
   }
 
   async findFirstBrought(digest: Digest): Promise<Usable | undefined> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT kind, name FROM brought_checkpoints WHERE digest = ${digest} ORDER BY at, principal LIMIT 1`,
     );
     return row && getUsable(row);
   }
 
   async hasBrought(principal: string, digest: Digest): Promise<boolean> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT 1 AS brought FROM brought_checkpoints WHERE principal = ${principal} AND digest = ${digest}`,
     );
     return rows.length > 0;
@@ -69,10 +61,10 @@ export class SqlCheckpointRights implements CheckpointRights {
   async grant({ digest, principal, grantedBy }: Grant): Promise<StoredGrant> {
     const given = sql`
       INSERT INTO checkpoint_grants (digest, principal, granted_by, at)
-      VALUES (${digest}, ${principal}, ${grantedBy}, ${this.#clock.date().getTime()})
+      VALUES (${digest}, ${principal}, ${grantedBy}, ${this.clock.date().getTime()})
       ON CONFLICT (digest, principal, granted_by) DO UPDATE SET granted_by = excluded.granted_by
       RETURNING digest, principal, granted_by, at`;
-    const [row = {}] = (await this.#database.transact([toStep(given)]))?.[0] ?? [];
+    const [row = {}] = (await this.database.transact([toStep(given)]))?.[0] ?? [];
     return readGrant(row);
   }
 
@@ -80,12 +72,12 @@ export class SqlCheckpointRights implements CheckpointRights {
     const revoked = sql`
       DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${selectGranter(grantedBy)}
       RETURNING digest, principal, granted_by, at`;
-    const rows = (await this.#database.transact([toStep(revoked)]))?.[0] ?? [];
+    const rows = (await this.database.transact([toStep(revoked)]))?.[0] ?? [];
     return rows.map(readGrant).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
   }
 
   async listGrants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${selectGranter(grantedBy)}
           ORDER BY principal, granted_by LIMIT ${limit}`,
     );

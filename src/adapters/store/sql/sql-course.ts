@@ -3,22 +3,14 @@ import type { Conclusion, EvaluationCourse, Report } from '../../../evaluation-s
 import type { EvaluationState } from '../../../evaluation-store/evaluation-record.ts';
 import type { NewEvent } from '../../../evaluation-store/event-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
-import type { Clock } from '../../../kernel/clock.ts';
-import { toStep, type Database, type Step } from './schema/database.ts';
+import { toStep, type Step } from './schema/database.ts';
 import { transactOwned } from './schema/owned.ts';
 import { appendEvents } from './sql-events.ts';
 import { announceSteps } from './sql-webhooks.ts';
 import { sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
-export class SqlCourse implements EvaluationCourse {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlCourse extends SqlAdapter implements EvaluationCourse {
   async begin(ownership: Ownership): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
@@ -28,17 +20,17 @@ export class SqlCourse implements EvaluationCourse {
       INSERT INTO events (evaluation, sequence, type, data, at)
       SELECT key, events, 'state', ${JSON.stringify({ state: 'running' })}, CAST(${now} AS bigint) FROM evaluations WHERE key = ${key}
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.#database, ownership, [toStep(began), toStep(told)]);
+    await transactOwned(this.database, ownership, [toStep(began), toStep(told)]);
   }
 
   async report(ownership: Ownership, report: Report): Promise<void> {
-    await transactOwned(this.#database, ownership, reportSteps(ownership.key, report, this.#now()));
+    await transactOwned(this.database, ownership, reportSteps(ownership.key, report, this.#now()));
   }
 
   async conclude(ownership: Ownership, { state, report, summary, failure, question, withheld, webhooks }: Conclusion): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
-    await transactOwned(this.#database, ownership, [
+    await transactOwned(this.database, ownership, [
       ...(report ? reportSteps(key, report, now) : []),
       toStep(
         sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${formatJson(summary)}, failure = ${formatJson(failure)}
@@ -53,7 +45,7 @@ export class SqlCourse implements EvaluationCourse {
   }
 
   #now(): number {
-    return this.#clock.date().getTime();
+    return this.clock.date().getTime();
   }
 }
 

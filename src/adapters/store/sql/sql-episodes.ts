@@ -1,14 +1,14 @@
 import type { EpisodeLog, EpisodeRanking, Leg, NewEpisode, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
-import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { readNumber, readOptional, readText } from './schema/columns.ts';
-import { toStep, type BulkColumn, type Database, type Step } from './schema/database.ts';
+import { toStep, type BulkColumn, type Step } from './schema/database.ts';
 import { readEpisodeRow, toEpisodeRow } from './episode-row.ts';
 import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
 import { toPlainSql, sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
 const KEY: readonly BulkColumn[] = [
   { name: 'evaluation', type: 'bigint' },
@@ -50,28 +50,20 @@ const RANKINGS: Readonly<Record<EpisodeRanking, RankingSql>> = {
   failed: { joined: NOTHING, about: toPlainSql("e.outcome <> 'completed'"), order: toPlainSql('e.episode') },
 };
 
-export class SqlEpisodes implements EpisodeLog, ResultCache {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlEpisodes extends SqlAdapter implements EpisodeLog, ResultCache {
   async append(ownership: Ownership, leg: Leg, episodes: readonly NewEpisode[]): Promise<void> {
     const { key } = ownership;
     const rows = episodes.map((episode) => [key, leg.arm, ...toEpisodeRow(episode)]);
-    await transactOwned(this.#database, ownership, [
+    await transactOwned(this.database, ownership, [
       { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
       ...planTranscripts(key, leg, episodes),
       ...planDonation(ownership, leg),
-      countEpisodes(this.#database.dialect, key, rows.length, this.#clock.date().getTime()),
+      countEpisodes(this.database.dialect, key, rows.length, this.clock.date().getTime()),
     ]);
   }
 
   async page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT episode, task, outcome, result, length, seconds, extra FROM episodes
           WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode >= ${from}
           ORDER BY episode LIMIT ${limit}`,
@@ -86,7 +78,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<readonly StoredEpisode[]> {
     const { joined, about, order } = RANKINGS[ranking];
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT e.episode, e.task, e.outcome, e.result, e.length, e.seconds, e.extra FROM episodes e ${joined}
           WHERE e.evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND e.arm = ${arm} AND ${about}
           ORDER BY ${order}, e.episode LIMIT ${limit} OFFSET ${from}`,
@@ -104,11 +96,11 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
       WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})
         AND e.episode >= ${from} AND e.episode < ${to} AND e.outcome <> 'lost'
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.#database, ownership, [toStep(adopted), toStep(adoptTranscripts(key, arm, cacheKey, from, to))]);
+    await transactOwned(this.database, ownership, [toStep(adopted), toStep(adoptTranscripts(key, arm, cacheKey, from, to))]);
   }
 
   async readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT document FROM transcripts
           WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode = ${index}`,
     );
@@ -117,7 +109,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
 
   async nextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
     if (cacheKey === undefined) return undefined;
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT min((SELECT e.episode FROM episodes e WHERE e.evaluation = d.evaluation AND e.arm = d.arm AND e.episode >= ${from}
             AND e.outcome <> 'lost' ORDER BY e.episode LIMIT 1)) AS episode
           FROM cache_donors d WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})`,

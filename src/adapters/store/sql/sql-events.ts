@@ -1,18 +1,13 @@
 import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { readDate, readDocument, readNumber, readText } from './schema/columns.ts';
-import { toStep, type Database, type Step } from './schema/database.ts';
+import { toStep, type Step } from './schema/database.ts';
 import { sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
-export class SqlEvents implements EventLog {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SqlEvents extends SqlAdapter implements EventLog {
   async readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT sequence, type, data, at FROM events WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation})
           AND sequence > ${sequence} ORDER BY sequence LIMIT ${limit}`,
     );

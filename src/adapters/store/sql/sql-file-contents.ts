@@ -3,8 +3,9 @@ import type { FileContents } from '../../../agents/arena/step-files.ts';
 import { digestBytes } from '../../../kernel/canonical-json.ts';
 import type { Digest } from '../../../kernel/ids.ts';
 import { readText } from './schema/columns.ts';
-import { toStep, type BulkColumn, type Database } from './schema/database.ts';
+import { toStep, type BulkColumn } from './schema/database.ts';
 import { sql, type Value } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
 /** Of a content in one row, before it is encoded. */
 const PART_BYTES = 256 * 1024;
@@ -19,18 +20,12 @@ const COLUMNS: readonly BulkColumn[] = [
 ];
 
 /** Contents of files in the database, for servers that share it and have no directory in common. */
-export class SqlFileContents implements FileContents {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SqlFileContents extends SqlAdapter implements FileContents {
   async keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void> {
     let rows: (readonly Value[])[] = [];
     let bytes = 0;
     const write = async (): Promise<void> => {
-      if (rows.length > 0) await this.#database.transact([{ kind: 'bulk', insert: { table: 'agent_contents', columns: COLUMNS, rows } }]);
+      if (rows.length > 0) await this.database.transact([{ kind: 'bulk', insert: { table: 'agent_contents', columns: COLUMNS, rows } }]);
       rows = [];
       bytes = 0;
     };
@@ -45,12 +40,12 @@ export class SqlFileContents implements FileContents {
   }
 
   async read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined> {
-    const rows = await this.#database.query(sql`SELECT data FROM agent_contents WHERE tree = ${tree} AND digest = ${digest} ORDER BY part`);
+    const rows = await this.database.query(sql`SELECT data FROM agent_contents WHERE tree = ${tree} AND digest = ${digest} ORDER BY part`);
     const content = Buffer.concat(rows.map((row) => Buffer.from(readText(row, 'data'), 'base64')));
     return digestBytes(content) === digest ? content : undefined;
   }
 
   async forget(tree: AgentEpisodeId): Promise<void> {
-    await this.#database.transact([toStep(sql`DELETE FROM agent_contents WHERE tree = ${tree}`)]);
+    await this.database.transact([toStep(sql`DELETE FROM agent_contents WHERE tree = ${tree}`)]);
   }
 }

@@ -14,39 +14,31 @@ import {
 import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
 import { countSharedSteps, getTree } from '../../../agents/arena/shared-steps.ts';
 import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
-import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { readAgentEpisode, readAgentStep, formatTerms } from './agent-episode-row.ts';
 import { readNumber, readText } from './schema/columns.ts';
-import { guard, toStep, type Database } from './schema/database.ts';
+import { guard, toStep } from './schema/database.ts';
 import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
-export class SqlTrajectories implements Trajectories {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlTrajectories extends SqlAdapter implements Trajectories {
   async create(episode: NewAgentEpisode): Promise<StoredAgentEpisode> {
     const { id, principal, task, taskDigest, agent, seed, origin } = episode;
     const steps = countSharedSteps(origin);
     const spent = origin?.spent ?? NOTHING_SPENT;
-    const at = this.#clock.date();
+    const at = this.clock.date();
     const now = at.getTime();
     const created = sql`
       INSERT INTO agent_episodes (
         id, tree, principal, task, task_digest, agent, seed, terms, created_at, touched_at, steps, spent, fence, held_until)
       VALUES (${id}, ${getTree(episode)}, ${principal}, ${task}, ${taskDigest}, ${agent}, ${seed}, ${formatTerms(episode)}, ${now}, ${now}, ${steps},
         ${JSON.stringify(spent)}, 0, 0)`;
-    await this.#database.transact([toStep(created)]);
+    await this.database.transact([toStep(created)]);
     return { ...episode, createdAt: at, touchedAt: at, steps, spent, endedBy: undefined, closed: undefined };
   }
 
   async find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined> {
-    const [row] = await this.#database.query(sql`SELECT * FROM agent_episodes WHERE id = ${id}`);
+    const [row] = await this.database.query(sql`SELECT * FROM agent_episodes WHERE id = ${id}`);
     return row && readAgentEpisode(row);
   }
 
@@ -57,21 +49,19 @@ export class SqlTrajectories implements Trajectories {
       ...(position ? [sql`(created_at, id) < (${position.milliseconds}, ${position.id})`] : []),
     ];
     const where = conditions.length === 0 ? toPlainSql('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
-    const rows = await this.#database.query(
-      sql`SELECT * FROM agent_episodes ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`,
-    );
+    const rows = await this.database.query(sql`SELECT * FROM agent_episodes ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`);
     return formatCutPage(rows.map(readAgentEpisode), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
   async countOpen(principal: string): Promise<number> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT count(*) AS figure FROM agent_episodes WHERE principal = ${principal} AND closed_at IS NULL AND ended_by IS NULL`,
     );
     return row === undefined ? 0 : readNumber(row, 'figure');
   }
 
   async unclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT * FROM agent_episodes WHERE closed_at IS NULL ORDER BY touched_at, id LIMIT ${limit}`,
     );
     return rows.map(readAgentEpisode);
@@ -83,7 +73,7 @@ export class SqlTrajectories implements Trajectories {
       UPDATE agent_episodes SET fence = CASE WHEN holder = ${holder} THEN fence ELSE fence + 1 END, holder = ${holder},
         held_until = ${now + milliseconds}
       WHERE id = ${id} AND (holder IS NULL OR holder = ${holder} OR held_until <= ${now}) RETURNING fence`;
-    const [row] = (await this.#database.transact([guard(held)]))?.[0] ?? [];
+    const [row] = (await this.database.transact([guard(held)]))?.[0] ?? [];
     return row && { episode: id, fence: readNumber(row, 'fence') };
   }
 
@@ -97,14 +87,14 @@ export class SqlTrajectories implements Trajectories {
       INSERT INTO agent_steps (episode, number, digest, action, answer, delta, at)
       SELECT key, CAST(${step.number} AS bigint), CAST(${step.digest} AS text), CAST(${JSON.stringify(step.action)} AS text),
         CAST(${step.answer} AS text), CAST(${delta} AS text), CAST(${now} AS bigint) FROM agent_episodes WHERE id = ${episode}`;
-    if ((await this.#database.transact([guard(counted), toStep(appended)])) === undefined) throw new HoldLostError(episode);
+    if ((await this.database.transact([guard(counted), toStep(appended)])) === undefined) throw new HoldLostError(episode);
   }
 
   async end({ episode, fence }: Hold, cause: EndCause): Promise<void> {
     const ended = sql`
       UPDATE agent_episodes SET ended_by = coalesce(ended_by, ${cause}), touched_at = ${this.#now()}
       WHERE id = ${episode} AND fence = ${fence} AND closed_at IS NULL RETURNING key`;
-    if ((await this.#database.transact([guard(ended)])) === undefined) throw new HoldLostError(episode);
+    if ((await this.database.transact([guard(ended)])) === undefined) throw new HoldLostError(episode);
   }
 
   async close({ episode, fence }: Hold, cause: EndCause, { outcome, reward, document }: Omit<ClosedEpisode, 'at'>): Promise<void> {
@@ -113,13 +103,13 @@ export class SqlTrajectories implements Trajectories {
       UPDATE agent_episodes SET ended_by = coalesce(ended_by, ${cause}), closed_at = ${now}, outcome = ${outcome}, reward = ${reward},
         document = ${document}
       WHERE id = ${episode} AND fence = ${fence} AND closed_at IS NULL RETURNING key`;
-    if ((await this.#database.transact([guard(closed)])) !== undefined) return;
+    if ((await this.database.transact([guard(closed)])) !== undefined) return;
     if ((await this.find(episode))?.closed === undefined) throw new HoldLostError(episode);
   }
 
   async closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
     const moment = this.#now() - milliseconds;
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT DISTINCT tree FROM agent_episodes e WHERE closed_at <= ${moment} AND ${isOver(moment)} LIMIT ${limit}`,
     );
     return rows.map((row) => parseAgentEpisodeId(readText(row, 'tree')));
@@ -127,11 +117,11 @@ export class SqlTrajectories implements Trajectories {
 
   async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
     const removed = sql`DELETE FROM agent_episodes AS e WHERE tree = ${tree} AND ${isOver(this.#now() - milliseconds)}`;
-    await this.#database.transact([toStep(removed)]);
+    await this.database.transact([toStep(removed)]);
   }
 
   async steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT number, digest, action, answer, delta, at FROM agent_steps WHERE episode = (SELECT key FROM agent_episodes WHERE id = ${id})
           AND number > ${after} ORDER BY number LIMIT ${limit}`,
     );
@@ -139,7 +129,7 @@ export class SqlTrajectories implements Trajectories {
   }
 
   #now(): number {
-    return this.#clock.date().getTime();
+    return this.clock.date().getTime();
   }
 }
 

@@ -1,18 +1,13 @@
 import type { UsageLedger } from '../../../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../../../kernel/ids.ts';
 import { readNumber } from './schema/columns.ts';
-import { toStep, type Database, type Dialect, type Step } from './schema/database.ts';
+import { toStep, type Dialect, type Step } from './schema/database.ts';
 import { toPlainSql, sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
 const HOUR_MS = 3_600_000;
 
-export class SqlUsage implements UsageLedger {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SqlUsage extends SqlAdapter implements UsageLedger {
   async countWaiting(principal: string): Promise<number> {
     return this.#queryNumber(sql`SELECT count(*) AS figure FROM evaluations WHERE principal = ${principal} AND state = 'waiting'`);
   }
@@ -33,15 +28,15 @@ export class SqlUsage implements UsageLedger {
   async chargeCheckpoint(principal: string, checkpoint: Digest, bytes: number): Promise<void> {
     const charged = sql`
       INSERT INTO charged_checkpoints (principal, digest, bytes) VALUES (${principal}, ${checkpoint}, ${bytes}) ON CONFLICT DO NOTHING`;
-    await this.#database.transact([toStep(charged)]);
+    await this.database.transact([toStep(charged)]);
   }
 
   async creditCheckpoint(checkpoint: Digest): Promise<void> {
-    await this.#database.transact([toStep(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
+    await this.database.transact([toStep(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
   }
 
   async #queryNumber(query: Sql): Promise<number> {
-    const [row] = await this.#database.query(query);
+    const [row] = await this.database.query(query);
     return row === undefined ? 0 : readNumber(row, 'figure');
   }
 }

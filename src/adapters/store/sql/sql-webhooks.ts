@@ -1,27 +1,19 @@
 import type { NewWebhook } from '../../../evaluation-store/webhook-outbox.ts';
 import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
-import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
-import { toStep, type Database, type Step } from './schema/database.ts';
+import { toStep, type Step } from './schema/database.ts';
 import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
+import { SqlAdapter } from './schema/sql-adapter.ts';
 
-export class SqlWebhooks implements WebhookOutbox {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlWebhooks extends SqlAdapter implements WebhookOutbox {
   async take(limit: number, milliseconds: number, except: readonly string[] = []): Promise<readonly WebhookDelivery[]> {
-    const now = this.#clock.date().getTime();
+    const now = this.clock.date().getTime();
     const taken = sql`
       UPDATE webhooks SET attempts = attempts + 1, due_at = ${now + milliseconds} WHERE id IN
-        (SELECT id FROM webhooks WHERE due_at <= ${now}${excludeUrls(except)} ORDER BY due_at, id LIMIT ${limit}${toPlainSql(this.#database.dialect.skipTaken)})
+        (SELECT id FROM webhooks WHERE due_at <= ${now}${excludeUrls(except)} ORDER BY due_at, id LIMIT ${limit}${toPlainSql(this.database.dialect.skipTaken)})
       RETURNING id, url, body, attempts, (SELECT v.id FROM evaluations v WHERE v.key = webhooks.evaluation) AS evaluation`;
-    const rows = (await this.#database.transact([toStep(taken)]))?.[0] ?? [];
+    const rows = (await this.database.transact([toStep(taken)]))?.[0] ?? [];
     return rows
       .map((row) => ({
         id: readNumber(row, 'id'),
@@ -34,20 +26,20 @@ export class SqlWebhooks implements WebhookOutbox {
   }
 
   async settle(delivery: WebhookDelivery): Promise<void> {
-    await this.#database.transact([toStep(sql`DELETE FROM webhooks WHERE ${selectAttempt(delivery)}`)]);
+    await this.database.transact([toStep(sql`DELETE FROM webhooks WHERE ${selectAttempt(delivery)}`)]);
   }
 
   async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
-    await this.#database.transact([toStep(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${selectAttempt(delivery)}`)]);
+    await this.database.transact([toStep(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${selectAttempt(delivery)}`)]);
   }
 
   async abandon(delivery: WebhookDelivery, reason: string): Promise<void> {
     const abandoned = sql`UPDATE webhooks SET due_at = NULL, failure = ${JSON.stringify(reason)} WHERE ${selectAttempt(delivery)}`;
-    await this.#database.transact([toStep(abandoned)]);
+    await this.database.transact([toStep(abandoned)]);
   }
 
   async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
-    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${excludeUrls(except)}`);
+    const [row] = await this.database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${excludeUrls(except)}`);
     return row && readOptional(row, 'due', readDate);
   }
 }

@@ -1,35 +1,27 @@
 import type { ToldVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
 import type { Acknowledgement, LeasedGroup, LeaseRequest } from '../../../../agents/rollouts/streams/rollout-streams.ts';
 import type { StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
-import type { Clock } from '../../../../kernel/clock.ts';
 import { readHead, readTold } from './rollout-rows.ts';
 import { readNumber, readOptional, readText } from '../schema/columns.ts';
-import { guard, toStep, type Database, type Row } from '../schema/database.ts';
+import { guard, toStep, type Row } from '../schema/database.ts';
 import { sql, toPlainSql } from '../schema/statement.ts';
+import { SqlAdapter } from '../schema/sql-adapter.ts';
 
 /** What trainers ask of streams: groups, acknowledgements, and the versions that they tell. */
-export class SqlGroupDelivery {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
+export class SqlGroupDelivery extends SqlAdapter {
   async lease(id: StreamId, { milliseconds, after, oldest }: LeaseRequest): Promise<LeasedGroup | undefined> {
     const now = this.#now();
     const stream = sql`(SELECT key FROM rollout_streams WHERE id = ${id})`;
     const first = sql`
       SELECT number FROM rollout_groups WHERE stream = ${stream} AND state = 'ready' AND leased_until <= ${now} AND cursor > ${after}
-        AND oldest >= ${oldest} ORDER BY cursor LIMIT 1${toPlainSql(this.#database.dialect.skipTaken)}`;
+        AND oldest >= ${oldest} ORDER BY cursor LIMIT 1${toPlainSql(this.database.dialect.skipTaken)}`;
     const leased = sql`
       UPDATE rollout_groups SET lease = lease + 1, leased_until = ${now + milliseconds} WHERE stream = ${stream} AND number = (${first})
       RETURNING number, cursor, lease, head`;
-    const [row] = (await this.#database.transact([guard(leased)]))?.[0] ?? [];
+    const [row] = (await this.database.transact([guard(leased)]))?.[0] ?? [];
     if (row === undefined) return undefined;
     const number = readNumber(row, 'number');
-    const members = await this.#database.query(
+    const members = await this.database.query(
       sql`SELECT document FROM rollout_members WHERE stream = ${stream} AND number = ${number} ORDER BY rep`,
     );
     return {
@@ -46,9 +38,8 @@ export class SqlGroupDelivery {
     const done = sql`UPDATE rollout_groups SET state = 'acknowledged' WHERE ${group} AND state = 'ready' AND lease = ${lease} RETURNING number`;
     const counted = sql`UPDATE rollout_streams SET ready = ready - 1, acknowledged = acknowledged + 1 WHERE id = ${id}`;
     const forgotten = sql`DELETE FROM rollout_members WHERE ${group}`;
-    if (lease > 0 && (await this.#database.transact([guard(done), toStep(counted), toStep(forgotten)])) !== undefined)
-      return 'acknowledged';
-    const [row] = await this.#database.query(sql`SELECT state, lease FROM rollout_groups WHERE ${group}`);
+    if (lease > 0 && (await this.database.transact([guard(done), toStep(counted), toStep(forgotten)])) !== undefined) return 'acknowledged';
+    const [row] = await this.database.query(sql`SELECT state, lease FROM rollout_groups WHERE ${group}`);
     return judgeAcknowledgement(row, lease);
   }
 
@@ -58,13 +49,13 @@ export class SqlGroupDelivery {
       INSERT INTO policy_versions (principal, policy, ordinal, version, endpoint, at)
       SELECT CAST(${principal} AS text), CAST(${policy} AS text), coalesce(max(ordinal), 0) + 1, CAST(${version} AS bigint), CAST(${endpoint} AS text),
         CAST(${this.#now()} AS bigint) FROM policy_versions WHERE ${of} HAVING coalesce(max(version), -1) < ${version}`;
-    await this.#database.transact([toStep(told)]);
+    await this.database.transact([toStep(told)]);
     const last = await this.lastTold(principal, policy);
     return last?.version === version ? last : undefined;
   }
 
   async lastTold(principal: string, policy: string): Promise<ToldVersion | undefined> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT ordinal, version, endpoint FROM policy_versions WHERE principal = ${principal} AND policy = ${policy}
           ORDER BY ordinal DESC LIMIT 1`,
     );
@@ -72,7 +63,7 @@ export class SqlGroupDelivery {
   }
 
   async told(principal: string, policy: string, after: number): Promise<readonly ToldVersion[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT ordinal, version, endpoint FROM policy_versions WHERE principal = ${principal} AND policy = ${policy} AND ordinal > ${after}
           ORDER BY ordinal`,
     );
@@ -80,7 +71,7 @@ export class SqlGroupDelivery {
   }
 
   #now(): number {
-    return this.#clock.date().getTime();
+    return this.clock.date().getTime();
   }
 }
 

@@ -11,26 +11,16 @@ import {
   type StreamState,
 } from '../../../../agents/rollouts/streams/rollout-streams.ts';
 import { nameGroup, nameMember, type StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
-import type { Clock } from '../../../../kernel/clock.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import { readListedGroups, readRunningGroups, readStream } from './rollout-rows.ts';
 import { readNumber } from '../schema/columns.ts';
-import { guard, toStep, type Database, type Step } from '../schema/database.ts';
+import { guard, toStep, type Step } from '../schema/database.ts';
 import { sql, type Sql } from '../schema/statement.ts';
 import { SqlGroupDelivery } from './sql-group-delivery.ts';
 import { forgetTurns } from './sql-stored-turns.ts';
 
 /** Streams, and what their holders write. What trainers ask for is in SqlGroupDelivery. */
 export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStreams {
-  readonly #database: Database;
-  readonly #clock: Clock;
-
-  constructor(database: Database, clock: Clock) {
-    super(database, clock);
-    this.#database = database;
-    this.#clock = clock;
-  }
-
   async create({ id, principal, policy, terms, order }: NewStream): Promise<StoredStream> {
     const created = sql`
       INSERT INTO rollout_streams (id, principal, policy, terms, request, concurrency, state, created_at, told_before, begun, ready, acknowledged,
@@ -38,31 +28,31 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       VALUES (${id}, ${principal}, ${policy}, ${JSON.stringify(terms)}, ${JSON.stringify(order)}, ${terms.concurrency}, 'running', ${this.#now()},
         (SELECT coalesce(max(ordinal), 0) FROM policy_versions WHERE principal = ${principal} AND policy = ${policy}), 0, 0, 0, 0, 0, 0, 0, 0, 0)
       RETURNING *`;
-    const [row] = (await this.#database.transact([guard(created)]))?.[0] ?? [];
+    const [row] = (await this.database.transact([guard(created)]))?.[0] ?? [];
     if (row === undefined) throw new StreamLostError(id);
     return readStream(row);
   }
 
   async find(id: StreamId): Promise<StoredStream | undefined> {
-    const [row] = await this.#database.query(sql`SELECT * FROM rollout_streams WHERE id = ${id}`);
+    const [row] = await this.database.query(sql`SELECT * FROM rollout_streams WHERE id = ${id}`);
     return row && readStream(row);
   }
 
   async list(principal: string | undefined, limit: number): Promise<readonly StoredStream[]> {
     const whose = principal === undefined ? sql`` : sql`WHERE principal = ${principal}`;
-    const rows = await this.#database.query(sql`SELECT * FROM rollout_streams ${whose} ORDER BY created_at DESC, id DESC LIMIT ${limit}`);
+    const rows = await this.database.query(sql`SELECT * FROM rollout_streams ${whose} ORDER BY created_at DESC, id DESC LIMIT ${limit}`);
     return rows.map(readStream);
   }
 
   async running(limit: number): Promise<readonly StoredStream[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       sql`SELECT * FROM rollout_streams WHERE state = 'running' ORDER BY created_at, id LIMIT ${limit}`,
     );
     return rows.map(readStream);
   }
 
   async countConcurrency(principal: string): Promise<number> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       sql`SELECT CAST(coalesce(sum(concurrency), 0) AS bigint) AS figure FROM rollout_streams WHERE principal = ${principal} AND state = 'running'`,
     );
     return row === undefined ? 0 : readNumber(row, 'figure');
@@ -74,19 +64,19 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       UPDATE rollout_streams SET fence = CASE WHEN holder = ${holder} THEN fence ELSE fence + 1 END, holder = ${holder},
         held_until = ${now + milliseconds}
       WHERE id = ${id} AND state = 'running' AND (holder IS NULL OR holder = ${holder} OR held_until <= ${now}) RETURNING fence`;
-    const [row] = (await this.#database.transact([guard(held)]))?.[0] ?? [];
+    const [row] = (await this.database.transact([guard(held)]))?.[0] ?? [];
     return row && { stream: id, fence: readNumber(row, 'fence') };
   }
 
   async release({ stream, fence }: StreamHold): Promise<void> {
     const released = sql`UPDATE rollout_streams SET holder = NULL, held_until = 0 WHERE id = ${stream} AND fence = ${fence}`;
-    await this.#database.transact([toStep(released)]);
+    await this.database.transact([toStep(released)]);
   }
 
   async end(id: StreamId, state: Exclude<StreamState, 'running'>, problem: string | undefined): Promise<void> {
     const ended = sql`
       UPDATE rollout_streams SET state = ${state}, problem = ${problem}, ended_at = ${this.#now()} WHERE id = ${id} AND state = 'running'`;
-    await this.#database.transact([toStep(ended), forgetTurns(`${id}.`)]);
+    await this.database.transact([toStep(ended), forgetTurns(`${id}.`)]);
   }
 
   async note(hold: StreamHold, problem: string | undefined): Promise<void> {
@@ -95,7 +85,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
 
   async unsettled(id: StreamId): Promise<readonly RunningGroup[]> {
     return readRunningGroups(
-      await this.#database.query(sql`
+      await this.database.query(sql`
         SELECT g.number, g.begun, g.wanted, m.rep, m.result FROM rollout_groups g
         LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number
         WHERE g.stream = ${matchStream(id)} AND g.state = 'running' ORDER BY g.number, m.rep`),
@@ -104,7 +94,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
 
   async recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]> {
     const latest = sql`SELECT * FROM rollout_groups WHERE stream = ${matchStream(id)} ORDER BY number DESC LIMIT ${limit}`;
-    const rows = await this.#database.query(sql`
+    const rows = await this.database.query(sql`
       SELECT g.number, g.state, g.begun, g.wanted, g.head, g.lease, g.leased_until, m.rep, m.result FROM (${latest}) g
       LEFT JOIN rollout_members m ON m.stream = g.stream AND m.number = g.number ORDER BY g.number DESC, m.rep`);
     return readListedGroups(rows, this.#now());
@@ -155,7 +145,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   }
 
   async discardOld(hold: StreamHold, oldest: number): Promise<number> {
-    const old = await this.#database.query(sql`
+    const old = await this.database.query(sql`
       SELECT number FROM rollout_groups WHERE stream = ${matchStream(hold.stream)} AND state = 'ready' AND oldest < ${oldest}
         AND leased_until <= ${this.#now()}`);
     for (const row of old) await this.#discardReady(hold, readNumber(row, 'number'));
@@ -169,23 +159,23 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       RETURNING number`;
     const counted = sql`
       UPDATE rollout_streams SET ready = ready - 1, stale = stale + 1 WHERE id = ${stream} AND fence = ${fence} AND state = 'running' RETURNING key`;
-    await this.#database.transact([guard(discarded), guard(counted), forgetMembers(stream, number)]);
+    await this.database.transact([guard(discarded), guard(counted), forgetMembers(stream, number)]);
   }
 
   async forgetOld(milliseconds: number, limit: number): Promise<void> {
     const old = sql`SELECT key FROM rollout_streams WHERE ended_at <= ${this.#now() - milliseconds} ORDER BY ended_at LIMIT ${limit}`;
-    await this.#database.transact([toStep(sql`DELETE FROM rollout_streams WHERE key IN (${old})`)]);
+    await this.database.transact([toStep(sql`DELETE FROM rollout_streams WHERE key IN (${old})`)]);
   }
 
   /** All of it while the hold is in force and the stream runs, or nothing. @throws StreamLostError */
   async #held({ stream, fence }: StreamHold, change: Sql, steps: readonly Step[]): Promise<void> {
     const held = sql`
       UPDATE rollout_streams SET ${change} WHERE id = ${stream} AND fence = ${fence} AND state = 'running' RETURNING key`;
-    if ((await this.#database.transact([guard(held), ...steps])) === undefined) throw new StreamLostError(stream);
+    if ((await this.database.transact([guard(held), ...steps])) === undefined) throw new StreamLostError(stream);
   }
 
   #now(): number {
-    return this.#clock.date().getTime();
+    return this.clock.date().getTime();
   }
 }
 

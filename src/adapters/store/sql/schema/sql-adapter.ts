@@ -1,0 +1,13 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { Database } from './database.ts';
+
+/** What the adapters of a port to an SQL database have in common. */
+export abstract class SqlAdapter {
+  protected readonly database: Database;
+  protected readonly clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.database = database;
+    this.clock = clock;
+  }
+}
