@@ -1,9 +1,10 @@
-"""Look for files that hold a fix: vendored copies, installed releases, packages, compiled files.
+"""Look for files that hold a fix: vendored copies, installed releases, packages, patches.
 
-Reads JSON from stdin: `added` and `windows` as leaks.ts makes them, `places` to look in, `except` paths that may hold it.
-Prints a JSON list of paths.
+Reads JSON from stdin: `parts` and `word` as leaks.ts makes them, `places` to look in, in which `*` stands for any name, and `suffixes` of
+files that are read. Prints a JSON list of paths.
 """
 
+import glob
 import io
 import json
 import os
@@ -14,58 +15,49 @@ from dataclasses import dataclass
 
 MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
-LEAST_DISTINCT = 24
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What gives a fix away: these lines anywhere, or these windows of lines."""
+    """What gives a fix away: one text of each part, as lines behind one another."""
 
-    lines: frozenset[str]
-    windows: list[str]
-    # A file that holds the fix holds each of its words: the longest one is enough to rule out most files.
+    parts: list[list[str]]
     word: bytes
 
-    @staticmethod
-    def of(added: list[str], windows: list[list[str]]) -> "Trace":
-        """Lines, where they are enough to tell the fix by, and otherwise windows."""
-        telling = any(len(line) >= LEAST_DISTINCT for line in added) or len(added) > 2
-        wanted = added if telling else [line for window in windows for line in window]
-        word = max((word for line in wanted for word in line.split() if word.isascii()), key=len, default="")
-        usable = [] if telling or any(len(window) < 3 for window in windows) else ["\n" + "\n".join(window) + "\n" for window in windows]
-        return Trace(frozenset(added if telling else []), usable, word.encode())
-
-    def stands_in(self, content: bytes) -> bool:
+    def stands_in(self, name: str, content: bytes) -> bool:
         """Whether a file's text holds the fix."""
-        if self.word not in content:
+        if not self.parts or self.word not in content:
             return False
-        lines = [line for line in (" ".join(line.split()) for line in content.decode("utf-8", "replace").split("\n")) if line]
-        if self.lines:
-            return self.lines.issubset(lines)
-        joined = "\n" + "\n".join(lines) + "\n"
-        return bool(self.windows) and all(window in joined for window in self.windows)
+        text = content.decode("utf-8", "replace")
+        lines = _patched(text) if name.endswith((".patch", ".diff")) else text.split("\n")
+        joined = "\n" + "\n".join(line for line in (" ".join(line.split()) for line in lines) if line) + "\n"
+        return all(any(f"\n{each}\n" in joined for each in texts) for texts in self.parts)
 
 
 def main() -> None:
     """Print what was found."""
     asked = json.load(sys.stdin)
-    allowed = set(asked["except"])
     suffixes = tuple(asked["suffixes"])
-    trace = Trace.of(asked["added"], asked["windows"])
+    trace = Trace(asked["parts"], asked["word"].encode())
     found = []
-    for place in asked["places"]:
+    for place in sorted(each for pattern in asked["places"] for each in glob.glob(pattern)):
         for directory, directories, names in os.walk(place):
             directories.sort()
             for name in sorted(names):
                 path = os.path.join(directory, name)
-                if path not in allowed and not os.path.islink(path):
+                if not os.path.islink(path):
                     found.extend(_leaks(path, suffixes, trace))
     json.dump(found[:50], sys.stdout)
 
 
+def _patched(text: str) -> list[str]:
+    """The lines that a patch leaves or adds."""
+    return [line[1:] for line in text.split("\n") if line.startswith(("+", " ")) and not line.startswith("+++ ")]
+
+
 def _leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
     if path.endswith((".whl", ".zip", ".egg", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")):
-        return [f"{path}!{name}" for name, text in _archived(path) if name.endswith(suffixes) and trace.stands_in(text)]
+        return [f"{path}!{name}" for name, text in _archived(path) if name.endswith(suffixes) and trace.stands_in(name, text)]
     if not path.endswith(suffixes):
         return []
     try:
@@ -73,7 +65,7 @@ def _leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
             text = file.read(MOST_BYTES)
     except OSError:
         return []
-    return [path] if trace.stands_in(text) else []
+    return [path] if trace.stands_in(path, text) else []
 
 
 def _archived(path: str) -> list[tuple[str, bytes]]:

@@ -5,44 +5,84 @@ import { compareFiles, type SourceFiles, readText } from './source/source-files.
 /** Shorter lines stand in any program. */
 const LEAST_LINE = 10;
 const LEAST_DISTINCT = 24;
+const LEAST_LINES = 3;
 const MOST_LINES = 200;
 
-/** What is looked for in other files: a file that holds all of these lines holds the fix. */
+/** What is looked for in other files. */
 export interface FixTrace {
   /** Lines that the fix adds, normaliseLine. */
   readonly added: readonly string[];
-  /** Each change with the lines around it, normaliseLine: for fixes that are too small to be told by their lines. */
-  readonly windows: readonly (readonly string[])[];
+  /**
+   * For each place that the fix changes, texts of consecutive lines, normaliseLine, of which a file that holds the fix holds one. Where the added lines
+   * alone would stand in any program, they come with lines around them. No part at all: the fix cannot be told from other code.
+   */
+  readonly parts: readonly (readonly string[])[];
+  /** Stands in each file that holds the fix, so that most files need no closer look. */
+  readonly word: string;
+}
+
+/** Added lines, one behind the other, with up to two lines before and behind them. */
+interface Run {
+  readonly before: readonly string[];
+  readonly lines: readonly string[];
+  readonly behind: readonly string[];
 }
 
 const CONTEXT = 2;
 
 /** @param before without the fix. @param after with it. */
 export function traceFix(before: SourceFiles, after: SourceFiles): FixTrace {
-  const added: string[] = [];
-  const windows: string[][] = [];
-  for (const path of compareFiles(before, after).keys()) {
-    if (!isCode(path)) continue;
-    const old = new Set((readText(before, path) ?? '').split('\n').map(normaliseLine));
-    const lines = (readText(after, path) ?? '').split('\n').map(normaliseLine);
-    for (const [at, line] of lines.entries()) {
-      if (old.has(line) || line === '') continue;
-      if (line.length >= LEAST_LINE) added.push(line);
-      windows.push(lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).filter((each) => each !== ''));
-    }
+  const runs: Run[] = [];
+  for (const path of compareFiles(before, after).keys())
+    if (isCode(path)) runs.push(...findRuns(readText(before, path) ?? '', readText(after, path) ?? ''));
+  const all = runs.flatMap(({ lines }) => lines);
+  const added = [...new Set(all.filter((line) => line.length >= LEAST_LINE))].slice(0, MOST_LINES);
+  const parts = runs.slice(0, MOST_LINES).map((run) => chooseTexts(run, added));
+  const words = all.flatMap((line) => line.split(' ')).filter((word) => /^[\x21-\x7e]+$/.test(word));
+  const word = words.reduce((longest, each) => (each.length > longest.length ? each : longest), '');
+  return { added, parts: parts.some((texts) => texts.length === 0) ? [] : parts, word };
+}
+
+function findRuns(before: string, after: string): readonly Run[] {
+  const old = new Set(splitLines(before));
+  const lines = splitLines(after);
+  const runs: Run[] = [];
+  for (let at = 0; at < lines.length;) {
+    const isOld = (line: string): boolean => old.has(line);
+    const length = lines.slice(at).findIndex(isOld);
+    const end = length === -1 ? lines.length : at + length;
+    if (end > at)
+      runs.push({
+        before: lines.slice(Math.max(0, at - CONTEXT), at),
+        lines: lines.slice(at, end),
+        behind: lines.slice(end, end + CONTEXT),
+      });
+    at = end + 1;
   }
-  return { added: [...new Set(added)].slice(0, MOST_LINES), windows: windows.slice(0, MOST_LINES) };
+  return runs;
+}
+
+/** @param added all lines of the fix. @returns none where nothing tells the run from other code. */
+function chooseTexts({ before, lines, behind }: Run, added: readonly string[]): readonly string[] {
+  const near = [...before, ...lines, ...behind];
+  if (added.length >= LEAST_LINES) return [lines.join('\n')];
+  if (!added.some((line) => line.length >= LEAST_DISTINCT)) return near.length > 2 ? [near.join('\n')] : [];
+  const texts = [
+    ...(before.length === 0 ? [] : [[...before.slice(-1), ...lines]]),
+    ...(behind.length === 0 ? [] : [[...lines, ...behind.slice(0, 1)]]),
+  ];
+  return (texts.length === 0 ? [lines] : texts).map((each) => each.join('\n'));
 }
 
 /** Whether a text holds the fix. `find_leaks.py` does the same for files in a sandbox. */
-export function holdsFix({ added, windows }: FixTrace, text: string): boolean {
-  const lines = text
+export function holdsFix({ parts }: FixTrace, text: string): boolean {
+  const joined = `\n${splitLines(text).join('\n')}\n`;
+  return parts.length > 0 && parts.every((texts) => texts.some((each) => joined.includes(`\n${each}\n`)));
+}
+
+function splitLines(text: string): readonly string[] {
+  return text
     .split('\n')
     .map(normaliseLine)
     .filter((line) => line !== '');
-  const there = new Set(lines);
-  const isTelling = added.some((line) => line.length >= LEAST_DISTINCT) || added.length > 2;
-  if (isTelling) return added.every((line) => there.has(line));
-  const joined = `\n${lines.join('\n')}\n`;
-  return windows.length > 0 && windows.every((window) => window.length > 2 && joined.includes(`\n${window.join('\n')}\n`));
 }

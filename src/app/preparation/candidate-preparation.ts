@@ -196,7 +196,8 @@ export class CandidatePreparation {
       history === undefined || this.#candidate.kind !== 'fix' ? [] : await history.waysTo(this.#candidate.commit.id, this.#signal);
     this.evidence.leaks = ways.map((way) => `${way}: leads to the fix; the task has no history`);
     const files = replaceFiles(before, new Map(hidden.map((path) => [path, undefined])));
-    const found = await searchLeaks({ sandboxes, steps }, { files, dependencies: place.dependencies, trace }, this.#signal);
+    const { releases } = place.detected.language;
+    const found = await searchLeaks({ sandboxes, steps }, { files, dependencies: place.dependencies, trace, releases }, this.#signal);
     this.evidence.leaks.push(...found.map((path) => `${path}: holds the fix`));
     if (found.length > 0) throw new Refused('scrub', `the fix stands where an agent finds it: ${found.slice(0, 5).join(', ')}`);
     const names = failToPass.flatMap((id) => [

@@ -7,8 +7,6 @@ import type { SourceFiles } from '../../agents/preparation/source/source-files.t
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { runProgram, withRepository } from './preparation-sandbox.ts';
 
-/** Where releases are installed on a machine whose /usr agents see. */
-const INSTALLED = ['/usr/lib/python3/dist-packages', '/usr/local/lib', '/usr/share/nodejs', '/usr/share/gocode', '/usr/share/cargo'];
 const SUFFIXES = [
   '.py',
   '.go',
@@ -32,14 +30,23 @@ const SUFFIXES = [
 ];
 const SECONDS = 120;
 
+export interface LeakPlace {
+  /** As an agent finds them. */
+  readonly files: SourceFiles;
+  readonly dependencies: SourceFiles;
+  readonly trace: FixTrace;
+  /** `LanguageAdapter.releases` */
+  readonly releases: readonly string[];
+}
+
 /** Files that an agent would find with the fix in them: vendored copies, packages, installed releases, patches. */
 export async function searchLeaks(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
-  { files, dependencies, trace }: { readonly files: SourceFiles; readonly dependencies: SourceFiles; readonly trace: FixTrace },
+  { files, dependencies, trace, releases }: LeakPlace,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const inputs = { files: digestFiles(files), dependencies: digestFiles(dependencies), trace };
-  const asked = { ...trace, places: [WORKDIR, ...INSTALLED], except: [], suffixes: SUFFIXES };
+  const inputs = { files: digestFiles(files), dependencies: digestFiles(dependencies), trace, releases };
+  const asked = { parts: trace.parts, word: trace.word, places: [WORKDIR, ...releases], suffixes: SUFFIXES };
   const found = z.array(z.string().max(4096)).max(50);
   return await steps.remember('leaks', inputs, found, () =>
     withRepository(

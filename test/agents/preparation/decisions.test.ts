@@ -6,7 +6,6 @@ import { filterCandidate } from '../../../src/agents/preparation/filtering.ts';
 import { writeInstruction } from '../../../src/agents/preparation/instruction.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
 import { PYTHON } from '../../../src/agents/preparation/languages/python.ts';
-import { holdsFix, traceFix } from '../../../src/agents/preparation/leaks.ts';
 import { findLicence } from '../../../src/agents/preparation/licence.ts';
 import { findNetworkNeeds } from '../../../src/agents/preparation/network-needs.ts';
 import { classifyPath } from '../../../src/agents/preparation/source/path-kinds.ts';
@@ -16,15 +15,12 @@ import { splitChange } from '../../../src/agents/preparation/splitting.ts';
 import { judgeSteadiness, type RepeatedRun } from '../../../src/agents/preparation/steadiness.ts';
 import { limitSuite } from '../../../src/agents/preparation/time-scale.ts';
 import { wireTests } from '../../../src/agents/preparation/wired-tests.ts';
+import { filesOf } from '../../support/source-files.ts';
 
 const COMMIT = { id: 'a'.repeat(40), parent: 'b'.repeat(40), committed: 1000, message: 'Mend the mean\n\nIt was wrong for no numbers.' };
 
 function change(path: string, more: Partial<FileChange> = {}): FileChange {
   return { path, isBinary: false, added: 3, removed: 1, isSpecial: false, ...more };
-}
-
-function filesOf(texts: Readonly<Record<string, string>>): SourceFiles {
-  return new Map(Object.entries(texts).map(([path, text]) => [path, { content: Buffer.from(text), executable: false }]));
 }
 
 describe('a commit is a candidate', () => {
@@ -230,23 +226,6 @@ describe('an instruction', () => {
     expect(() => writeInstruction(candidate('Merge pull request #487 from a/b'), [], [])).toThrow('says nothing');
     expect(() => writeInstruction(candidate('fix'), [], [])).toThrow('says nothing that an agent could work by');
     expect(() => writeInstruction(candidate('test_mean fails'), ['test_mean'], [])).toThrow('without the lines that name tests');
-  });
-});
-
-describe('a fix is found', () => {
-  const before = filesOf({ 'a.py': 'def mean(numbers):\n    total = sum(numbers)\n    return total / len(numbers)\n' });
-  const after = filesOf({ 'a.py': 'def mean(numbers):\n    total = sum(numbers)\n    return total / max(1, len(numbers))\n' });
-
-  it('in a copy that is indented otherwise, and not in the code without it', () => {
-    const trace = traceFix(before, after);
-    expect(holdsFix(trace, '  return total  / max(1, len(numbers))\n')).toBe(true);
-    expect(holdsFix(trace, before.get('a.py')?.content.toString() ?? '')).toBe(false);
-  });
-
-  it('where its line alone does not identify it, by the lines around it', () => {
-    const small = traceFix(filesOf({ 'a.py': 'a = f(x)\nb = 1\nc = g(a)\n' }), filesOf({ 'a.py': 'a = f(x)\nb = 2\nc = g(a)\n' }));
-    expect(holdsFix(small, 'x\na = f(x)\nb = 2\nc = g(a)\n')).toBe(true);
-    expect(holdsFix(small, 'b = 2\n')).toBe(false);
   });
 });
 

@@ -1,14 +1,10 @@
 import { expect, it } from 'vitest';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
-import type { SourceFiles } from '../../../src/agents/preparation/source/source-files.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import type { FileContents } from '../../support/grading-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
-
-function filesOf(texts: FileContents): SourceFiles {
-  return new Map(Object.entries(texts).map(([path, text]) => [path, { content: Buffer.from(text), executable: false }]));
-}
+import { filesOf } from '../../support/source-files.ts';
 
 it.each(SAMPLES)('files say that a repository is in $language, its tests are found by id, and copied with another literal', (sample) => {
   const files = filesOf({ ...sample.before, ...sample.fix });

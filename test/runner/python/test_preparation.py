@@ -122,21 +122,33 @@ def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
     assert 'file="tests/test_sums.py"' in report
 
 
-def test_a_fix_is_found_in_copies_and_archives_and_nowhere_else(tmp_path: Path) -> None:
-    """Other spaces do not hide it, and lines that any program has do not make it."""
-    fix = "if not  list(numbers):\n\treturn 0.0 # of nothing\n"
-    (tmp_path / "copy.py").write_text(fix)
-    (tmp_path / "half.py").write_text("if not list(numbers):\n    return 0.0\n")
-    (tmp_path / "copy.bin").write_text(fix)
-    with zipfile.ZipFile(tmp_path / "release.whl", "w") as wheel:
+def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    """Other spaces do not hide it. A file that has the same lines in other places does not hold it."""
+    root = tmp_path / "python3.11"
+    root.mkdir()
+    fix = "if not  list(numbers):\n\treturn 0.0 # of nothing\n\n"
+    (root / "copy.py").write_text(f"def mean(numbers):\n{fix}    return 1\n")
+    (root / "half.py").write_text("if not list(numbers):\n    return 0.0\n")
+    (root / "apart.py").write_text(fix.replace("\n\t", "\n    pass\n\t"))
+    (root / "copy.bin").write_text(fix)
+    (root / "fix.patch").write_text(
+        "+++ b/a.py\n-old\n+if not list(numbers):\n-old\n+    return 0.0 # of nothing\n"
+    )
+    with zipfile.ZipFile(root / "release.whl", "w") as wheel:
         wheel.writestr("sums/mean.py", fix)
-    added = ["if not list(numbers):", "return 0.0 # of nothing"]
-    small = {"added": ["b = 2"], "windows": [["a = f(x)", "b = 2", "c = g(a)"]]}
-    (tmp_path / "small.py").write_text("x\n  a = f(x)\n  b = 2\n  c = g(a)\n")
-    (tmp_path / "other.py").write_text("a = f(x)\nb = 2\n")
+    (root / "first.py").write_text("x\n  a = f(x)\n  b = 2\n")
+    (root / "second.py").write_text("b = 2\n\nc = g(a)\n")
+    (root / "neither.py").write_text("b = 2\n")
 
-    def find(trace: dict[str, object]) -> list[str]:
-        asked = {**trace, "places": [str(tmp_path)], "except": [], "suffixes": [".py"]}
+    def find(word: str, parts: list[list[str]]) -> list[str]:
+        asked = {
+            "parts": parts,
+            "word": word,
+            "places": [f"{tmp_path}/python3*"],
+            "suffixes": [".py", ".patch"],
+        }
         done = subprocess.run(
             [sys.executable, "-B", "-m", "muster_preparation.find_leaks"],
             input=json.dumps(asked),
@@ -145,14 +157,14 @@ def test_a_fix_is_found_in_copies_and_archives_and_nowhere_else(tmp_path: Path) 
             text=True,
             check=True,
         )
-        return [
-            os.path.relpath(path, tmp_path) for path in sorted(json.loads(done.stdout))
-        ]
+        return [os.path.relpath(path, root) for path in sorted(json.loads(done.stdout))]
 
-    telling = {"added": [*added, "if not list(numbers): # again and again"]}
-    assert find({**telling, "windows": []}) == []
-    assert find({"added": [*added, added[0]], "windows": []}) == [
-        "copy.py",
-        "release.whl!sums/mean.py",
+    telling = ["if not list(numbers):\nreturn 0.0 # of nothing"]
+    found = ["copy.py", "fix.patch", "release.whl!sums/mean.py"]
+    assert find("list(numbers):", [telling]) == found
+    assert find("list(numbers):", [telling, ["return 1"]]) == ["copy.py"]
+    assert find("b", [["a = f(x)\nb = 2", "b = 2\nc = g(a)"]]) == [
+        "first.py",
+        "second.py",
     ]
-    assert find(small) == ["small.py"]
+    assert find("b", []) == []

@@ -20,6 +20,7 @@ export const CMAKE: LanguageAdapter = {
   // The files that say what is built name the tests.
   hidesTests: false,
   dependencies: undefined,
+  releases: ['/usr/include', '/usr/local/include', '/usr/src'],
   coverage: undefined,
   grammarOf: (path) => (/\.(c|cc|cpp|cxx|h|hh|hpp|hxx)$/.test(path) ? 'cpp' : undefined),
   tripwires: draftCTripwires,

@@ -24,6 +24,7 @@ export const GO: LanguageAdapter = {
   fileOf: (id, { places }) => places.get(findTop(id)),
   hidesTests: true,
   dependencies: { declares: (path) => /^go\.(mod|sum)$/.test(path), program: 'install_go.py', directory: IN_LAYER },
+  releases: ['/usr/share/gocode', '/usr/local/go/src', '/usr/lib/go-*/src', '/usr/share/go-*/src'],
   coverage: undefined,
   grammarOf: (path) => (path.endsWith('.go') ? 'go' : undefined),
   tripwires: draftGoTripwires,

@@ -22,6 +22,7 @@ export const JAVASCRIPT: LanguageAdapter = {
     program: 'install_javascript.py',
     directory: '',
   },
+  releases: ['/usr/share/nodejs', '/usr/lib/node_modules', '/usr/local/lib/node_modules'],
   coverage: undefined,
   grammarOf: findGrammar,
   tripwires: draftJavaScriptTripwires,

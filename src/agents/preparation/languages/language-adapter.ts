@@ -88,6 +88,8 @@ export interface LanguageAdapter {
   /** Whether a file of tests can be taken away without breaking the build. */
   readonly hidesTests: boolean;
   readonly dependencies: DependencyPlan | undefined;
+  /** Directories of a machine in which an agent sees code of this language that was installed; `*` stands for any name. */
+  readonly releases: readonly string[];
   /** A plug-in of pytest that tells which lines the tests cover; undefined: all code counts as covered. */
   readonly coverage: 'muster_coverage' | undefined;
   /** How code is read to break it; `ast`: by Python's own parser. */

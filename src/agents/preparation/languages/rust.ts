@@ -23,6 +23,7 @@ export const RUST: LanguageAdapter = {
   fileOf: (id, { places }) => places.get(id),
   hidesTests: true,
   dependencies: { declares: (path) => /^(.*\/)?Cargo\.toml$|^Cargo\.lock$/.test(path), program: 'install_rust.py', directory: '' },
+  releases: ['/usr/share/cargo', '/usr/lib/rustlib/src', '/usr/src/rustc*'],
   coverage: undefined,
   grammarOf: (path) => (path.endsWith('.rs') && path !== 'build.rs' ? 'rust' : undefined),
   tripwires: draftRustTripwires,
