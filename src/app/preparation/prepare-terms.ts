@@ -13,6 +13,8 @@ export interface PrepareTerms {
   readonly testSeconds: number;
   /** Hosts that the installation of dependencies reaches. */
   readonly registries: readonly string[];
+  /** Candidates at a time; undefined: one for each processor. */
+  readonly workers: number | undefined;
 }
 
 export interface PrepareListeners {

@@ -48,7 +48,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
     const found = await discoverCandidates(context, repository, terms, signal);
     listeners.onStart(found.length);
     const work = { context, repository, grader, terms, staging, retryMilliseconds: config.evaluation.retryMilliseconds };
-    const candidates = await workThrough(found, grader.concurrency, async (each) => {
+    const candidates = await workThrough(found, terms.workers ?? grader.concurrency, async (each) => {
       const done = await prepareCandidate(work, each, signal);
       listeners.onCandidate(done);
       return done;
