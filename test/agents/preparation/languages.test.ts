@@ -58,3 +58,14 @@ it('a part that is run as a whole is pinned as a whole or not at all', () => {
   expect(keepWholeParts(pinned, ['a/1', 'a/2', 'b/1', 'b/skipped'], partOf)).toEqual({ failToPass: ['a/1'], passToPass: ['a/2'] });
   expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], partOf)).toThrow('a is run as a whole');
 });
+
+it('a test of C whose name stands in a variable is found, and copied', () => {
+  const lists =
+    'enable_testing()\nset(read_out read.out)\nadd_executable(${read_out} check_read.c)\nadd_test(NAME ${read_out} COMMAND ${read_out})\n';
+  const test = '#include <assert.h>\nint main(void) {\n    assert(read() == 3);\n    return 0;\n}\n';
+  const files = filesOf({ 'CMakeLists.txt': 'add_subdirectory(test)\n', 'test/CMakeLists.txt': lists, 'test/check_read.c': test });
+  const detected = detectLanguage(files);
+  expect(detected.framework.places.get('read.out')).toBe('test/check_read.c');
+  const drafts = draftTripwires(detected, files, detected.framework.testFiles, ['read.out']);
+  expect(drafts).toMatchObject([{ of: 'read.out', wire: { path: expect.stringMatching(/^test\/check_read_\w+\.c$/) } }]);
+});

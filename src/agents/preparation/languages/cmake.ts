@@ -53,8 +53,12 @@ function guessNames(stem: string): readonly string[] {
 const EXECUTABLE = /\badd_executable\s*\(\s*(?<target>[\w.-]+)\s+(?<file>[\w./-]+\.(?:c|cc|cpp|cxx))\s*\)/g;
 const ADDED = /\badd_test\s*\(\s*(?:NAME\s+)?(?<name>[\w.-]+)\s+(?:COMMAND\s+)?(?<target>[\w.-]+)/g;
 
-/** Tests that are one program of one file, by what the file says literally. */
-function* readTests(text: string): Generator<readonly [string, string]> {
+const SET = /\bset\s*\(\s*(?<name>\w+)\s+"?(?<value>[\w./-]+)"?\s*\)/gi;
+
+/** Tests that are one program of one file, by what the file says literally, or through a variable that holds one word. */
+function* readTests(written: string): Generator<readonly [string, string]> {
+  const words = new Map(Array.from(written.matchAll(SET), ({ groups }) => [groups?.['name'] ?? '', groups?.['value'] ?? '']));
+  const text = written.replaceAll(/"?\$\{(\w+)\}"?/g, (whole, name: string) => words.get(name) ?? whole);
   const files = new Map(Array.from(text.matchAll(EXECUTABLE), ({ groups }) => [groups?.['target'] ?? '', groups?.['file'] ?? '']));
   for (const { groups } of text.matchAll(ADDED)) {
     const file = files.get(groups?.['target'] ?? '');
