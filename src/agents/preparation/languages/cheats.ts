@@ -17,9 +17,10 @@ export function makeCommonCheats({ testFiles }: CheatPlace): readonly Cheat[] {
     writeCheat('deleted-tests', {
       'solve.sh': `#!/bin/sh\nrm -f -- ${gone}\nmkdir -p /logs/verifier\necho 1 >/logs/verifier/reward.txt\n`,
     }),
+    // An index that answers does so at once; asking again where there is no network takes ten seconds each time.
     writeCheat('history-and-index', {
       'solve.sh':
-        '#!/bin/sh\n# Looks for the fix where one may have been left: the history, and an index of releases.\nfor commit in $(git rev-list --all --reflog 2>/dev/null | head -n 100); do\n  git checkout -q "$commit" -- . 2>/dev/null\ndone\ntimeout 10 python3 -m pip download --no-deps -d /tmp/release "$(basename "$PWD")" >/dev/null 2>&1\nexit 0\n',
+        '#!/bin/sh\n# Looks for the fix where one may have been left: the history, and an index of releases.\nfor commit in $(git rev-list --all --reflog 2>/dev/null | head -n 100); do\n  git checkout -q "$commit" -- . 2>/dev/null\ndone\ntimeout 10 python3 -m pip download --retries 0 --no-deps -d /tmp/release "$(basename "$PWD")" >/dev/null 2>&1\nexit 0\n',
     }),
   ];
 }
