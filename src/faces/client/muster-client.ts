@@ -144,6 +144,12 @@ export class MusterClient {
     return this.#calls.ask(evaluationSchema, { method: 'GET', path: buildEvaluationPath(id), signal });
   }
 
+  /** The answer as an HTML page for people, which stands alone. @throws RefusedError `report.none` when there is no answer yet. */
+  async report(id: string, signal?: AbortSignal): Promise<string> {
+    const path = `${buildEvaluationPath(id)}/report`;
+    return (await this.#calls.send({ method: 'GET', path, headers: { accept: 'text/html' }, signal })).text;
+  }
+
   /** Plays one episode of an evaluation again. It waits for a sandbox of the server. @param arm of a comparison; 0 is the baseline. */
   replay(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<ReplayDocument> {
     const call = { method: 'POST', path: `${buildEvaluationPath(id)}/replays`, body: { index, arm } } as const;

@@ -73,6 +73,7 @@ describe('a client of a server', () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const { id } = await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });
+    await expect(client.report(id)).rejects.toMatchObject({ code: 'report.none', reason: 'bad-request' });
     const following: Promise<readonly FollowedEvent[]> = all(client.events(id));
     const events = await fixture.during(following);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
@@ -81,6 +82,7 @@ describe('a client of a server', () => {
       events.slice(2).map(({ sequence }) => sequence),
     );
     expect(await client.wait(id)).toMatchObject({ official: { episodes: 5 } });
+    expect(await client.report(id)).toMatch(/^<!doctype html>.*<\/html>\s*$/is);
     expect((await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' })).id).toBe(id);
   });
 
