@@ -2,12 +2,14 @@
 
 import os
 import random
+import selectors
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -51,12 +53,12 @@ class Place:
         self._temporary.mkdir()
         self.directory, self._server = directory, server
 
-    def trainer(self, steps: int, seed: int) -> "subprocess.Popen[str]":
+    def trainer(self, steps: int, seed: int) -> "subprocess.Popen[bytes]":
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
         places = {"TMPDIR": str(self._temporary), "XDG_STATE_HOME": str(self._state), "PYTHONPATH": f"{REPOSITORY}/clients/python/src"}
         named = {} if self._server is None else {"MUSTER_URL": self._server}
         command = [sys.executable, "-c", TRAINER, str(GAME / "cartpole.yaml"), str(self.run), str(steps), str(seed)]
-        return subprocess.Popen(command, env={**inherited, **places, **named}, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, env={**inherited, **places, **named}, stdout=subprocess.PIPE, bufsize=0)
 
     def left_behind(self) -> list[str]:
         """Processes, sockets and temporary files; of a server that is gone, what its sandboxes were made in as well."""
@@ -67,14 +69,29 @@ class Place:
         return [*processes_of(self.directory), *sockets_of(self.directory), *map(str, (*files, *sandboxes, *unfinished))]
 
 
-def kill_at(process: "subprocess.Popen[str]", line: int) -> None:
-    """SIGKILL once it has told so many lines, or has ended before."""
+def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[str]:
+    """Until it ends. The limit is that of one line: how long all of them take is a matter of the machine and its load."""
     assert process.stdout is not None
-    for _ in range(line):
-        if not process.stdout.readline():
-            break
+    with process.stdout as output, selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        told, rest = "", b""
+        while True:
+            assert selector.select(DEADLINE_SECONDS), f"nothing came after {told!r}"
+            if not (came := output.read(65_536)):
+                return
+            *lines, rest = (rest + came).split(b"\n")
+            for line in lines:
+                told = line.decode()
+                yield told
+
+
+def kill_at(process: "subprocess.Popen[bytes]", line: int) -> None:
+    """SIGKILL once it has told so many lines, or has ended before."""
+    lines = lines_of(process)
+    list(islice(lines, line))
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=DEADLINE_SECONDS)
+    list(lines)
+    process.wait(DEADLINE_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +122,8 @@ def test_nothing_is_left_of_a_killed_trainer_and_what_was_accepted_is_concluded_
 
     waiting = Record(place.run).waiting()
     last = place.trainer(64, moments)
-    last.communicate(timeout=DEADLINE_SECONDS)
-    assert last.returncode == 0
+    said = list(lines_of(last))
+    assert last.wait(DEADLINE_SECONDS) == 0, said
     assert place.left_behind() == []
     record = Record(place.run)
     assert record.waiting() == []

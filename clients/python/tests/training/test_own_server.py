@@ -10,8 +10,10 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import CallbackList, ConvertCallback
 
+from muster import embedded
 from muster.sb3 import MusterCallback
 from muster.training.record import Record
+from muster.training.serving import Connection
 from tests.real_server import GAME
 from tests.training.leftovers import processes_of
 
@@ -34,6 +36,20 @@ def test_a_training_without_a_server_has_its_own_and_leaves_nothing(tmp_path: Pa
     model().learn(256, callback=callback)
     assert [score.step for score in Record(tmp_path).scores()] == [128, 256]
     assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("given", [None, 5])
+def test_one_processor_is_left_to_the_training_unless_the_number_of_sandboxes_is_given(
+    given: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MUSTER_POOL__MAX", raising=False)
+    if given is not None:
+        monkeypatch.setenv("MUSTER_POOL__MAX", str(given))
+    with embedded.start() as server, server.client() as client:
+        processors = [pool.max for pool in client.pools()]
+    with Connection(None, None, tmp_path) as connection:
+        found = [pool.max for pool in connection.client().pools()]
+    assert found == (processors if given is not None else [max(1, most - 1) for most in processors])
 
 
 def test_a_server_that_crashes_is_started_anew(tmp_path: Path) -> None:

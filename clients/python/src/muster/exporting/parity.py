@@ -47,7 +47,7 @@ def assert_parity(path: Path, reference: Reference) -> None:
     """
     policy = played_policy(path, reference.observation_space, reference.action_space)
     played = [np.asarray(policy.act(observation)).copy() for observation in reference.observations]
-    differing = [place for place, action in enumerate(played) if not _agrees(action, reference, place)]
+    differing = _differing(played, reference)
     if not differing:
         return
     place, first = differing[0], first_differing_layer(path, reference)
@@ -58,13 +58,18 @@ def assert_parity(path: Path, reference: Reference) -> None:
     )
 
 
-def _agrees(action: Array, reference: Reference, place: int) -> bool:
-    expected = reference.actions[place]
-    if action.shape != expected.shape:
-        return False
-    if reference.logits is None or np.array_equal(action, expected):
-        return bool(np.allclose(action, expected, rtol=TOLERANCE, atol=TOLERANCE))
-    return _is_tie(reference.logits[place], action.reshape(-1), expected.reshape(-1), reference.action_space)
+def _differing(played: Sequence[Array], reference: Reference) -> list[int]:
+    """Places of observations. Compared all at once: the training waits while this thread computes in Python."""
+    expected, logits = reference.actions, reference.logits
+    if any(action.shape != expected.shape[1:] for action in played):
+        return list(range(len(played)))
+    together = np.stack(played)
+    equal = np.isclose(together, expected, rtol=TOLERANCE, atol=TOLERANCE) if logits is None else together == expected
+    apart: list[int] = np.flatnonzero(~equal.reshape(len(played), -1).all(1)).tolist()
+    if logits is None:
+        return apart
+    space = reference.action_space
+    return [place for place in apart if not _is_tie(logits[place], played[place].reshape(-1), expected[place].reshape(-1), space)]
 
 
 def _is_tie(logits: Array, played: Array, expected: Array, space: Any) -> bool:

@@ -14,6 +14,7 @@ logger = logging.getLogger("muster")
 
 PATIENCE_SECONDS = 5.0
 """That one request waits for a server. The evaluator goes on trying, and can be closed in between."""
+POOL_MAX = "MUSTER_POOL__MAX"
 NICENESS = 10
 """Of a server of the trainer's own and its sandboxes: each gets a tenth of what the training gets where both want one processor."""
 
@@ -57,6 +58,7 @@ class Connection:
             else:
                 self._own = self._open.enter_context(start(state=self._directory / "server"))
                 self._client = self._open.enter_context(self._own.client(retry=retry))
+                _leave_one_processor(self._client)
         self._lower()
         return self._client
 
@@ -69,3 +71,12 @@ class Connection:
         except OSError as error:
             self._is_lowered = False
             logger.warning("evaluations have the priority of the training, which may be slower: %s", error)
+
+
+def _leave_one_processor(client: Client) -> None:
+    """To the training: a server of its own has a sandbox for each processor otherwise. Not where the user says how many there are."""
+    if POOL_MAX in os.environ:
+        return
+    for pool in client.pools():
+        if pool.max > 1:
+            client.change_pool(pool.name, max=pool.max - 1)
