@@ -38,7 +38,7 @@ const LIFETIME_SECONDS = 86_400;
 
 /**
  * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use, and `pool.max` sandboxes in
- * all. Part of the composition root.
+ * use at a time in all. Part of the composition root.
  */
 export class GradingPools implements AsyncDisposable {
   readonly #config: Config;
@@ -59,7 +59,7 @@ export class GradingPools implements AsyncDisposable {
     this.#roots = new RootFileSystems(join(config.stateDir, 'images'));
     this.#clock = clock;
     this.#permits = new Permits(config.pool.max);
-    this.#trusted = new TrustedSandboxes(clock, () => this.#permits.isShort);
+    this.#trusted = new TrustedSandboxes(clock, config.pool.max);
     this.#log = log;
   }
 
@@ -68,8 +68,7 @@ export class GradingPools implements AsyncDisposable {
     return {
       open: (place, signal) => this.#openOne(open, place, signal),
       openBoth: (one, other, signal) => this.#openBoth(open, one, other, signal),
-      openTrusted: (place, signal) =>
-        this.#trusted.open(`${open.task.digest} ${formatPlaceKey(place)}`, () => this.#openOne(open, place, signal)),
+      openTrusted: (place, signal) => this.#openTrusted(open, place, signal),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.openDirectory(root, buildContext(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
@@ -78,8 +77,15 @@ export class GradingPools implements AsyncDisposable {
   }
 
   async #openOne(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
-    const [permit] = await this.#permitted(1, signal);
-    return await this.#opened(task, place, permit, signal);
+    const [permit] = await this.#permits.acquire(1, signal);
+    return await permitted(permit, () => this.#leased(task, place, signal));
+  }
+
+  /** One that is kept takes a permit only while it is used. */
+  async #openTrusted(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+    const [permit] = await this.#permits.acquire(1, signal);
+    const key = `${task.task.digest} ${formatPlaceKey(place)}`;
+    return await permitted(permit, () => this.#trusted.open(key, () => this.#leased(task, place, signal)));
   }
 
   async #openBoth(
@@ -88,36 +94,15 @@ export class GradingPools implements AsyncDisposable {
     other: GradingPlace,
     signal: AbortSignal,
   ): Promise<readonly [GradingSandbox, GradingSandbox]> {
-    const [first, second] = await this.#permitted(2, signal);
-    const [opened, beside] = await Promise.allSettled([this.#opened(task, one, first, signal), this.#opened(task, other, second, signal)]);
+    const [first, second] = await this.#permits.acquire(2, signal);
+    const [opened, beside] = await Promise.allSettled([
+      permitted(first, () => this.#leased(task, one, signal)),
+      permitted(second, () => this.#leased(task, other, signal)),
+    ]);
     if (opened.status === 'fulfilled' && beside.status === 'fulfilled') return [opened.value, beside.value];
     if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
     if (beside.status === 'fulfilled') await beside.value[Symbol.asyncDispose]();
     throw opened.status === 'rejected' ? opened.reason : beside.status === 'rejected' ? beside.reason : new RangeError('both were opened');
-  }
-
-  /** Of all places together. What is kept for later makes room for what is needed now. */
-  async #permitted(count: number, signal: AbortSignal): Promise<readonly Disposable[]> {
-    while (!this.#permits.has(count) && (await this.#trusted.giveUpOne()));
-    return await this.#permits.acquire(count, signal);
-  }
-
-  /** @param permit is given back with the sandbox. */
-  async #opened(task: OpenTask, place: GradingPlace, permit: Disposable | undefined, signal: AbortSignal): Promise<GradingSandbox> {
-    try {
-      const { session, signal: lost, [Symbol.asyncDispose]: dispose } = await this.#leased(task, place, signal);
-      return {
-        session,
-        signal: lost,
-        [Symbol.asyncDispose]: async () => {
-          await dispose();
-          permit?.[Symbol.dispose]();
-        },
-      };
-    } catch (error) {
-      permit?.[Symbol.dispose]();
-      throw error;
-    }
   }
 
   async #leased(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
@@ -199,7 +184,8 @@ export class GradingPools implements AsyncDisposable {
     const pool = createPool({
       provider: await this.#provider,
       template,
-      config: { ...this.#config.pool, restSeconds: undefined, episodesPerSandbox: 1, min: 0 },
+      // As many again may be kept for later.
+      config: { ...this.#config.pool, max: 2 * this.#config.pool.max, restSeconds: undefined, episodesPerSandbox: 1, min: 0 },
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned, environment),
       newSandboxId: () => parseSandboxId(`g${(this.#sandboxes += 1)}`),
@@ -218,6 +204,27 @@ export class GradingPools implements AsyncDisposable {
     const { stateDir } = this.#config;
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, [settings]);
+  }
+}
+
+/** A sandbox that gives a permit back when it is disposed of, or could not be opened. */
+async function permitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
+  try {
+    const { session, signal, [Symbol.asyncDispose]: dispose } = await open();
+    return {
+      session,
+      signal,
+      [Symbol.asyncDispose]: async () => {
+        try {
+          await dispose();
+        } finally {
+          permit?.[Symbol.dispose]();
+        }
+      },
+    };
+  } catch (error) {
+    permit?.[Symbol.dispose]();
+    throw error;
   }
 }
 

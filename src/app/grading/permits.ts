@@ -16,16 +16,6 @@ export class Permits {
     this.#free = most;
   }
 
-  /** Whether more are asked for than there are. */
-  get isShort(): boolean {
-    return this.#waiting.length > 0;
-  }
-
-  /** Whether so many could be had at once. */
-  has(count: number): boolean {
-    return !this.isShort && this.#free >= Math.min(count, this.#most);
-  }
-
   /**
    * @param count where it is more than there will ever be, all of them are waited for.
    * @returns so many, each to be disposed of. @throws the signal's reason.

@@ -11,19 +11,20 @@ interface Kept {
 }
 
 /**
- * Sandboxes in which only a task's own code has run, kept for a while for the next verdict on that task. A sandbox whose use was broken off is not
- * kept: something may still run there.
+ * Sandboxes in which only a task's own code has run, kept for a while for the next verdict on that task: to make one and to start its interpreter
+ * takes as long as all that is run in it. A sandbox whose use was broken off is not kept: something may still run there.
  */
 export class TrustedSandboxes implements AsyncDisposable {
   readonly #clock: Clock;
-  readonly #isShort: () => boolean;
+  readonly #most: number;
+  /** What was used last comes last. */
   readonly #kept = new Set<Kept>();
   #isClosed = false;
 
-  /** @param isShort whether others wait for sandboxes: then none is kept. */
-  constructor(clock: Clock, isShort: () => boolean) {
+  /** @param most that are kept. */
+  constructor(clock: Clock, most: number) {
     this.#clock = clock;
-    this.#isShort = isShort;
+    this.#most = most;
   }
 
   /** One that is kept under this name, or one that is made now. Disposing of it keeps it. */
@@ -31,13 +32,6 @@ export class TrustedSandboxes implements AsyncDisposable {
     const sandbox = this.#take(key) ?? (await make());
     const { session, signal } = sandbox;
     return { session, signal, [Symbol.asyncDispose]: () => this.#giveBack(key, sandbox) };
-  }
-
-  /** Gives one up that is not in use. @returns whether there was one. */
-  async giveUpOne(): Promise<boolean> {
-    const [first] = this.#kept;
-    if (first) await this.#leave(first);
-    return first !== undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -56,9 +50,11 @@ export class TrustedSandboxes implements AsyncDisposable {
   }
 
   async #giveBack(key: string, sandbox: GradingSandbox): Promise<void> {
-    if (this.#isClosed || this.#isShort() || sandbox.signal.aborted || !sandbox.session.isAtRest) return sandbox[Symbol.asyncDispose]();
+    if (this.#isClosed || sandbox.signal.aborted || !sandbox.session.isAtRest) return sandbox[Symbol.asyncDispose]();
     const kept: Kept = { key, sandbox, leaving: this.#clock.after(IDLE_MS, () => void this.#leave(kept)) };
     this.#kept.add(kept);
+    const [oldest] = this.#kept;
+    if (oldest && this.#kept.size > this.#most) await this.#leave(oldest);
   }
 
   async #leave(kept: Kept): Promise<void> {

@@ -2,6 +2,7 @@ import { mkfifo } from './special-files.ts';
 import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeGradingPlace, TESTS } from '../../../src/agents/grading/grading-place.ts';
 import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
 import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
@@ -99,6 +100,24 @@ describe('a task with cases', () => {
       const { verdict } = await fixture.verdict(task, { 'sort.py': SORT_TASK['solution/sort.py'] ?? '' });
       expect(verdict).toMatchObject({ reward: null, problem: { detail: expect.stringContaining('out of order') } });
     }
+  });
+});
+
+describe("the sandbox of a task's own code", () => {
+  it('is kept for the next verdict also where one sandbox is used at a time', async () => {
+    await using narrow = await GradingFixture.open({ MUSTER_POOL__MAX: '1' });
+    const open = await narrow.task(SORT_TASK);
+    const sandboxes = narrow.grader.sandboxesOf(open);
+    const place = describeGradingPlace(open.task, open.task.steps[0], [TESTS]);
+    const { signal } = new AbortController();
+    const first = await sandboxes.openTrusted(place, signal);
+    await first[Symbol.asyncDispose]();
+    const candidates = await sandboxes.open(place, signal);
+    const waiting = sandboxes.openTrusted(place, signal);
+    expect(candidates.session).not.toBe(first.session);
+    await candidates[Symbol.asyncDispose]();
+    await using next = await waiting;
+    expect(next.session).toBe(first.session);
   });
 });
 
