@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InputError } from '../../kernel/errors.ts';
 import { type Action, actionSchema } from '../actions/action.ts';
 import type { OpenStep } from './acted/acted.ts';
+import { externalAgentSchema } from './external/external-agent.ts';
 import { type ModelAgent, modelAgentSchema, type ProgramAgent, programAgentSchema } from './model/model-agent.ts';
 
 const MOST_ACTIONS = 10_000;
@@ -11,7 +12,7 @@ const actionList = z.array(actionSchema).max(MOST_ACTIONS);
  * What acts on tasks, as a file says it. It stands where a checkpoint would be: the file's digest names it.
  *
  * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions. model: a language model behind a server. program: a
- * command-line program in the workspace that asks a model by itself.
+ * command-line program in the workspace that asks a model by itself. external: whatever takes the episode over HTTP.
  */
 export const agentSchema = z
   .discriminatedUnion('agent', [
@@ -24,6 +25,7 @@ export const agentSchema = z
     }),
     modelAgentSchema,
     programAgentSchema,
+    externalAgentSchema,
   ])
   .describe('agent of Muster');
 

@@ -9,6 +9,8 @@ import { combineRewards } from '../tasks/task-reward.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import { playScript } from './act-scripted.ts';
 import { findActions } from './agent.ts';
+import type { EpisodeDesk } from './external/episode-desk.ts';
+import { playExternal } from './external/play-external.ts';
 import { playModel } from './model/act-model.ts';
 import type { ModelEndpoint } from './model/model-endpoint.ts';
 import { playProgram } from './program/act-program.ts';
@@ -28,6 +30,8 @@ export interface PlayContext extends GradingContext {
   readonly endpoint: ModelEndpoint | undefined;
   /** What a program reaches its model through; undefined for agents that are none. */
   readonly gateway: Gateway | undefined;
+  /** Where agents outside of Muster take episodes; undefined for agents that are none of these. */
+  readonly desk: EpisodeDesk | undefined;
   /** Whether a transcript is to be made, with what each action changes. */
   readonly isShown: boolean;
 }
@@ -104,6 +108,11 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
           const { clock, endpoint, gateway } = context;
           if (!endpoint || !gateway) throw new RangeError('a program acts without an endpoint or a gateway');
           return await playProgram(open, agent, episode.policySeed, { session, clock, endpoint, gateway }, signal);
+        }
+        case 'external': {
+          const { clock, desk } = context;
+          if (!desk) throw new RangeError('an external agent acts without a desk');
+          return await playExternal(open, agent, episode.policySeed, { ...workspace, clock, desk }, signal);
         }
       }
     },

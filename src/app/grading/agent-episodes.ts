@@ -2,6 +2,7 @@ import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acting/agent.ts';
+import type { EpisodeDesk } from '../../agents/acting/external/episode-desk.ts';
 import type { Gateway } from '../../agents/acting/program/gateway.ts';
 import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
 import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
@@ -16,6 +17,7 @@ import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoi
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { Played } from '../checkpoints/content-to-share.ts';
+import type { EpisodeDesks } from './episode-desks.ts';
 import type { GradingPools } from './grading-pools.ts';
 import type { ModelServers } from './model-servers.ts';
 import type { OpenTask } from './task-grader.ts';
@@ -28,6 +30,8 @@ interface OpenAgent {
   readonly agent: Agent;
   /** Of a model, and of a program. */
   readonly endpoint: ModelEndpoint | undefined;
+  /** Of an agent outside of Muster. */
+  readonly desk: EpisodeDesk | undefined;
 }
 
 /** Plays the tasks of a suite, each read once from the store. Part of the composition root. */
@@ -45,12 +49,16 @@ export class AgentEpisodes implements AgentStage {
     this.#agents = agents;
   }
 
-  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model. */
-  static async open(played: Played, pools: GradingPools, models: ModelServers): Promise<AgentEpisodes> {
+  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model, and `EpisodeDesks` for a desk. */
+  static async open(played: Played, pools: GradingPools, models: ModelServers, desks: EpisodeDesks): Promise<AgentEpisodes> {
     const agents = new Map<string, OpenAgent>();
     for (const checkpoint of played.checkpoints) {
       const agent = await readAgent(checkpoint);
-      agents.set(checkpoint.digest, { agent, endpoint: hasModel(agent) ? models.endpointOf(agent) : undefined });
+      agents.set(checkpoint.digest, {
+        agent,
+        endpoint: hasModel(agent) ? models.endpointOf(agent) : undefined,
+        desk: agent.agent === 'external' ? await desks.open(agent, checkpoint.digest) : undefined,
+      });
     }
     return new AgentEpisodes(played, pools, agents, models.gateway);
   }
@@ -81,9 +89,16 @@ export class AgentEpisodes implements AgentStage {
     { place, endpoint, isShown = false }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
-    const { agent, endpoint: own } = this.#agent(digest);
+    const { agent, endpoint: own, desk } = this.#agent(digest);
     const open = await this.task(task);
-    const context = { sandboxes: this.#pools.of(open), clock: systemClock, endpoint: endpoint ?? own, gateway: this.#gateway, isShown };
+    const context = {
+      sandboxes: this.#pools.of(open),
+      clock: systemClock,
+      endpoint: endpoint ?? own,
+      gateway: this.#gateway,
+      desk,
+      isShown,
+    };
     return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
   }
 

@@ -7,6 +7,7 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
+import { readKey } from './agent-keys.ts';
 
 interface Address {
   readonly url: string;
@@ -37,7 +38,7 @@ export class ModelServers implements Disposable {
     let server = this.#servers.get(id);
     if (!server) {
       const { concurrency, answerSeconds, patienceSeconds } = this.#config;
-      const terms = { url, key: getKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
+      const terms = { url, key: readKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
       server = new ModelServer(terms, this.#clock, Math.random);
       this.#servers.set(id, server);
     }
@@ -75,11 +76,4 @@ export class ModelServers implements Disposable {
     const names = Object.keys(this.#config.endpoints);
     return names.length === 0 ? 'which names none' : `which names ${names.join(', ')}`;
   }
-}
-
-function getKey(variable: string | undefined): string | undefined {
-  if (variable === undefined) return undefined;
-  const key = process.env[variable];
-  if (key !== undefined && key !== '') return key;
-  throw new InputError('agent.key', `keyVariable: the environment variable ${variable} is not set; set it to the key of the model server`);
 }

@@ -46,7 +46,14 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
   const episode = { ...task, agent, agentDigest: 'sha256:0', place, policySeed: 1, environmentSeed: 1 };
   return await playTask(
     episode,
-    { sandboxes: fixture.grader.sandboxesOf(task), clock: systemClock, endpoint: undefined, gateway: undefined, isShown: true },
+    {
+      sandboxes: fixture.grader.sandboxesOf(task),
+      clock: systemClock,
+      endpoint: undefined,
+      gateway: undefined,
+      desk: undefined,
+      isShown: true,
+    },
     soon(),
   );
 }

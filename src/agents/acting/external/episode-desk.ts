@@ -1,0 +1,39 @@
+import type { Tool } from '../../actions/action-tools.ts';
+import type { EpisodeLimits } from '../../arena/episode-state.ts';
+import type { Observation } from '../../actions/observation.ts';
+
+/** What an agent is told of an episode that it takes. */
+export interface EpisodeOpening {
+  readonly task: string;
+  /** For agents that draw. */
+  readonly seed: number;
+  readonly observation: Observation;
+  readonly limits: EpisodeLimits;
+  readonly actions: readonly Tool[];
+}
+
+export type StepReply =
+  /** Its bytes are the same whenever the step is sent again. */
+  | { readonly kind: 'answered'; readonly text: string }
+  | { readonly kind: 'refused'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number };
+
+/** An episode that an agent outside of Muster may play. */
+export interface OfferedEpisode {
+  readonly opening: EpisodeOpening;
+  /** Steps that were answered. */
+  readonly steps: number;
+  /** Called once, when an agent takes it. */
+  take(): void;
+  /** @param number undefined for whichever is next. @throws InfrastructureError when the workspace is lost; the episode is offered again. */
+  step(number: number | undefined, body: unknown): Promise<StepReply>;
+  /** It is graded as it is. */
+  giveUp(): void;
+}
+
+/** Where agents outside of Muster take episodes. */
+export interface EpisodeDesk {
+  /** For people. */
+  readonly address: string;
+  /** To the next agent that asks. Disposing takes it away. */
+  offer(episode: OfferedEpisode): Disposable;
+}
