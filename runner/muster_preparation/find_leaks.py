@@ -46,7 +46,7 @@ def main() -> None:
             for name in sorted(names):
                 path = os.path.join(directory, name)
                 if not os.path.islink(path):
-                    found.extend(_leaks(path, suffixes, trace))
+                    found.extend(_list_leaks(path, suffixes, trace))
     json.dump(found[:50], sys.stdout)
 
 
@@ -55,9 +55,9 @@ def _patched(text: str) -> list[str]:
     return [line[1:] for line in text.split("\n") if line.startswith(("+", " ")) and not line.startswith("+++ ")]
 
 
-def _leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
+def _list_leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
     if path.endswith((".whl", ".zip", ".egg", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")):
-        return [f"{path}!{name}" for name, text in _archived(path) if name.endswith(suffixes) and trace.stands_in(name, text)]
+        return [f"{path}!{name}" for name, text in _list_archived(path) if name.endswith(suffixes) and trace.stands_in(name, text)]
     if not path.endswith(suffixes):
         return []
     try:
@@ -68,7 +68,7 @@ def _leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
     return [path] if trace.stands_in(path, text) else []
 
 
-def _archived(path: str) -> list[tuple[str, bytes]]:
+def _list_archived(path: str) -> list[tuple[str, bytes]]:
     """Text files of an archive, as far as the bounds go; none of what is no archive."""
     files = []
     try:

@@ -41,7 +41,7 @@ def main() -> None:
     """Install, and say what."""
     asked = json.load(sys.stdin)
     os.makedirs(asked["target"], exist_ok=True)
-    wanted = [each for each in _requirements() if _name(each) not in TOOLS]
+    wanted = [each for each in _list_requirements() if _parse_name(each) not in TOOLS]
     if not wanted:
         _describe_own(asked["target"])
         answer([])
@@ -60,9 +60,9 @@ def main() -> None:
     answer(frozen.stdout.split("\n")[:-1])
 
 
-def _requirements() -> list[str]:
+def _list_requirements() -> list[str]:
     found: list[str] = []
-    project = _toml("pyproject.toml")
+    project = _read_toml("pyproject.toml")
     declared = project.get("project", {})
     found += declared.get("dependencies", [])
     for group in TESTING:
@@ -73,20 +73,20 @@ def _requirements() -> list[str]:
         found += _poetic(table.get("dependencies", {})) + _poetic(table.get("dev-dependencies", {}))
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
-    found += _lines(config.get("options", "install_requires", fallback=""))
+    found += _split_requirements(config.get("options", "install_requires", fallback=""))
     for group in TESTING:
-        found += _lines(config.get("options.extras_require", group, fallback=""))
+        found += _split_requirements(config.get("options.extras_require", group, fallback=""))
     setup = _setup()
     for each in ("install_requires", "tests_require"):
-        found += _listed(setup.get(each))
+        found += _list_given(setup.get(each))
     extras = setup.get("extras_require")
     for group in TESTING:
-        found += _listed(extras.get(group)) if isinstance(extras, dict) else []
+        found += _list_given(extras.get(group)) if isinstance(extras, dict) else []
     for path in FILES:
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
-                found += _lines(file.read())
-    return sorted({each for each in found if isinstance(each, str) and _name(each) != _own()})
+                found += _split_requirements(file.read())
+    return sorted({each for each in found if isinstance(each, str) and _parse_name(each) != _name_own_package()})
 
 
 def _poetic(table: dict[str, object]) -> list[str]:
@@ -95,15 +95,15 @@ def _poetic(table: dict[str, object]) -> list[str]:
     for name, wanted in table.items():
         version = wanted if isinstance(wanted, str) else ""
         found.append(name + re.sub(r"^[\^~]", ">=", version) if re.match(r"[\^~<>=!]", version) else name)
-    return [each for each in found if _name(each) != "python"]
+    return [each for each in found if _parse_name(each) != "python"]
 
 
-def _own() -> str:
+def _name_own_package() -> str:
     """The repository's own package; empty where nothing names it."""
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
-    declared = _toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
-    return _name(declared or _setup().get("name", "") or _released("Name: "))
+    declared = _read_toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
+    return _parse_name(declared or _setup().get("name", "") or _released("Name: "))
 
 
 def _setup() -> dict:  # type: ignore[type-arg]
@@ -152,19 +152,19 @@ def _released(field: str) -> str:
 
 def _describe_own(target: str) -> None:
     """Write the metadata of the repository's package, whose code is not installed: some packages look their own version up."""
-    if not _own():
+    if not _name_own_package():
         return
-    version = _toml("pyproject.toml").get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
+    version = _read_toml("pyproject.toml").get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
     _write_version_files(os.path.dirname(target), version)
-    place = os.path.join(target, f"{_own().replace('-', '_')}-{version}.dist-info")
+    place = os.path.join(target, f"{_name_own_package().replace('-', '_')}-{version}.dist-info")
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(place, "METADATA"), "w", encoding="utf-8") as file:
-        file.write(f"Metadata-Version: 2.1\nName: {_own()}\nVersion: {version}\n")
+        file.write(f"Metadata-Version: 2.1\nName: {_name_own_package()}\nVersion: {version}\n")
 
 
 def _write_version_files(top: str, version: str) -> None:
     """Write the modules that a build would write from git's tags, beside the code that imports them."""
-    tools = _toml("pyproject.toml").get("tool", {})
+    tools = _read_toml("pyproject.toml").get("tool", {})
     settings = [tools.get("setuptools_scm", {}), tools.get("pdm", {}).get("version", {})]
     settings.append(tools.get("hatch", {}).get("build", {}).get("hooks", {}).get("vcs", {}))
     named = {each.get(key) for each in settings for key in ("version_file", "write_to", "version-file")}
@@ -181,7 +181,7 @@ def _write_version_files(top: str, version: str) -> None:
 def _remove_own(target: str) -> None:
     """Take a release of the repository's own package away, which a dependency has brought: it may hold the fix."""
     for distribution in metadata.distributions(path=[target]):
-        if not _own() or _name(distribution.metadata["Name"]) != _own():
+        if not _name_own_package() or _parse_name(distribution.metadata["Name"]) != _name_own_package():
             continue
         for file in distribution.files or []:
             place = Path(os.path.normpath(str(file.locate())))
@@ -189,24 +189,24 @@ def _remove_own(target: str) -> None:
                 place.unlink(missing_ok=True)
 
 
-def _listed(value: object) -> list[str]:
+def _list_given(value: object) -> list[str]:
     """Requirements as setup.py has them: a list, or lines."""
     if isinstance(value, str):
-        return _lines(value)
+        return _split_requirements(value)
     return [each for each in value if isinstance(each, str)] if isinstance(value, (list, tuple)) else []
 
 
-def _lines(text: str) -> list[str]:
+def _split_requirements(text: str) -> list[str]:
     """Plain requirements; options, paths and addresses are left out."""
     lines = (line.split(" #")[0].strip() for line in text.splitlines())
     return [line for line in lines if re.match(r"[A-Za-z0-9]", line) and "://" not in line]
 
 
-def _name(requirement: str) -> str:
+def _parse_name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
 
 
-def _toml(path: str) -> dict:  # type: ignore[type-arg]
+def _read_toml(path: str) -> dict:  # type: ignore[type-arg]
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)

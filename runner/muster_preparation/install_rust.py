@@ -29,7 +29,7 @@ def main() -> None:
         with open(path, "rb") as file:
             manifest = tomllib.load(file)
         needed = needed or any(manifest.get(kind) for kind in DEPENDENCIES)
-        for each in (path, *(os.path.join(os.path.dirname(path), name) for name in _targets(manifest))):
+        for each in (path, *(os.path.join(os.path.dirname(path), name) for name in _list_targets(manifest))):
             os.makedirs(os.path.dirname(f"{place}/{each}"), exist_ok=True)
             with open(f"{place}/{each}", "a", encoding="utf-8"):
                 pass
@@ -52,7 +52,7 @@ def main() -> None:
     answer([os.path.basename(path).removesuffix(".crate") for path in crates])
 
 
-def _targets(manifest: dict[str, Any]) -> list[str]:
+def _list_targets(manifest: dict[str, Any]) -> list[str]:
     """Files that have to be there for the manifest to be read; what is in them has no part in what is fetched."""
     if "package" not in manifest:
         return []

@@ -34,7 +34,7 @@ def main() -> None:
         for function in (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
             documentation = (ast.get_docstring(function) or "")[:2000]
             names = {"path": path, "function": function.name, "documentation": documentation}
-            for kind, line, (start, end, text) in _mutations(function, source):
+            for kind, line, (start, end, text) in _mutate_function(function, source):
                 if line in covered and _parses(source.replaced(start, end, text)):
                     found.append({**names, "kind": kind, "line": line, "start": start, "end": end, "text": text})
     json.dump(found[:MOST], sys.stdout)
@@ -65,14 +65,14 @@ class _Source:
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source) -> Iterator[tuple[str, int, Change]]:
+def _mutate_function(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source) -> Iterator[tuple[str, int, Change]]:
     for node in ast.walk(function):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            yield from _operator(node.left, node.comparators[0], type(node.ops[0]), COMPARISONS, source)
+            yield from _mutate_operator(node.left, node.comparators[0], type(node.ops[0]), COMPARISONS, source)
         elif isinstance(node, ast.BinOp):
-            yield from _operator(node.left, node.right, type(node.op), ARITHMETIC, source)
+            yield from _mutate_operator(node.left, node.right, type(node.op), ARITHMETIC, source)
         elif isinstance(node, ast.BoolOp):
-            yield from _operator(node.values[0], node.values[1], type(node.op), BOOLEAN, source)
+            yield from _mutate_operator(node.values[0], node.values[1], type(node.op), BOOLEAN, source)
         elif isinstance(node, ast.Constant) and type(node.value) is int:
             yield "constant", node.lineno, (source.start(node), source.end(node), str(node.value + 1))
         elif isinstance(node, ast.If) and not node.orelse:
@@ -81,7 +81,7 @@ def _mutations(function: ast.FunctionDef | ast.AsyncFunctionDef, source: _Source
             yield "call", node.lineno, (source.start(node), source.end(node), "pass")
 
 
-def _operator(
+def _mutate_operator(
     left: ast.expr, right: ast.expr, operator: type[ast.AST], others: Others, source: _Source
 ) -> Iterator[tuple[str, int, Change]]:
     if operator not in others:

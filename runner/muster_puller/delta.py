@@ -144,7 +144,7 @@ def _parse_segment(value: Any, where: str) -> _Segment:
         word_bytes=as_count(required(document, "wordBytes", where), f"{where}.wordBytes"),
         begin=None if begin is None else as_count(begin, f"{where}.from"),
         crc32=as_count(required(document, "crc32", where), f"{where}.crc32"),
-        blocks=tuple(_pair(pair, f"{where}.blocks") for pair in as_list(required(document, "blocks", where), f"{where}.blocks")),
+        blocks=tuple(_read_pair(pair, f"{where}.blocks") for pair in as_list(required(document, "blocks", where), f"{where}.blocks")),
     )
     expected = -(-segment.size // _BLOCK_BYTES)
     if segment.word_bytes not in (1, 2, 4) or segment.size % segment.word_bytes or len(segment.blocks) != expected:
@@ -152,7 +152,7 @@ def _parse_segment(value: Any, where: str) -> _Segment:
     return segment
 
 
-def _pair(value: Any, where: str) -> tuple[int, int]:
+def _read_pair(value: Any, where: str) -> tuple[int, int]:
     pair = as_list(value, where)
     if len(pair) != 2 or as_count(pair[0], where) > _COMPRESSED:
         raise FieldError(f"{where} holds {json.dumps(value)[:80]}, expected a kind and a number of bytes")

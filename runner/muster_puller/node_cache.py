@@ -97,13 +97,13 @@ class NodeCache:
                 for path in (*growing.rglob("*"), growing):
                     _sync(path)
             with self._changing():
-                self._place(order, growing)
+                self._put_in_place(order, growing)
         finally:
             shutil.rmtree(growing, ignore_errors=True)
             growing.with_suffix(".bytes").unlink(missing_ok=True)
         return fetched
 
-    def _place(self, order: HoldOrder, growing: Path) -> None:
+    def _put_in_place(self, order: HoldOrder, growing: Path) -> None:
         record = [{"path": str(file.path), "size": file.size, "sha256": file.sha256} for file in order.files]
         self._record(order.checkpoint).write_text(json.dumps(record))
         growing.rename(self._get_directory(order.checkpoint))

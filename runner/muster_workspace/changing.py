@@ -55,7 +55,7 @@ class Change:
     def apply(self, written: list[Written], removed: list[str]) -> list[Changed]:
         """Returns directories that were made, then files in the order given. Raises Refusal and OSError, and then nothing has changed."""
         try:
-            removals = [self._removal(path) for path in removed]
+            removals = [self._plan_removal(path) for path in removed]
             for each in written:
                 self._stage(each)
         except BaseException:
@@ -68,29 +68,29 @@ class Change:
             with opened_directory(place.base, place.parts[:-1], make=False) as directory:
                 os.unlink(place.parts[-1], dir_fd=directory)
         return [
-            *(Changed("directory", _path(base, parts)) for base, parts in self._made),
-            *(Changed("file", _path(each.place.base, each.place.parts), each.mode & 0o100 != 0) for each in self._staged),
-            *(Changed("removed", _path(place.base, place.parts)) for place in removals),
+            *(Changed("directory", _join_path(base, parts)) for base, parts in self._made),
+            *(Changed("file", _join_path(each.place.base, each.place.parts), each.mode & 0o100 != 0) for each in self._staged),
+            *(Changed("removed", _join_path(place.base, place.parts)) for place in removals),
         ]
 
-    def _place(self, path: str) -> _Place:
+    def _plan_write(self, path: str) -> _Place:
         base, parts = resolved(path, self._bases)
         if not parts:
             raise Refusal("directory", path, "is a directory")
         return _Place(base, parts, path)
 
-    def _removal(self, path: str) -> _Place:
-        place = self._place(path)
+    def _plan_removal(self, path: str) -> _Place:
+        place = self._plan_write(path)
         with directory_problem(path), opened_directory(place.base, place.parts[:-1], make=False) as directory:
-            _mode_of(place, directory, must_exist=True)
+            _choose_mode(place, directory, must_exist=True)
         return place
 
     def _stage(self, written: Written) -> None:
-        place = self._place(written.path)
+        place = self._plan_write(written.path)
         with directory_problem(written.path):
             self._make_parents(place)
             with opened_directory(place.base, place.parts[:-1], make=False) as directory:
-                mode = _mode_of(place, directory, must_exist=False)
+                mode = _choose_mode(place, directory, must_exist=False)
                 temporary = f".muster-{os.urandom(8).hex()}"
                 descriptor = os.open(temporary, _NEW, mode, dir_fd=directory)
                 self._staged.append(_Staged(place, temporary, mode))
@@ -122,11 +122,11 @@ class Change:
                 os.rmdir(parts[-1], dir_fd=directory)
 
 
-def _path(base: str, parts: list[str]) -> str:
+def _join_path(base: str, parts: list[str]) -> str:
     return "/".join([base, *parts])
 
 
-def _mode_of(place: _Place, directory: int, must_exist: bool) -> int:
+def _choose_mode(place: _Place, directory: int, must_exist: bool) -> int:
     """What the file has, or is to have. Raises Refusal when something else is there."""
     try:
         found = os.stat(place.parts[-1], dir_fd=directory, follow_symlinks=False).st_mode

@@ -41,7 +41,7 @@ class Command(NamedTuple):
         if not argv:
             raise ProtocolError("argv is empty")
         if argv[0] == _OWN_PYTHON:
-            argv = [*_own_python(), *argv[1:]]
+            argv = [*_list_own_command(), *argv[1:]]
         environment = fields.variables(frame, "environment")
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
         reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
@@ -70,7 +70,7 @@ def end_of(status: int) -> dict[str, Any]:
     return {"kind": "exited", "code": os.WEXITSTATUS(status)}
 
 
-def _own_python() -> list[str]:
+def _list_own_command() -> list[str]:
     """How this interpreter was started, loader and flags included, up to its program."""
     # Few commands need it, and every sandbox would wait for it.
     from pathlib import Path

@@ -93,30 +93,30 @@ class Outgoing:
             raise Refusal("path", path, "is no normal absolute path")
         names = path.split("/")[1:]
         with directory_problem(path), opened_directory("/", names[:-1], make=False) as directory:
-            self._entry(directory, names[-1], path, 0)
+            self._visit_entry(directory, names[-1], path, 0)
 
-    def _entry(self, directory: int, name: str, path: str, depth: int) -> None:
+    def _visit_entry(self, directory: int, name: str, path: str, depth: int) -> None:
         _check_name(name, path)
         kind = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISLNK(kind.st_mode):
             raise Refusal("link", path, "is a link")
         if stat.S_ISDIR(kind.st_mode):
-            self._directory(directory, name, path, depth)
+            self._visit_directory(directory, name, path, depth)
         elif stat.S_ISREG(kind.st_mode):
             self._file(directory, name, path)
         else:
             raise Refusal("special", path, f"is {kind_of(kind.st_mode)}")
 
-    def _directory(self, directory: int, name: str, path: str, depth: int) -> None:
+    def _visit_directory(self, directory: int, name: str, path: str, depth: int) -> None:
         if depth >= _DEEPEST:
             raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
         self._count(path)
         self._channel.send({**self._answer, "type": "entry", "kind": "directory", "path": path})
         with opened_below(directory, name) as below:
-            for each in self._names(below, path):
-                self._entry(below, each, f"{path}/{each}", depth + 1)
+            for each in self._list_names(below, path):
+                self._visit_entry(below, each, f"{path}/{each}", depth + 1)
 
-    def _names(self, directory: int, path: str) -> list[str]:
+    def _list_names(self, directory: int, path: str) -> list[str]:
         names: list[str] = []
         with os.scandir(directory) as entries:
             for entry in entries:

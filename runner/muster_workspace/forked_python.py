@@ -92,7 +92,7 @@ class Interpreters:
     def _start(self, program: ForkedProgram) -> "_Interpreter | None":
         if any(program.has_same_interpreter(each) for each in self._unfit):
             return None
-        path = _interpreter_path(program, self._writable)
+        path = _find_interpreter(program, self._writable)
         self._current = None if path is None else _Interpreter.start(path, program)
         if self._current is None:
             self._unfit.append(program)
@@ -121,7 +121,7 @@ class _Interpreter:
         interpreter = cls(program, pid, ours)
         with contextlib.suppress(OSError):
             if interpreter._hear(_START_SECONDS) == b"ready":
-                interpreter.state = _state_of(pid)
+                interpreter.state = _read_state(pid)
                 return interpreter
         interpreter.close()
         end_one(pid)
@@ -130,7 +130,7 @@ class _Interpreter:
     def is_unchanged(self) -> bool:
         """Whether it is there, waits, and may use what it could use in the beginning."""
         try:
-            return self.is_there() and _can_run(self.pid) and _state_of(self.pid) == self.state
+            return self.is_there() and _can_run(self.pid) and _read_state(self.pid) == self.state
         except OSError:
             return False
 
@@ -197,7 +197,7 @@ def _become_interpreter(path: str, program: ForkedProgram, orders: int) -> None:
         os._exit(127)
 
 
-def _interpreter_path(program: ForkedProgram, writable: tuple[str, ...]) -> str | None:
+def _find_interpreter(program: ForkedProgram, writable: tuple[str, ...]) -> str | None:
     """The interpreter's file, as execvpe(3) looks for it; None where a program could have put another in its place."""
     name = program.interpreter[0]
     places = [""] if "/" in name else [f"{place}/" for place in os.get_exec_path(dict(program.environment))]
@@ -213,6 +213,6 @@ def _can_run(pid: int) -> bool:
     return read_proc(f"{pid}/stat").rpartition(b")")[2].split()[0] not in b"TtZXx"
 
 
-def _state_of(pid: int) -> tuple[object, ...]:
+def _read_state(pid: int) -> tuple[object, ...]:
     """All that another process of the same user can change of it. Raises OSError."""
     return read_proc(f"{pid}/limits"), *scheduling_of(pid), frozenset(os.sched_getaffinity(pid))

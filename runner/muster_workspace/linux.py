@@ -29,7 +29,7 @@ def become(user: int) -> None:
     """Become another user for good, and keep no capability. To be called by the superuser of a user namespace."""
     for capability in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 and ctypes.get_errno() != _EINVAL:
-            raise _failure("prctl")
+            raise _create_failure("prctl")
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
@@ -64,9 +64,9 @@ def remove_ipc(kind: str, number: int) -> None:
 
 def _check(call: str, result: int) -> None:
     if result != 0:
-        raise _failure(call)
+        raise _create_failure(call)
 
 
-def _failure(call: str) -> OSError:
+def _create_failure(call: str) -> OSError:
     number = ctypes.get_errno()
     return OSError(number, f"{call}: {os.strerror(number)}")

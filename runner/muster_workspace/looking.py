@@ -50,7 +50,7 @@ class Looking:
         if not parts:
             raise Refusal("directory", path, "is a directory")
         with directory_problem(path), opened_parent(base, parts) as directory:
-            data, mode = _content(directory, parts[-1], path, most)
+            data, mode = _read_content(directory, parts[-1], path, most)
         self._channel.send_data({"type": "data", "request": request}, data)
         self._channel.send({"type": "file", "request": request, "bytes": len(data), "executable": mode & 0o100 != 0})
 
@@ -82,7 +82,7 @@ class Looking:
                 break
             data = _searched(entry, _SEARCHED_FILE_BYTES)
             bytes_left -= len(data)
-            for line, text in _lines_with(data, needle, ignores_case):
+            for line, text in _find_lines(data, needle, ignores_case):
                 total += 1
                 if total <= most:
                     self._channel.send({"type": "match", "request": request, "path": entry.path, "line": line, "text": text})
@@ -91,7 +91,7 @@ class Looking:
     def _walk(self, path: str, depth: int) -> "Iterator[_Entry]":
         base, parts = resolved(path, self._bases)
         with directory_problem(path), opened_directory(base, parts, make=False) as directory:
-            yield from _below(directory, "", depth, path)
+            yield from _walk_below(directory, "", depth, path)
 
 
 @dataclass(frozen=True)
@@ -104,21 +104,21 @@ class _Entry:
     size: int
 
 
-def _below(directory: int, prefix: str, depth: int, where: str) -> Iterator[_Entry]:
-    for name in _names(directory, where):
+def _walk_below(directory: int, prefix: str, depth: int, where: str) -> Iterator[_Entry]:
+    for name in _list_names(directory, where):
         try:
             about = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             continue
-        entry = _Entry(directory, name, f"{prefix}{name}", _kind(about.st_mode), about.st_size if stat.S_ISREG(about.st_mode) else 0)
+        entry = _Entry(directory, name, f"{prefix}{name}", _name_kind(about.st_mode), about.st_size if stat.S_ISREG(about.st_mode) else 0)
         yield entry
         if entry.kind == "directory" and depth > 1:
             # One that is gone, or whose mode keeps its owner out, is told of, and what is in it is not.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), opened_below(directory, name) as below:
-                yield from _below(below, f"{entry.path}/", depth - 1, where)
+                yield from _walk_below(below, f"{entry.path}/", depth - 1, where)
 
 
-def _names(directory: int, where: str) -> list[str]:
+def _list_names(directory: int, where: str) -> list[str]:
     names: list[str] = []
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -128,7 +128,7 @@ def _names(directory: int, where: str) -> list[str]:
     return sorted(names)
 
 
-def _kind(mode: int) -> str:
+def _name_kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "link"
     if stat.S_ISDIR(mode):
@@ -136,7 +136,7 @@ def _kind(mode: int) -> str:
     return "file" if stat.S_ISREG(mode) else "special"
 
 
-def _content(directory: int, name: str, path: str, most: int) -> tuple[bytes, int]:
+def _read_content(directory: int, name: str, path: str, most: int) -> tuple[bytes, int]:
     descriptor = os.open(name, _READ, dir_fd=directory)
     try:
         found = os.fstat(descriptor)
@@ -163,13 +163,13 @@ def _read_all(descriptor: int, path: str, most: int) -> bytes:
 def _searched(entry: _Entry, most: int) -> bytes:
     """Nothing of a file that cannot be read, or that is no text."""
     try:
-        data, _ = _content(entry.directory, entry.name, entry.path, most)
+        data, _ = _read_content(entry.directory, entry.name, entry.path, most)
     except (OSError, Refusal):
         return b""
     return b"" if b"\0" in data[:8192] else data
 
 
-def _lines_with(data: bytes, needle: bytes, ignores_case: bool) -> Iterator[tuple[int, str]]:
+def _find_lines(data: bytes, needle: bytes, ignores_case: bool) -> Iterator[tuple[int, str]]:
     searched = data.lower() if ignores_case else data
     line, counted, at = 1, 0, searched.find(needle)
     while at >= 0:

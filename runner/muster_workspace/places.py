@@ -102,7 +102,7 @@ def opened_below(directory: int, name: str) -> Iterator[int]:
 def empty(directory: int) -> None:
     """Remove everything in a directory, of whatever mode and however deep: what is in a directory in it is moved up, then it is removed."""
     moved = itertools.count()
-    while names := _names(directory):
+    while names := _list_names(directory):
         for name in names:
             if _is_directory(name, directory):
                 os.chmod(name, 0o700, dir_fd=directory)
@@ -114,7 +114,7 @@ def empty(directory: int) -> None:
 
 
 def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
-    for name in _names(below):
+    for name in _list_names(below):
         if _is_directory(name, below):
             # To move a directory is to change its entry "..".
             os.chmod(name, 0o700, dir_fd=below)
@@ -123,7 +123,7 @@ def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
             os.unlink(name, dir_fd=below)
 
 
-def _names(directory: int) -> list[str]:
+def _list_names(directory: int) -> list[str]:
     with os.scandir(directory) as entries:
         return [entry.name for entry in entries]
 

@@ -33,11 +33,11 @@ def is_alone_with(pid: int) -> bool:
 
     A process that starts others while they are counted could hide among them: the number that the kernel gave out last would have changed.
     """
-    before = _last_number()
-    return all(each == pid for each in others()) and before is not None and before == _last_number()
+    before = _read_last_number()
+    return all(each == pid for each in others()) and before is not None and before == _read_last_number()
 
 
-def _last_number() -> str | None:
+def _read_last_number() -> str | None:
     """The process id that was given out last in this pid namespace; None where the kernel does not say."""
     try:
         last = read_proc("loadavg").split()[-1].decode()
@@ -128,11 +128,11 @@ def end_one(pid: int) -> None:
 def remove_all_ipc() -> None:
     """Remove what processes leave in the kernel."""
     for kind in ("shm", "msg", "sem"):
-        for number in _ipc_numbers(kind):
+        for number in _list_ipc_numbers(kind):
             remove_ipc(kind, number)
 
 
-def _ipc_numbers(kind: str) -> list[int]:
+def _list_ipc_numbers(kind: str) -> list[int]:
     try:
         lines = read_proc(f"sysvipc/{kind}").splitlines()
     except FileNotFoundError:

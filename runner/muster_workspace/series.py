@@ -38,7 +38,7 @@ class Series:
         self._writable = writable
         self._wiped = fields.texts(frame, "wiped")
         self._left = memoryview(given)
-        self._files = self._laid(frame)
+        self._files = self._lay_out(frame)
         runs = frame.get("runs")
         if not isinstance(runs, list) or not all(isinstance(each, dict) for each in runs):
             raise ProtocolError("runs are no list of objects")
@@ -68,7 +68,7 @@ class Series:
                 channel.send({"type": "unlaid", "request": request, **explain(problem, "")})
                 return
             self._lay(run.files)
-            command = self._command.on(run.arguments, run.input, self._seconds())
+            command = self._command.on(run.arguments, run.input, self._measure_seconds())
             end, streams = RunningCommand(command, channel, request, interpreters, beside).run()
             lengths = give(channel, request, streams)
             if self._taken and end["end"] == {"kind": "exited", "code": 0}:
@@ -88,13 +88,13 @@ class Series:
         except (Refusal, OSError) as problem:
             channel.send({"type": "untaken", "request": request, **explain(problem, self._taken)})
 
-    def _seconds(self) -> float:
+    def _measure_seconds(self) -> float:
         return min(self._command.seconds, max(_LEAST_SECONDS, self._deadline - time.monotonic()))
 
     def _run(self, run: dict[str, Any]) -> _Run:
-        return _Run(fields.texts(run, "arguments"), self._next(fields.whole(run, "input")), self._laid(run))
+        return _Run(fields.texts(run, "arguments"), self._next(fields.whole(run, "input")), self._lay_out(run))
 
-    def _laid(self, frame: fields.Frame) -> list[Laid]:
+    def _lay_out(self, frame: fields.Frame) -> list[Laid]:
         paths, modes, sizes = fields.texts(frame, "paths"), fields.wholes(frame, "modes"), fields.wholes(frame, "sizes")
         return [Laid(path, mode, self._next(size)) for path, mode, size in zip(paths, modes, sizes, strict=True)]
 

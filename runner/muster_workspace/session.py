@@ -67,7 +67,7 @@ class _Session:
             case "exec":
                 self._exec(frame, request)
             case "series":
-                Series(frame, self._taken_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
+                Series(frame, self._take_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
                 self._done(request)
             case "line" | "hangup":
                 # For a command that has ended, which Muster had not heard of.
@@ -80,10 +80,10 @@ class _Session:
             case "collect":
                 self._collect(frame, request)
             case kind:
-                self._for_agents().answer(frame, request, kind, self._taken_input())
+                self._import_agent_requests().answer(frame, request, kind, self._take_input())
 
     def _exec(self, frame: fields.Frame, request: int) -> None:
-        command = Command.read(frame, self._taken_input())
+        command = Command.read(frame, self._take_input())
         end, streams = RunningCommand(command, self._channel, request, self._interpreters, self._beside).run()
         self._channel.send({"type": "ended", "request": request, "bytes": give(self._channel, request, streams), **end})
 
@@ -108,7 +108,7 @@ class _Session:
             outgoing.give(path)
         self._done(request)
 
-    def _for_agents(self) -> "AgentRequests":
+    def _import_agent_requests(self) -> "AgentRequests":
         """Imported when it is first needed: no agent works in a grading sandbox, which would wait for it."""
         if self._agent is None:
             from muster_workspace.agent_requests import AgentRequests
@@ -116,7 +116,7 @@ class _Session:
             self._agent = AgentRequests(self._channel, self._writable)
         return self._agent
 
-    def _taken_input(self) -> bytes:
+    def _take_input(self) -> bytes:
         given = bytes(self._input)
         self._input.clear()
         return given

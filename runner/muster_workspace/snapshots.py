@@ -80,12 +80,12 @@ class _Look:
     def below(self, directory: int, path: str, depth: int) -> None:
         if depth > _DEEPEST:
             raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
-        for name in self._names(directory, path):
+        for name in self._list_names(directory, path):
             # The agent's processes may remove anything meanwhile.
             with contextlib.suppress(FileNotFoundError):
-                self._entry(directory, name, f"{path}/{name}", depth)
+                self._take_entry(directory, name, f"{path}/{name}", depth)
 
-    def _names(self, directory: int, path: str) -> list[str]:
+    def _list_names(self, directory: int, path: str) -> list[str]:
         with os.scandir(directory) as entries:
             names: list[str] = []
             for entry in entries:
@@ -95,7 +95,7 @@ class _Look:
                 names.append(entry.name)
         return sorted(names)
 
-    def _entry(self, directory: int, name: str, path: str, depth: int) -> None:
+    def _take_entry(self, directory: int, name: str, path: str, depth: int) -> None:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         is_directory = stat.S_ISDIR(found.st_mode)
         mark = _mark_of(found)
@@ -119,9 +119,9 @@ class _Look:
             self._channel.send({**entry, "kind": "link", "target": target})
         else:
             self._channel.send({**entry, "kind": "file", "executable": mode & 0o100 != 0})
-            self._content(directory, name, path)
+            self._take_content(directory, name, path)
 
-    def _content(self, directory: int, name: str, path: str) -> None:
+    def _take_content(self, directory: int, name: str, path: str) -> None:
         descriptor = os.open(name, _READ, dir_fd=directory)
         try:
             while data := os.read(descriptor, DATA_BYTES):

@@ -79,7 +79,7 @@ class StartedCommands:
 
     def poll(self, name: str, seconds: float) -> tuple[Frame | None, dict[str, BoundedOutput]]:
         """How it ended, if it has, and what it has printed since it was asked for last. Waits for either, so long. Raises Refusal."""
-        started = self._known(name)
+        started = self._get_known(name)
         deadline = time.monotonic() + seconds
         self.look()
         while started.end is None and not any(stream.total for stream in started.streams.values()):
@@ -87,11 +87,11 @@ class StartedCommands:
             if left <= 0:
                 break
             self.wait(min(left, 0.1))
-        return started.end, self._taken(started)
+        return started.end, self._take_output(started)
 
     def stop(self, name: str) -> tuple[Frame | None, dict[str, BoundedOutput]]:
         """End a command and all that it has started; first with SIGTERM. Raises Refusal and Remaining."""
-        started = self._known(name)
+        started = self._get_known(name)
         self.look()
         deadline = time.monotonic() + _GENTLE_SECONDS
         if started.end is None:
@@ -106,7 +106,7 @@ class StartedCommands:
             if time.monotonic() >= deadline:
                 raise Remaining(f"process {started.pid} does not end")
             self.wait(_LOOK_SECONDS)
-        return started.end, self._taken(started)
+        return started.end, self._take_output(started)
 
     def end_others(self, accounts: Accounts) -> bool:
         """End all processes but those that were started to run on, and what these have started. False when none of those runs."""
@@ -172,7 +172,7 @@ class StartedCommands:
             os.close(stream.descriptor)
         started.open.clear()
 
-    def _known(self, name: str) -> _Started:
+    def _get_known(self, name: str) -> _Started:
         started = self._all.get(name)
         if started is None:
             names = ", ".join(sorted(self._all)) or "none"
@@ -180,7 +180,7 @@ class StartedCommands:
         return started
 
     @staticmethod
-    def _taken(started: _Started) -> dict[str, BoundedOutput]:
+    def _take_output(started: _Started) -> dict[str, BoundedOutput]:
         taken = started.streams
         for stream in taken.values():
             stream.finish()
@@ -191,7 +191,7 @@ class StartedCommands:
     def _tree(started: _Started) -> set[int]:
         """The processes of its session, and those below it that have left it."""
         tree = {started.pid}
-        rows = list(_family())
+        rows = list(_list_family())
         grown = True
         while grown:
             more = {pid for pid, parent, session in rows if pid not in tree and (parent in tree or session == started.pid)}
@@ -200,7 +200,7 @@ class StartedCommands:
         return tree
 
 
-def _family() -> Iterator[tuple[int, int, int]]:
+def _list_family() -> Iterator[tuple[int, int, int]]:
     """Each process with its parent and its session."""
     for pid in others():
         try:

@@ -99,16 +99,17 @@ def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     try:
         os.chdir(command.directory)
         defaults = (signal.SIGPIPE, signal.SIGXFSZ)
-        pid = os.posix_spawn(_found(command), command.argv, command.environment, file_actions=actions, setsid=True, setsigdef=defaults)
+        program = _find_program(command)
+        pid = os.posix_spawn(program, command.argv, command.environment, file_actions=actions, setsid=True, setsigdef=defaults)
     except OSError as error:
-        return _NO_PROCESS, _problem_of(command, error)
+        return _NO_PROCESS, _describe_problem(command, error)
     finally:
         os.fchdir(before)
         os.close(before)
     return pid, ""
 
 
-def _problem_of(command: Command, error: OSError) -> str:
+def _describe_problem(command: Command, error: OSError) -> str:
     return f"{command.argv[0]} in {command.directory}: {error.strerror}"
 
 
@@ -131,15 +132,15 @@ def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
             signal.signal(number, signal.SIG_DFL)
         os.chdir(command.directory)
         if watch is not None:
-            watch.become(_found(command), command.argv, command.environment)
+            watch.become(_find_program(command), command.argv, command.environment)
         os.execvpe(command.argv[0], command.argv, command.environment)
     except OSError as error:
-        os.write(problem, _problem_of(command, error).encode("utf-8", "replace"))
+        os.write(problem, _describe_problem(command, error).encode("utf-8", "replace"))
     finally:
         os._exit(127)
 
 
-def _found(command: Command) -> str:
+def _find_program(command: Command) -> str:
     """The program's file, as execvpe(3) looks for it."""
     name = command.argv[0]
     places = [""] if "/" in name else os.get_exec_path(command.environment)

@@ -94,8 +94,8 @@ class Watch:
         if len(encoded) > mmap.PAGESIZE // 2:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         secret[mmap.PAGESIZE // 2 : mmap.PAGESIZE // 2 + len(encoded)] = encoded
-        words = _pointers([os.fsencode(word) for word in argv])
-        variables = _pointers([os.fsencode(f"{name}={value}") for name, value in environment.items()])
+        words = _make_pointers([os.fsencode(word) for word in argv])
+        variables = _make_pointers([os.fsencode(f"{name}={value}") for name, value in environment.items()])
         program = _program(self.numbers, {_SENDMSG: (1, address), _EXECVE: (0, file)})
         found = _libc.syscall(_SECCOMP, _SET_FILTER, _NEW_LISTENER, ctypes.byref(program))
         if found < 0:
@@ -126,7 +126,7 @@ class _Message:
         self._memory[self._at : self._at + 24] = struct.pack("Niiixxxx", 20, socket.SOL_SOCKET, _SCM_RIGHTS, descriptor)
 
 
-def _pointers(texts: list[bytes]) -> "ctypes.Array[ctypes.c_char_p]":
+def _make_pointers(texts: list[bytes]) -> "ctypes.Array[ctypes.c_char_p]":
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 

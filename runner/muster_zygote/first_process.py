@@ -61,7 +61,7 @@ class FirstProcesses:
             content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
         except BlockingIOError:
             return []
-        return [Report(int(name), self._problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
+        return [Report(int(name), self._describe_problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
 
     def close(self) -> None:
         """Those that have been started stay."""
@@ -69,7 +69,7 @@ class FirstProcesses:
         os.close(self.descriptor)
         os.close(self._report)
 
-    def _problem(self, result: int, position: int) -> str | None:
+    def _describe_problem(self, result: int, position: int) -> str | None:
         return None if position == NONE_FAILED else f"{self._calls[position].what}: {os.strerror(-result)}"
 
 

@@ -35,7 +35,7 @@ def _fill_pools(size: int) -> None:
     """Until the objects of this size come one after the other from the beginning of a pool, which is unused."""
     last = 0
     for _ in range(ARENA // size):
-        filler = _object_of(size)
+        filler = _make_object(size)
         _filling.append(filler)
         address = id(filler)
         if last % POOL == POOL_HEADER and address == last + size:
@@ -43,7 +43,7 @@ def _fill_pools(size: int) -> None:
         last = address
 
 
-def _object_of(size: int) -> object:
+def _make_object(size: int) -> object:
     """A new one, in the pools of this size."""
     if size <= object.__basicsize__:
         return object()
@@ -58,7 +58,7 @@ def _fill_heap() -> None:
     malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     free.argtypes, free.restype = [ctypes.c_void_p], None
     end: int = malloc(LARGEST_CHUNK)
-    for size in _chunk_sizes():
+    for size in _list_chunk_sizes():
         for _ in range(MOST_CHUNKS):
             address: int = malloc(size)
             if address > end:
@@ -67,7 +67,7 @@ def _fill_heap() -> None:
     free(end)
 
 
-def _chunk_sizes() -> Iterator[int]:
+def _list_chunk_sizes() -> Iterator[int]:
     size = LARGEST_CHUNK
     while size > EXACT:
         yield size

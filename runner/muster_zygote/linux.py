@@ -111,16 +111,16 @@ def enter(descriptor: int, namespace: Namespace) -> Call:
 
 
 def mount(source: str | Argument | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
-    place = source if isinstance(source, Argument) else _text(source)
-    return Call(libc.mount, (place, _text(target), _text(kind), int(flags), _text(options)), f"mount {target}")
+    place = source if isinstance(source, Argument) else _encode_text(source)
+    return Call(libc.mount, (place, _encode_text(target), _encode_text(kind), int(flags), _encode_text(options)), f"mount {target}")
 
 
 def unmount(target: str) -> Call:
     """Detaches it at once, even while it is in use."""
-    return Call(libc.umount2, (_text(target), _MNT_DETACH), f"umount {target}")
+    return Call(libc.umount2, (_encode_text(target), _MNT_DETACH), f"umount {target}")
 
 
-def _text(value: str | None) -> bytes | None:
+def _encode_text(value: str | None) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
 

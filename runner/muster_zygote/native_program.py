@@ -110,9 +110,9 @@ def build_native_program(calls: Sequence[Call]) -> bytes:
     @raises KeyError for a call that it has no number of.
     """
     # Instructions do not grow with the addresses in them; so where the data begin is known once they have been written for any.
-    length = len(_instructions(calls, _Data(0)))
+    length = len(_assemble_all(calls, _Data(0)))
     data = _Data(_START + length)
-    return _executable(_instructions(calls, data) + bytes(data.content))
+    return _build_executable(_assemble_all(calls, data) + bytes(data.content))
 
 
 @dataclass
@@ -129,8 +129,8 @@ class _Data:
         return address
 
 
-def _instructions(calls: Sequence[Call], data: _Data) -> bytes:
-    blocks = [_instructions_of(position, call, data) for position, call in enumerate(calls)]
+def _assemble_all(calls: Sequence[Call], data: _Data) -> bytes:
+    blocks = [_assemble_call(position, call, data) for position, call in enumerate(calls)]
     left = sum(len(block) + _JUMP.size for block in blocks)
     end = len(_ALL_MADE)
     written = bytearray()
@@ -140,7 +140,7 @@ def _instructions(calls: Sequence[Call], data: _Data) -> bytes:
     return bytes(written) + _ALL_MADE + _TELL_AND_STAY
 
 
-def _instructions_of(position: int, call: Call, data: _Data) -> bytes:
+def _assemble_call(position: int, call: Call, data: _Data) -> bytes:
     number, arguments = _as_kernel_has_it(call)
     loads = b"".join(_load(register, argument, data) for register, argument in zip(_REGISTERS, arguments, strict=False))
     return _LOAD_POSITION + struct.pack("=I", position) + loads + _LOAD_NUMBER + struct.pack("=I", number) + _SYSTEM_CALL
@@ -173,7 +173,7 @@ def _load(register: tuple[bytes, bytes], argument: Any, data: _Data) -> bytes:
     return number + struct.pack("=Q", value & _BITS_64)
 
 
-def _executable(content: bytes) -> bytes:
+def _build_executable(content: bytes) -> bytes:
     size = _HEADER_BYTES + _SEGMENT_BYTES + len(content)
     # 64 bits, little-endian, version 1; a program that is not to be moved.
     kind = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")

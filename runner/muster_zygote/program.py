@@ -111,20 +111,20 @@ def run(command: tuple[str, ...]) -> NoReturn:
     This interpreter's own programs (`python -I PATH …` and `python -I -c SOURCE …`) run right here, with all that has been
     imported. Anything else replaces the process.
     """
-    own = _own_program(command)
+    own = _parse_own_program(command)
     if own is None:
         _replace(command)
-    os._exit(_exit_code(own))
+    os._exit(_run_program(own))
 
 
 def prepare(command: tuple[str, ...]) -> None:
     """Does in the image what need not be done in every program that is forked from it."""
-    own = _own_program(command)
+    own = _parse_own_program(command)
     if own is not None:
         own.prepare()
 
 
-def _own_program(command: tuple[str, ...]) -> "OwnProgram | None":
+def _parse_own_program(command: tuple[str, ...]) -> "OwnProgram | None":
     if len(command) < 3 or command[0] != sys.executable or command[1] != "-I":
         return None
     if command[2] == "-c":
@@ -179,9 +179,9 @@ def _replace(command: tuple[str, ...]) -> NoReturn:
         os._exit(EXIT_NOT_FOUND if isinstance(error, FileNotFoundError) else EXIT_NOT_EXECUTABLE)
 
 
-def _exit_code(program: OwnProgram) -> int:
+def _run_program(program: OwnProgram) -> int:
     """Runs it as an interpreter would, up to and including what it left to be done at its exit."""
-    code = _code_of(program)
+    code = _get_exit_code(program)
     # An interpreter's end, but for the destruction of all modules: that would touch, and so copy, every page that is shared.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -193,7 +193,7 @@ def _exit_code(program: OwnProgram) -> int:
     return code
 
 
-def _code_of(program: OwnProgram) -> int:
+def _get_exit_code(program: OwnProgram) -> int:
     try:
         program()
     except SystemExit as error:

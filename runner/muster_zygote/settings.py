@@ -57,10 +57,10 @@ def parse_settings(value: Object) -> Settings:
     """@raises FieldError"""
     limits = as_object(required(value, "limits", "open"), "limits")
     return Settings(
-        imports=_texts(value, "imports"),
+        imports=_parse_texts(value, "imports"),
         tmp_bytes=as_count(required(limits, "tmp_bytes", "limits"), "limits.tmp_bytes"),
         shm_bytes=as_count(required(limits, "shm_bytes", "limits"), "limits.shm_bytes"),
-        mounts_within=_texts(value, "mounts_within"),
+        mounts_within=_parse_texts(value, "mounts_within"),
         uid=as_count(required(value, "uid", "open"), "uid"),
         own_user=as_flag(required(value, "own_user", "open"), "own_user"),
         host_network=as_flag(required(value, "host_network", "open"), "host_network"),
@@ -69,12 +69,12 @@ def parse_settings(value: Object) -> Settings:
         processes=_limit(limits, "processes"),
         open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),
         filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
-        cgroups=tuple(_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
-        writable=_texts(value, "writable") if value.get("writable") is not None else None,
+        cgroups=tuple(_parse_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
+        writable=_parse_texts(value, "writable") if value.get("writable") is not None else None,
     )
 
 
-def _hierarchy(value: Object) -> Hierarchy:
+def _parse_hierarchy(value: Object) -> Hierarchy:
     files = as_list(required(value, "files", "cgroups"), "cgroups.files")
     return Hierarchy(
         directory=as_count(required(value, "directory", "cgroups"), "cgroups.directory"),
@@ -90,7 +90,7 @@ def _limit_file(value: Object) -> LimitFile:
     )
 
 
-def _texts(value: Object, name: str) -> tuple[str, ...]:
+def _parse_texts(value: Object, name: str) -> tuple[str, ...]:
     return tuple(as_text(text, name) for text in as_list(required(value, name, "open"), name))
 
 

@@ -89,8 +89,8 @@ def plan_walls(settings: Settings) -> Iterator[Call]:
     if not settings.host_network:
         yield from raise_loopback(FREE)
     yield set_host_name(HOSTNAME)
-    yield from _own_user_namespace(settings)
-    yield from _confinement(settings)
+    yield from _enter_own_user_namespace(settings)
+    yield from _confine(settings)
 
 
 def _file_systems(settings: Settings) -> Iterator[Call]:
@@ -104,7 +104,7 @@ def _file_systems(settings: Settings) -> Iterator[Call]:
     yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
 
 
-def _own_user_namespace(settings: Settings) -> Iterator[Call]:
+def _enter_own_user_namespace(settings: Settings) -> Iterator[Call]:
     """Without it the sandboxes of one user would share the kernel's counts of processes, and root would be root to /proc/sys.
 
     /proc is read-only in the end, but the new namespace is described through it. So it is mounted twice, and this process stays in
@@ -129,7 +129,7 @@ def _own_user_namespace(settings: Settings) -> Iterator[Call]:
     yield change_directory("/")
 
 
-def _confinement(settings: Settings) -> Iterator[Call]:
+def _confine(settings: Settings) -> Iterator[Call]:
     # Where it is a fork of the warden, what that knows of other sandboxes is in its memory.
     yield hide_memory()
     yield new_session()
@@ -156,7 +156,7 @@ class MountsWithin:
 
     def mounted_again(self) -> Iterator[Call]:
         """Read-only as they were."""
-        for directory in self._missing_directories():
+        for directory in self._list_missing_directories():
             yield make_directory(directory)
         for descriptor, target in enumerate(self._targets, FREE):
             if not stat.S_ISDIR(Path(target).stat().st_mode) and not self._is_in_another(target):
@@ -166,7 +166,7 @@ class MountsWithin:
         for descriptor, _target in enumerate(self._targets, FREE):
             yield close_file(descriptor)
 
-    def _missing_directories(self) -> list[str]:
+    def _list_missing_directories(self) -> list[str]:
         """What there has to be for something to be mounted there, each behind what it lies in. A mount brings what is in it along."""
         found: dict[str, None] = {}
         for target in self._targets:

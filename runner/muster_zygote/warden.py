@@ -68,11 +68,11 @@ class Warden:
     def _fork_base_image(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:
-            Image(theirs, self._settings).prepare(self._first_work)
+            Image(theirs, self._settings).prepare(self._begin_work)
         theirs.close()
         self._link(BASE_IMAGE, ours)
 
-    def _first_work(self) -> list[Message]:
+    def _begin_work(self) -> list[Message]:
         """Images that are forked from this one are what it has become."""
         give_up_privileges(self._settings)
         return import_and_rehearse(self._settings.imports)
@@ -183,7 +183,7 @@ class Warden:
         message, _descriptors = received
         match message["type"]:
             case "ready":
-                self._image_ready(key, image, message["policies"])
+                self._on_image_ready(key, image, message["policies"])
             case "unfit":
                 self._lose_image(key, message["message"], message["lasting"])
             case "started":
@@ -196,7 +196,7 @@ class Warden:
                 self._end(sandbox, as_seen(sandbox, message))
                 self._forget_if_gone(sandbox)
 
-    def _image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:
+    def _on_image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:
         image.ready = True
         self._orders.tell({"type": "image-ready", "image": key, "policies": policies})
         waiting, image.waiting = image.waiting, []

@@ -179,8 +179,8 @@ def test_what_differs_makes_the_very_file_on_the_server(
         sent.append(query.get("kind", "file"))
         return part_request(sha256, query, begin, part, size)
 
-    part_request = uploads._part_request
-    monkeypatch.setattr(uploads, "_part_request", noted)
+    part_request = uploads._build_part_request
+    monkeypatch.setattr(uploads, "_build_part_request", noted)
     for path in paths:
         assert client.upload(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert sent == ["file", "delta"]

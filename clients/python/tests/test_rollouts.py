@@ -84,10 +84,10 @@ def test_a_batch_is_acknowledged_as_one_and_the_last_may_be_smaller() -> None:
     both = {"items": [*acknowledged(0)["items"], *acknowledged(1)["items"]]}
     over = answer(state="completed")
     server = Answering(answer(group(0)), answer(group(1)), both, answer(group(2)), over, acknowledged(2), over)
-    batches = [[found.id for found in batch] for batch in server.items(rollouts._batches(SETTINGS, "ro-1", 2, 600))]
+    batches = [[found.id for found in batch] for batch in server.items(rollouts._deliver_batches(SETTINGS, "ro-1", 2, 600))]
     assert batches == [["ro-1.0", "ro-1.1"], ["ro-1.2"]]
     with pytest.raises(InvalidArgument, match="size"):
-        rollouts._batches(SETTINGS, "ro-1", 0, 600)
+        rollouts._deliver_batches(SETTINGS, "ro-1", 0, 600)
 
 
 def test_a_lost_lease_and_a_failed_stream_are_said() -> None:
@@ -103,12 +103,12 @@ def test_a_lost_lease_and_a_failed_stream_are_said() -> None:
 def test_a_stream_is_begun_with_its_terms_told_of_versions_and_ended() -> None:
     server = Answering(STREAM, {"policy": "org/m", "version": 3, "ordinal": 1}, STREAM)
     options = {"group_size": 2, "concurrency": 4, "max_staleness": 1, "keep_filtered": True}
-    stream = server.run(rollouts._started(SETTINGS, "0" * 64, "code", options))  # type: ignore[arg-type]
+    stream = server.run(rollouts._start(SETTINGS, "0" * 64, "code", options))  # type: ignore[arg-type]
     assert (stream.id, stream.groups["ready"]) == ("ro-1", 2)
-    server.run(rollouts._told(SETTINGS, "org/m", 3, None))
-    assert server.run(rollouts._found(SETTINGS, "DELETE", "ro-1")).id == "ro-1"
+    server.run(rollouts._tell(SETTINGS, "org/m", 3, None))
+    assert server.run(rollouts._find(SETTINGS, "DELETE", "ro-1")).id == "ro-1"
     assert server.paths == ["POST /v1/rollouts", "POST /v1/policies/org%2Fm/versions", "DELETE /v1/rollouts/ro-1"]
     terms = {"groupSize": 2, "concurrency": 4, "maxStaleness": 1, "keepFiltered": True}
     assert server.bodies == [{"suite": "code", "agent": {"sha256": "0" * 64}, **terms}, {"version": 3}]
     with pytest.raises(TypeError, match="group_size"):
-        server.run(rollouts._started(SETTINGS, "0" * 64, "code", {"groupsize": 2}))  # type: ignore[typeddict-unknown-key]
+        server.run(rollouts._start(SETTINGS, "0" * 64, "code", {"groupsize": 2}))  # type: ignore[typeddict-unknown-key]

@@ -115,7 +115,7 @@ class Observations:
             raise self._create_fault(observation) from error
 
     def _create_fault(self, observation: Any) -> EnvironmentFault:
-        found = f"{type(observation).__name__}, shape {_shape_of(observation)}"
+        found = f"{type(observation).__name__}, shape {_get_shape(observation)}"
         return EnvironmentFault(f"the observation ({found}) does not fit {self.space}, and a policy apart is sent what fits only")
 
 
@@ -132,7 +132,7 @@ def _join(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
         return None
 
 
-def _shape_of(value: Any) -> Any:
+def _get_shape(value: Any) -> Any:
     try:
         return np.shape(value)
     except Exception:

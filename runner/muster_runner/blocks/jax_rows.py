@@ -51,8 +51,8 @@ class JaxRows(VectorEnv[Any, Any, Any]):
 
         self._split = jax.random.split
         self._key = jax.random.PRNGKey
-        self._reset = jax.jit(lambda keys: _with_lasting_types(environment.reset(keys)))
-        self._step = jax.jit(lambda state, actions: _with_lasting_types(environment.step(state, actions)))
+        self._reset = jax.jit(lambda keys: _fix_types(environment.reset(keys)))
+        self._step = jax.jit(lambda state, actions: _fix_types(environment.step(state, actions)))
         self.num_envs = width
         self.metadata: dict[str, Any] = {"autoreset_mode": declare(Autoreset.SAME_STEP)}
         self.single_observation_space = environment.observation_space
@@ -76,7 +76,7 @@ class JaxRows(VectorEnv[Any, Any, Any]):
         self.step(self.action_space.sample())
 
 
-def _with_lasting_types(told: Any) -> Any:
+def _fix_types(told: Any) -> Any:
     """Where a reset writes a bare number and a step computes it, JAX would compile the step twice."""
     import jax
 

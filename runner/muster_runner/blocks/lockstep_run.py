@@ -188,12 +188,12 @@ class LockstepRun:
             if prints.total:
                 prints.pour_into(row.prints)
             if is_over:
-                done[row] = self._ended(row)
+                done[row] = self._end_episode(row)
 
     def _create_timeout(self) -> Failed:
         return Failed("timeout", f"the environment did not come back within {self._limit:g} s, which is all that an episode may take")
 
-    def _ended(self, row: Row) -> Outcome:
+    def _end_episode(self, row: Row) -> Outcome:
         try:
             saw_nan = row.saw_nan or has_nan(row.observation)
             return complete_episode(row.total, self._steps + 1 - row.first_step, measure(row.info, self._metrics), saw_nan=saw_nan)

@@ -101,7 +101,7 @@ class ExportedNetwork:
         kind = self.description.action or find_usual_action(fit.action_space)
         expected = count_outputs(kind, fit.action_space)
         self._check_bytes(fit.observation_space)
-        shape = (1, *self._shape_for(fit))
+        shape = (1, *self._choose_shape(fit))
         self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
         return kind, shape
 
@@ -114,7 +114,7 @@ class ExportedNetwork:
         if self.description.normalisation is not None:
             raise PolicyRefusal("the model takes uint8, which cannot be normalised before: let the model do it")
 
-    def _shape_for(self, fit: Fit) -> tuple[int, ...]:
+    def _choose_shape(self, fit: Fit) -> tuple[int, ...]:
         """Flat, or shaped as the observation is when the model asks for as many dimensions."""
         size = count_inputs(fit.observation_space)
         shape = fit.observation_space.shape

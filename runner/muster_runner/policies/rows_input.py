@@ -19,7 +19,7 @@ class RowsInput:
         size = count_inputs(space)
         self._space = space
         self._buffer = np.empty((rows, size), dtype)
-        self._parts = _parts(space)
+        self._parts = _list_parts(space)
         shape = space.shape if isinstance(space, spaces.Box) else (size,)
         self._slots = [flat.reshape(shape) for flat in self._buffer]
         self._normalise = None if normalisation is None else make_normaliser(normalisation, size, dtype, rows)
@@ -57,13 +57,13 @@ class RowsInput:
 Part = tuple[Callable[[Any], Any], int, Callable[[Array, Any], None]]
 
 
-def _parts(space: spaces.Space[Any]) -> list[Part] | None:
+def _list_parts(space: spaces.Space[Any]) -> list[Part] | None:
     """The parts of a space in the order in which Gymnasium flattens them; None when one of them is of an unusual kind."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         named = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
         parts: list[Part] = []
         for name, inner in named:
-            inner_parts = _parts(inner)
+            inner_parts = _list_parts(inner)
             if inner_parts is None:
                 return None
             parts.extend((_pick_inside(name, take), width, write) for take, width, write in inner_parts)

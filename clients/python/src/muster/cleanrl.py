@@ -51,17 +51,17 @@ def snapshot(
     agent: Any, environment: Any, observations: Sequence[Any], *, normalise: Any = None, activation: str | None = None
 ) -> Snapshot:
     """An agent as it is now. Parameters are those of `export`."""
-    state = _state(agent)
+    state = _get_state(agent)
     space = getattr(environment, "single_observation_space", environment.observation_space)
     actions = getattr(environment, "single_action_space", environment.action_space)
-    module, squash, log_std, divide = _network(state, activation, actions)
-    statistics = _statistics(normalise, needs="actor_mean.0.weight" in state)
+    module, squash, log_std, divide = _read_network(state, activation, actions)
+    statistics = _choose_statistics(normalise, needs="actor_mean.0.weight" in state)
     steps: list[Step] = [] if statistics is None else [statistics]
     steps += [] if divide is None else [Divide(divide)]
     return torch_snapshot(module, space, actions, observations, squash=squash, log_std=log_std, steps=steps)
 
 
-def _state(agent: Any) -> Mapping[str, Any]:
+def _get_state(agent: Any) -> Mapping[str, Any]:
     import torch
 
     if isinstance(agent, (str, Path)):
@@ -76,26 +76,26 @@ def _state(agent: Any) -> Mapping[str, Any]:
     return state
 
 
-def _network(state: Mapping[str, Any], activation: str | None, actions: Any) -> tuple[Any, Squash, Any, float | None]:
+def _read_network(state: Mapping[str, Any], activation: str | None, actions: Any) -> tuple[Any, Squash, Any, float | None]:
     """The layers from observation to output, how actions are squashed, log standard deviations, and what bytes are divided by."""
     if "actor_mean.0.weight" in state:
-        return _layers(state, ["actor_mean"], activation or "tanh"), "clip", state.get("actor_logstd"), None
+        return _list_layers(state, ["actor_mean"], activation or "tanh"), "clip", state.get("actor_logstd"), None
     for last in ("fc_mean", "fc_mu"):
         if f"{last}.weight" in state:
             _check_scale(state, actions)
-            return _layers(state, ["fc1", "fc2", last], activation or "relu"), "tanh", None, None
+            return _list_layers(state, ["fc1", "fc2", last], activation or "relu"), "tanh", None, None
     is_image = "network.0.weight" in state and state["network.0.weight"].dim() == 4
     if is_image:
         heads = [name for name in ("network", "actor") if f"{name}.weight" in state or f"{name}.0.weight" in state]
-        return _layers(state, heads, activation or "relu"), "clip", None, 255.0
+        return _list_layers(state, heads, activation or "relu"), "clip", None, 255.0
     if "actor.0.weight" in state:
-        return _layers(state, ["actor"], activation or "tanh"), "clip", None, None
+        return _list_layers(state, ["actor"], activation or "tanh"), "clip", None, None
     if "network.0.weight" in state:
-        return _layers(state, ["network"], activation or "relu"), "clip", None, None
+        return _list_layers(state, ["network"], activation or "relu"), "clip", None, None
     raise ExportError(f"the state dict has {', '.join(list(state)[:6])}, …; {HOW}")
 
 
-def _layers(state: Mapping[str, Any], prefixes: Sequence[str], activation: str) -> Any:
+def _list_layers(state: Mapping[str, Any], prefixes: Sequence[str], activation: str) -> Any:
     """The linear layers and convolutions below some names in their order, with the activation between each two of them."""
     from torch import nn
 
@@ -114,14 +114,14 @@ def _layers(state: Mapping[str, Any], prefixes: Sequence[str], activation: str) 
         module: Any = nn.Linear(weight.shape[1], weight.shape[0])
         if weight.dim() == 4:
             module = nn.Conv2d(
-                weight.shape[1], weight.shape[0], tuple(weight.shape[2:]), _stride(len(convolutions), convolutions.index(name))
+                weight.shape[1], weight.shape[0], tuple(weight.shape[2:]), _choose_stride(len(convolutions), convolutions.index(name))
             )
         module.load_state_dict({"weight": weight, "bias": bias})
         modules.append(module)
     return nn.Sequential(*modules)
 
 
-def _stride(count: int, place: int) -> int:
+def _choose_stride(count: int, place: int) -> int:
     """Of the three convolutions of Mnih et al. 2015, which all scripts for Atari have."""
     if count != 3:
         raise ExportError(f"the state dict has {count} convolutions, expected 3 as the scripts for Atari have; {HOW}")
@@ -137,7 +137,7 @@ def _check_scale(state: Mapping[str, Any], actions: Any) -> None:
         )
 
 
-def _statistics(given: Any, needs: bool) -> Normalise | None:
+def _choose_statistics(given: Any, needs: bool) -> Normalise | None:
     if isinstance(given, str) and given == "none":
         return None
     if given is None:

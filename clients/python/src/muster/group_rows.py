@@ -25,7 +25,7 @@ class Row:
 
 def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
     """A row for each segment. Raises InvalidArgument when its server gave no log-probabilities."""
-    rows = [_row(segment, trajectory, segment is trajectory.segments[-1]) for segment in trajectory.segments]
+    rows = [_make_row(segment, trajectory, segment is trajectory.segments[-1]) for segment in trajectory.segments]
     if not rows:
         raise InvalidArgument(f"trajectory {trajectory.id} has no tokens; the agent's file needs tokenIds: vllm or sglang")
     return rows
@@ -40,10 +40,10 @@ def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
         raise InvalidArgument(
             f"group {group.id} has {len(group.trajectories)} trajectories, expected {size} at most; begin the stream with group_size={size}"
         )
-    members = [_counted(trajectory) for trajectory in group.trajectories if trajectory.segments]
+    members = [_list_counted(trajectory) for trajectory in group.trajectories if trajectory.segments]
     if not members:
         raise InvalidArgument(f"group {group.id} has no trajectory with tokens")
-    return members + [[_idle(members[0][-1])]] * (size - len(members))
+    return members + [[_make_idle_row(members[0][-1])]] * (size - len(members))
 
 
 class GroupSource:
@@ -77,7 +77,7 @@ class GroupSource:
         return [rows for group in next(self._batches) for rows in whole_group(group, self.group_size)]
 
 
-def _row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) -> Row:
+def _make_row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) -> Row:
     if segment.logprobs is None:
         raise InvalidArgument(f"trajectory {trajectory.id} has no log-probabilities")
     given = segment.loss_mask.index(1)
@@ -85,10 +85,10 @@ def _row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) -> Row:
     return Row(ids[:given], ids[given:], mask[given:], logprobs[given:], trajectory.reward, trajectory.advantage or 0.0, is_last)
 
 
-def _counted(trajectory: RolloutTrajectory) -> list[Row]:
+def _list_counted(trajectory: RolloutTrajectory) -> list[Row]:
     rows = trajectory_rows(trajectory)
-    return rows if trajectory.advantage is not None else [_idle(row) for row in rows]
+    return rows if trajectory.advantage is not None else [_make_idle_row(row) for row in rows]
 
 
-def _idle(row: Row) -> Row:
+def _make_idle_row(row: Row) -> Row:
     return Row(row.prompt, row.response, [0] * len(row.mask), row.logprobs, None, 0.0, row.is_last)

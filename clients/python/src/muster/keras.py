@@ -50,14 +50,14 @@ def snapshot(model: Any, observation_space: Any, action_space: Any, observations
     @param squash: how the mean of a Box comes into its bounds.
     Raises ExportError naming the layer that is not known, or the space that cannot be exported.
     """
-    layers = tuple(layer for one in _in_a_row(model) for layer in _layers_of(one))
+    layers = tuple(layer for one in _in_a_row(model) for layer in _read_layers(one))
     network = Network(
         parts=(Part("", tuple(observation_space.shape), (), ()),), layers=layers, action=action_of(action_space, squash), bytes=False
     )
     rows = np.stack([np.asarray(observation, np.float32) for observation in observations])
     outputs = np.asarray(keras.ops.convert_to_numpy(model(rows, training=False)))
     actions, logits = best_actions(outputs, action_space, squash)
-    traces = {PREPROCESSED: rows[:TRACED], **_traced(model, rows[:TRACED])}
+    traces = {PREPROCESSED: rows[:TRACED], **_trace_layers(model, rows[:TRACED])}
     return Snapshot(network, Reference(observation_space, action_space, list(observations), actions, logits, traces))
 
 
@@ -111,21 +111,21 @@ def _in_a_row(model: Any) -> list[Any]:
     return layers
 
 
-def _layers_of(layer: Any) -> tuple[Layer, ...]:
+def _read_layers(layer: Any) -> tuple[Layer, ...]:
     kind = type(layer).__name__
     match kind:
         case "Dense":
-            kernel = _array(layer.kernel).T.copy()
-            bias = _array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
-            return (Linear(layer.name, kernel, bias), *_activation(layer))
+            kernel = _copy_array(layer.kernel).T.copy()
+            bias = _copy_array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
+            return (Linear(layer.name, kernel, bias), *_read_activation(layer))
         case "Conv2D":
-            return (*_convolution(layer), *_activation(layer))
+            return (*_read_convolution(layer), *_read_activation(layer))
         case "Activation" | "ReLU" | "ELU" | "LeakyReLU":
-            return _activation(layer) if kind == "Activation" else (_activation_layer(layer, kind),)
+            return _read_activation(layer) if kind == "Activation" else (_make_activation(layer, kind),)
         case "LayerNormalization":
             if layer.axis not in (-1, [-1]) or layer.gamma is None or layer.beta is None:
                 raise ExportError(f"the layer {layer.name} normalises the axes {layer.axis}; expected the last, with weights. {HOW}")
-            return (LayerNorm(layer.name, _array(layer.gamma), _array(layer.beta), float(layer.epsilon)),)
+            return (LayerNorm(layer.name, _copy_array(layer.gamma), _copy_array(layer.beta), float(layer.epsilon)),)
         case "Flatten":
             return (Flatten(layer.name),)
         case "Dropout":
@@ -134,18 +134,18 @@ def _layers_of(layer: Any) -> tuple[Layer, ...]:
             raise ExportError(f"the layer {layer.name} is a {kind}, which is not known. {HOW}")
 
 
-def _convolution(layer: Any) -> tuple[Layer, ...]:
+def _read_convolution(layer: Any) -> tuple[Layer, ...]:
     """Keras has channels last, the exported convolution has them first."""
     if layer.data_format != "channels_last":
         raise ExportError(f"the layer {layer.name} has {layer.data_format}; expected channels_last. {HOW}")
-    name, kernel = layer.name, _array(layer.kernel).transpose(3, 2, 0, 1).copy()
-    bias = _array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
+    name, kernel = layer.name, _copy_array(layer.kernel).transpose(3, 2, 0, 1).copy()
+    bias = _copy_array(layer.bias) if layer.use_bias else np.zeros(len(kernel), np.float32)
     (down, across), (tall, wide) = layer.strides, layer.dilation_rate
     convolution = Convolution(f"{name}.convolution", kernel, bias, (down, across), (0, 0), (tall, wide), int(layer.groups))
-    return (Permute(f"{name}.first", (2, 0, 1)), *_padding(layer), convolution, Permute(name, (1, 2, 0)))
+    return (Permute(f"{name}.first", (2, 0, 1)), *_read_padding(layer), convolution, Permute(name, (1, 2, 0)))
 
 
-def _padding(layer: Any) -> tuple[Layer, ...]:
+def _read_padding(layer: Any) -> tuple[Layer, ...]:
     """`same` puts the odd zero at the bottom and on the right."""
     if layer.padding == "valid":
         return ()
@@ -159,7 +159,7 @@ def _padding(layer: Any) -> tuple[Layer, ...]:
     return (Pad(f"{layer.name}.padded", height // 2, width // 2, height - height // 2, width - width // 2),)
 
 
-def _activation(layer: Any) -> tuple[Layer, ...]:
+def _read_activation(layer: Any) -> tuple[Layer, ...]:
     name = keras.activations.serialize(layer.activation)
     if name == "linear":
         return ()
@@ -168,7 +168,7 @@ def _activation(layer: Any) -> tuple[Layer, ...]:
     return (Activation(f"{layer.name}.{name}", KINDS[name], 1.0 if name == "elu" else None),)
 
 
-def _activation_layer(layer: Any, kind: str) -> Layer:
+def _make_activation(layer: Any, kind: str) -> Layer:
     if kind == "ReLU" and (layer.max_value is not None or layer.negative_slope or layer.threshold):
         raise ExportError(f"the layer {layer.name} is a ReLU that is cut off or sloped. {HOW}")
     if kind == "ReLU":
@@ -178,17 +178,17 @@ def _activation_layer(layer: Any, kind: str) -> Layer:
     return Activation(layer.name, "leaky_relu", float(layer.negative_slope))
 
 
-def _traced(model: Any, rows: Array) -> dict[str, Array]:
+def _trace_layers(model: Any, rows: Array) -> dict[str, Array]:
     """What goes out of each layer, by the name that the exported layer has; a Dense with an activation is one layer here."""
     traces: dict[str, Array] = {}
     value: Any = rows
     for layer in _in_a_row(model):
         value = layer(value, training=False) if type(layer).__name__ == "Dropout" else layer(value)
-        exported = _layers_of(layer)
+        exported = _read_layers(layer)
         if exported:
             traces[exported[-1].name] = np.asarray(keras.ops.convert_to_numpy(value))
     return traces
 
 
-def _array(variable: Any) -> Array:
+def _copy_array(variable: Any) -> Array:
     return np.array(keras.ops.convert_to_numpy(variable), np.float32)

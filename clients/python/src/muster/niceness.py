@@ -16,7 +16,7 @@ def lower(pid: int, niceness: int) -> None:
     Where the kernel groups processes by sessions (autogroups, sched(7)), it shares processors out between sessions, and the niceness of a
     process counts within its session only. Each sandbox begins a session of its own, with the niceness 0.
     """
-    for process in _with_descendants(pid):
+    for process in _list_with_descendants(pid):
         try:
             # Each thread has a niceness, and gives it to the processes that it starts.
             for thread in (PROCESSES / str(process) / "task").iterdir():
@@ -32,7 +32,7 @@ def lower(pid: int, niceness: int) -> None:
                 raise
 
 
-def _with_descendants(pid: int) -> Iterator[int]:
+def _list_with_descendants(pid: int) -> Iterator[int]:
     yield pid
     for children in PROCESSES.glob(f"{pid}/task/*/children"):
         try:
@@ -40,4 +40,4 @@ def _with_descendants(pid: int) -> Iterator[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         for child in found:
-            yield from _with_descendants(int(child))
+            yield from _list_with_descendants(int(child))

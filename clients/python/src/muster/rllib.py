@@ -63,7 +63,7 @@ def snapshot(
     Raises ExportError naming what is not known.
     """
     steps = () if normalise is None else (normalise,)
-    taken = torch_snapshot(_network(module, action_space), observation_space, action_space, observations, steps=steps)
+    taken = torch_snapshot(_read_network(module, action_space), observation_space, action_space, observations, steps=steps)
     rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), steps)
     return replace(taken, reference=replace(taken.reference, actions=_actions(module, rows, action_space)))
 
@@ -109,22 +109,22 @@ class MusterCallback:
             # RLlib tells no callback that a training ends.
             algorithm.cleanup = partial(self._end, algorithm, algorithm.cleanup)
         self._step = int(result.get(STEPS, result.get("env_runners", {}).get(STEPS, 0)))
-        if not self._periodic.step(self._step, lambda: self._taken(algorithm)):
+        if not self._periodic.step(self._step, lambda: self._take_snapshot(algorithm)):
             # What `Tune` and loops over `train` look at.
             result["done"] = True
 
     def _end(self, algorithm: Any, cleanup: Any) -> None:
         try:
-            self._periodic.finish(self._step or 0, lambda: self._taken(algorithm))
+            self._periodic.finish(self._step or 0, lambda: self._take_snapshot(algorithm))
         finally:
             cleanup()
 
-    def _taken(self, algorithm: Any) -> Snapshot:
+    def _take_snapshot(self, algorithm: Any) -> Snapshot:
         if self._seen is None:
-            self._seen = self._observed(algorithm)
+            self._seen = self._collect_observations(algorithm)
         return snapshot(algorithm.get_module(POLICY), *self._seen, normalise=self._normalise)
 
-    def _observed(self, algorithm: Any) -> tuple[Any, Any, list[Any]]:
+    def _collect_observations(self, algorithm: Any) -> tuple[Any, Any, list[Any]]:
         import gymnasium
 
         given = self._environment if self._environment is not None else algorithm.config.env
@@ -152,7 +152,7 @@ def _loaded(path: Path) -> Any:
         raise ExportError(f"{found} cannot be loaded by Ray {ray.__version__} ({error}); install the version that wrote it") from error
 
 
-def _network(module: Any, action_space: Any) -> Any:
+def _read_network(module: Any, action_space: Any) -> Any:
     """The layers from an observation to logits, or to means in the units of the action space, which are then cut off at its bounds.
 
     That holds for SAC, too: RLlib draws from a squashed distribution, and its own best action is the mean before it is squashed.
@@ -168,13 +168,13 @@ def _network(module: Any, action_space: Any) -> Any:
     head = getattr(module, "pi", None) or getattr(module, "af", None)
     if encoder is None or head is None:
         raise ExportError(f"{type(module).__name__} has no encoder with a head pi or af, as those of PPO, SAC and DQN have. {HOW}")
-    layers = [*_layers(encoder), *_layers(head)]
+    layers = [*_list_layers(encoder), *_list_layers(head)]
     if isinstance(action_space, spaces.Box):
-        layers[-1] = _scaled_mean(layers[-1], action_space)
+        layers[-1] = _scale_mean(layers[-1], action_space)
     return nn.Sequential(*layers)
 
 
-def _layers(part: Any) -> list[Any]:
+def _list_layers(part: Any) -> list[Any]:
     """In the order in which the part computes them; its convolutions take and give images with their channels last."""
     from torch import nn
 
@@ -187,7 +187,7 @@ def _layers(part: Any) -> list[Any]:
     return [permute((2, 0, 1)), *convolutions, permute((1, 2, 0)), *net[1:]]
 
 
-def _scaled_mean(last: Any, space: Any) -> Any:
+def _scale_mean(last: Any, space: Any) -> Any:
     """The means alone of a layer that gives spreads after them, scaled from [-1, 1] as the connector NormalizeAndClipActions does it."""
     import torch
     from torch import nn

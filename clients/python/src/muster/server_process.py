@@ -60,7 +60,7 @@ class ServerProcess:
                 pass_fds=() if directory is None else (directory.lock,),
             )
         try:
-            return cls(process, _ready(process, log, timeout), directory)
+            return cls(process, _wait_until_ready(process, log, timeout), directory)
         except BaseException:
             process.kill()
             _reap(process)
@@ -100,11 +100,11 @@ class ServerProcess:
             self._directory.let_go()
 
 
-def _ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dict[str, str]:
+def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dict[str, str]:
     """The line by which the server says that it listens."""
-    line = _first_line(process, time.monotonic() + timeout)
+    line = _read_first_line(process, time.monotonic() + timeout)
     if line is None:
-        how = "ended" if process.poll() is not None or _ends_soon(process) else f"did not listen within {timeout:g} s"
+        how = "ended" if process.poll() is not None or _wait_for_end(process) else f"did not listen within {timeout:g} s"
         raise ServerNotStarted(f"the server {how}:\n{_end_of(log)}")
     try:
         ready: Any = json.loads(line)
@@ -113,7 +113,7 @@ def _ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dic
         raise ServerNotStarted(f"the server said {line[:200]!r}, expected a line of JSON with url and token") from error
 
 
-def _first_line(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | None:
+def _read_first_line(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | None:
     """None when there was no whole line before the deadline, or before the server ended."""
     assert process.stdout is not None
     received = b""
@@ -129,7 +129,7 @@ def _first_line(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | 
     return received.split(b"\n")[0]
 
 
-def _ends_soon(process: "subprocess.Popen[bytes]") -> bool:
+def _wait_for_end(process: "subprocess.Popen[bytes]") -> bool:
     try:
         process.wait(1)
     except subprocess.TimeoutExpired:

@@ -11,7 +11,7 @@ class OwnDirectory:
     """A directory that goes with its owners. Those that were killed hold its lock no more, and the next one removes what they left."""
 
     def __init__(self) -> None:
-        place = _place()
+        place = _find_place()
         place.mkdir(parents=True, exist_ok=True)
         _sweep(place)
         self.path = Path(tempfile.mkdtemp(prefix="server-", dir=place))
@@ -29,7 +29,7 @@ class OwnDirectory:
             self.lock = -1
 
 
-def _place() -> Path:
+def _find_place() -> Path:
     home = os.environ.get("XDG_STATE_HOME", "")
     return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "muster" / "embedded"
 

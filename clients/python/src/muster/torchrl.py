@@ -39,11 +39,11 @@ def snapshot(
     @param normalise: what a transform such as ObservationNorm did to observations then; an actor does not contain it.
     Raises ExportError naming what is not known.
     """
-    layers, takes_half = _network(actor)
+    layers, takes_half = _read_network(actor)
     if takes_half and not _is_continuous(action_space):
         raise ExportError(f"the actor gives the spread of a distribution, and the actions are of {action_space}; expected a Box")
     squash = _squash(actor, action_space)
-    steps: list[Step] = _image_steps(observation_space) if to_tensor_image else []
+    steps: list[Step] = _list_image_steps(observation_space) if to_tensor_image else []
     steps += [] if normalise is None else [normalise]
     taken = torch_snapshot(layers, observation_space, action_space, observations, squash=squash, steps=steps)
     rows = preprocess(np.stack([np.asarray(observation) for observation in observations]), steps)
@@ -51,7 +51,7 @@ def snapshot(
     return replace(taken, reference=replace(taken.reference, actions=actions))
 
 
-def _network(actor: Any) -> tuple[Any, bool]:
+def _read_network(actor: Any) -> tuple[Any, bool]:
     """The layers that give logits or means, and whether they gave spreads beside them."""
     from tensordict.nn import NormalParamExtractor, TensorDictModule
     from torch import nn
@@ -59,7 +59,7 @@ def _network(actor: Any) -> tuple[Any, bool]:
     inner = [one for one in actor.modules() if type(one) is TensorDictModule]
     if len(inner) != 1:
         raise ExportError(f"the actor has {len(inner)} TensorDictModules, expected one with the network. {HOW}")
-    flat = _flat(inner[0].module)
+    flat = _flatten(inner[0].module)
     if not isinstance(flat[-1], NormalParamExtractor):
         return nn.Sequential(*flat), False
     last = flat[-2] if len(flat) > 1 else None
@@ -71,7 +71,7 @@ def _network(actor: Any) -> tuple[Any, bool]:
     return nn.Sequential(*flat[:-2], mean), True
 
 
-def _flat(module: Any) -> list[Any]:
+def _flatten(module: Any) -> list[Any]:
     from torch import nn
     from torchrl.modules.models.utils import SquashDims
 
@@ -80,10 +80,10 @@ def _flat(module: Any) -> list[Any]:
         return [nn.Flatten()]
     if not isinstance(module, nn.Sequential):
         return [module]
-    return [layer for child in module for layer in _flat(child)]
+    return [layer for child in module for layer in _flatten(child)]
 
 
-def _image_steps(space: Any) -> list[Step]:
+def _list_image_steps(space: Any) -> list[Step]:
     if len(space.shape or ()) != 3:
         raise ExportError(f"to_tensor_image: expected observations [height, width, channels], got {space}")
     height, width, channels = space.shape

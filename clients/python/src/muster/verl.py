@@ -32,12 +32,12 @@ def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
         for row in trajectory_rows(trajectory)
     ]
     rows = [row for _, _, row in found]
-    prompts = _padded([row.prompt[::-1] for row in rows], pad).flip(1)
-    responses = _padded([row.response for row in rows], pad)
+    prompts = _pad([row.prompt[::-1] for row in rows], pad).flip(1)
+    responses = _pad([row.response for row in rows], pad)
     there = torch.cat(
-        [_padded([[1] * len(row.prompt) for row in rows], 0).flip(1), _padded([[1] * len(row.response) for row in rows], 0)], 1
+        [_pad([[1] * len(row.prompt) for row in rows], 0).flip(1), _pad([[1] * len(row.response) for row in rows], 0)], 1
     )
-    mask = _padded([row.mask for row in rows], 0)
+    mask = _pad([row.mask for row in rows], 0)
     tensors = {
         "prompts": prompts,
         "responses": responses,
@@ -45,18 +45,18 @@ def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
         "attention_mask": there,
         "position_ids": (there.cumsum(1) - 1).clamp(min=0),
         "response_mask": mask,
-        "rollout_log_probs": _padded([row.logprobs for row in rows], 0.0),
-        "token_level_scores": _padded([_scores(row) for row in rows], 0.0),
+        "rollout_log_probs": _pad([row.logprobs for row in rows], 0.0),
+        "token_level_scores": _pad([_list_scores(row) for row in rows], 0.0),
         "advantages": torch.tensor([[row.advantage] for row in rows]) * mask,
     }
     names = {"uid": np.array([group for group, _, _ in found], object), "trajectory": np.array([id for _, id, _ in found], object)}
     return DataProto.from_dict(tensors, non_tensors=names)
 
 
-def _scores(row: Row) -> list[float]:
+def _list_scores(row: Row) -> list[float]:
     return [0.0] * (len(row.response) - 1) + [row.reward or 0.0]
 
 
-def _padded(rows: Sequence[Sequence[float]], pad: float) -> torch.Tensor:
+def _pad(rows: Sequence[Sequence[float]], pad: float) -> torch.Tensor:
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])

@@ -28,52 +28,52 @@ from muster_client.submission import json_request
 _WAIT_SECONDS = 60
 
 
-def _path(episode_id: str, part: str = "") -> str:
+def _build_path(episode_id: str, part: str = "") -> str:
     return f"/v1/episodes/{quote(episode_id, safe='')}{part}"
 
 
-def _started(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
+def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
     """Not repeated: there would be two episodes."""
     request = json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_started(parsed(response.body, "episode"))
 
 
-def _stepped(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
+def _step(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
     """May be repeated: a step that was taken has the same answer."""
-    request = json_request("POST", _path(episode_id, "/steps"), {**action, "step": number})
+    request = json_request("POST", _build_path(episode_id, "/steps"), {**action, "step": number})
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_step(parsed(response.body, "step"))
 
 
-def _rewarded(settings: Settings, episode_id: str) -> Steps[AgentReward]:
+def _get_reward(settings: Settings, episode_id: str) -> Steps[AgentReward]:
     while True:
-        request = Request("GET", _path(episode_id, f"/reward?wait={_WAIT_SECONDS}"))
+        request = Request("GET", _build_path(episode_id, f"/reward?wait={_WAIT_SECONDS}"))
         response = yield from call(settings, request, answer_seconds=2.0 * _WAIT_SECONDS)
         if response.status == 200:
             return read_reward(parsed(response.body, "reward"))
 
 
-def _found(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisode]:
-    response = yield from call(settings, Request(method, _path(episode_id)))
+def _find(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisode]:
+    response = yield from call(settings, Request(method, _build_path(episode_id)))
     return read_agent_episode(parsed(response.body, "episode"))
 
 
-def _forked(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
+def _fork(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
     """Not repeated: there would be more of them."""
     given = {"at": at, "n": n, "agent": agent}
     body = {name: value for name, value in given.items() if value is not None}
-    response = yield from call(settings, json_request("POST", _path(episode_id, "/fork"), body), repeatable=False)
+    response = yield from call(settings, json_request("POST", _build_path(episode_id, "/fork"), body), repeatable=False)
     return [read_agent_episode(item) for item in parsed(response.body, "forks").objects("items")]
 
 
 def _compared(settings: Settings, episode_id: str, start: int, at: int | None) -> Steps[EpisodeDiff]:
     query = {"from": str(start), **({} if at is None else {"at": str(at)})}
-    response = yield from call(settings, Request("GET", _path(episode_id, f"/diff?{urlencode(query)}")))
+    response = yield from call(settings, Request("GET", _build_path(episode_id, f"/diff?{urlencode(query)}")))
     return read_diff(parsed(response.body, "diff"))
 
 
-def _listed(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]:
+def _list(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]:
     after: str | None = None
     while True:
         query = {**filters, **({} if after is None else {"after": after})}
@@ -86,7 +86,7 @@ def _listed(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisod
             return
 
 
-def _filters(task: str | None, agent: str | None, state: str | None, least_reward: float | None) -> dict[str, str]:
+def _build_filters(task: str | None, agent: str | None, state: str | None, least_reward: float | None) -> dict[str, str]:
     given = {"task": task, "agent": agent, "state": state, "leastReward": least_reward}
     return {name: str(value) for name, value in given.items() if value is not None}
 
@@ -100,29 +100,29 @@ class Arena:
 
     def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
         """Begins an episode. @param agent: what it can be listed by."""
-        return self._driver.run(_started(self._settings, task, agent, seed))
+        return self._driver.run(_start(self._settings, task, agent, seed))
 
     def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
         """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
-        return self._driver.run(_stepped(self._settings, episode_id, number, action))
+        return self._driver.run(_step(self._settings, episode_id, number, action))
 
     def reward(self, episode_id: str) -> AgentReward:
         """Of an episode that was submitted; waits until it is graded."""
-        return self._driver.run(_rewarded(self._settings, episode_id))
+        return self._driver.run(_get_reward(self._settings, episode_id))
 
     def get(self, episode_id: str) -> AgentEpisode:
         """One episode."""
-        return self._driver.run(_found(self._settings, "GET", episode_id))
+        return self._driver.run(_find(self._settings, "GET", episode_id))
 
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> Iterator[AgentEpisode]:
         """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
-        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state, least_reward)))
+        return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
         """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
-        return self._driver.run(_forked(self._settings, episode_id, at, n, agent))
+        return self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
         """What has become of the files between two steps; of all until now when they are left out."""
@@ -130,7 +130,7 @@ class Arena:
 
     def cancel(self, episode_id: str) -> AgentEpisode:
         """Gives it up; what is over stays as it is."""
-        return self._driver.run(_found(self._settings, "DELETE", episode_id))
+        return self._driver.run(_find(self._settings, "DELETE", episode_id))
 
 
 class AsyncArena:
@@ -142,29 +142,29 @@ class AsyncArena:
 
     async def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
         """Begins an episode. @param agent: what it can be listed by."""
-        return await self._driver.run(_started(self._settings, task, agent, seed))
+        return await self._driver.run(_start(self._settings, task, agent, seed))
 
     async def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
         """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
-        return await self._driver.run(_stepped(self._settings, episode_id, number, action))
+        return await self._driver.run(_step(self._settings, episode_id, number, action))
 
     async def reward(self, episode_id: str) -> AgentReward:
         """Of an episode that was submitted; waits until it is graded."""
-        return await self._driver.run(_rewarded(self._settings, episode_id))
+        return await self._driver.run(_get_reward(self._settings, episode_id))
 
     async def get(self, episode_id: str) -> AgentEpisode:
         """One episode."""
-        return await self._driver.run(_found(self._settings, "GET", episode_id))
+        return await self._driver.run(_find(self._settings, "GET", episode_id))
 
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> AsyncIterator[AgentEpisode]:
         """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
-        return self._driver.iterate(_listed(self._settings, _filters(task, agent, state, least_reward)))
+        return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     async def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
         """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
-        return await self._driver.run(_forked(self._settings, episode_id, at, n, agent))
+        return await self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     async def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
         """What has become of the files between two steps; of all until now when they are left out."""
@@ -172,4 +172,4 @@ class AsyncArena:
 
     async def cancel(self, episode_id: str) -> AgentEpisode:
         """Gives it up; what is over stays as it is."""
-        return await self._driver.run(_found(self._settings, "DELETE", episode_id))
+        return await self._driver.run(_find(self._settings, "DELETE", episode_id))

@@ -126,25 +126,25 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
     """Reads everything once. Links are followed: what they lead to is what is evaluated."""
     path = Path(given)
     if path.is_file():
-        file = _local_file(path.name, path)
-        beside = _data_beside(path)
-        return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _directory([file, _local_file(beside.name, beside)])
+        file = _read_file(path.name, path)
+        beside = _find_data_beside(path)
+        return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _read_directory([file, _read_file(beside.name, beside)])
     if not path.is_dir():
         absent = f"there is no file or directory {path}{_did_you_mean(path)}"
         raise InvalidArgument(f"checkpoint: {absent}; expected a path, a URI such as s3://…, or a SHA-256")
-    found = [_local_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
+    found = [_read_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
     if not found:
         raise InvalidArgument(f"checkpoint: {path} has no files in it; expected the policy's weights")
-    return _directory(found)
+    return _read_directory(found)
 
 
-def _data_beside(path: Path) -> Path | None:
+def _find_data_beside(path: Path) -> Path | None:
     """Where PyTorch's exporter has written an ONNX model's weights: the two are one checkpoint, so that its name covers both."""
     beside = path.with_name(f"{path.name}.data")
     return beside if path.name.endswith(".onnx") and beside.is_file() else None
 
 
-def _directory(found: list[LocalFile]) -> LocalCheckpoint:
+def _read_directory(found: list[LocalFile]) -> LocalCheckpoint:
     files = sorted(found, key=lambda file: file.path.encode())
     manifest = "".join(f"{file.sha256}  {file.path}\n" for file in files).encode()
     return LocalCheckpoint(hashlib.sha256(manifest).hexdigest(), tuple(files), manifest)
@@ -164,7 +164,7 @@ def _walk(directory: Path, within: str, chain: tuple[Path, ...]) -> Iterator[tup
             raise InvalidArgument(f"checkpoint: {child} is neither a file nor a directory, or a link that leads nowhere; remove it")
 
 
-def _local_file(path: str, address: Path) -> LocalFile:
+def _read_file(path: str, address: Path) -> LocalFile:
     if UNSAFE_IN_PATH.search(path):
         found = "a control character, a backslash or bytes that are not UTF-8"
         raise InvalidArgument(f"checkpoint: the path {path!r} has {found} in it; rename it")

@@ -56,10 +56,10 @@ def difference(file: LocalFile, base: LocalFile) -> bytes | None:
     """The delta that tells a file by another; None when it would not be much smaller. Raises OSError and ValueError."""
     most = min(MOST_BYTES, MOST_OF_FILE * file.size)
     with file.address.open("rb") as now, base.address.open("rb") as before:
-        likes = {(segment.name, segment.size): segment.begin for segment in _layout(base, before)}
+        likes = {(segment.name, segment.size): segment.begin for segment in _read_layout(base, before)}
         written = bytearray(MAGIC)
         segments = []
-        for segment in _layout(file, now):
+        for segment in _read_layout(file, now):
             start = likes.get((segment.name, segment.size))
             blocks = []
             checksum = 0
@@ -67,7 +67,7 @@ def difference(file: LocalFile, base: LocalFile) -> bytes | None:
                 length = min(BLOCK_BYTES, segment.size - at)
                 block = _read(now, segment.begin + at, length)
                 former = None if start is None else _read(before, start + at, length)
-                kind, payload = _encoded(block, former, segment.word_bytes)
+                kind, payload = _encode_block(block, former, segment.word_bytes)
                 checksum = zlib.crc32(block, checksum)
                 blocks.append([kind, len(payload)])
                 written += payload
@@ -93,7 +93,7 @@ def _index(file: LocalFile, base: LocalFile, segments: list[dict[str, object]]) 
     return packed + struct.pack("<II", len(packed), zlib.crc32(packed)) + MAGIC
 
 
-def _layout(file: LocalFile, opened: BinaryIO) -> list[Segment]:
+def _read_layout(file: LocalFile, opened: BinaryIO) -> list[Segment]:
     if not file.path.endswith(".safetensors"):
         whole = file.size - file.size % 4
         found = [Segment(f"first {whole} bytes", 0, whole, 4), Segment("the rest", whole, file.size - whole, 1)]
@@ -120,9 +120,9 @@ def _layout(file: LocalFile, opened: BinaryIO) -> list[Segment]:
     return segments
 
 
-def _encoded(block: bytes, former: bytes | None, word_bytes: int) -> tuple[int, bytes]:
+def _encode_block(block: bytes, former: bytes | None, word_bytes: int) -> tuple[int, bytes]:
     if former is None:
-        return _alone(block)
+        return _encode_alone(block)
     if block == former:
         return SAME, b""
     import numpy as np
@@ -130,19 +130,19 @@ def _encoded(block: bytes, former: bytes | None, word_bytes: int) -> tuple[int, 
     dtype = np.dtype(f"<u{word_bytes}")
     words: Words = np.frombuffer(block, dtype) ^ np.frombuffer(former, dtype)
     changed = np.flatnonzero(words)
-    gaps = _gaps(changed)
+    gaps = _encode_gaps(changed)
     if 4 + len(gaps) + len(changed) * word_bytes <= MOST_CHANGES * len(block):
-        return CHANGES, _compress(struct.pack("<I", len(changed)) + gaps + _planes(words[changed]))
-    payload = _compress(_planes(words))
-    return (DIFFERENCES, payload) if len(payload) < WORTH_COMPRESSING * len(block) else _alone(block)
+        return CHANGES, _compress(struct.pack("<I", len(changed)) + gaps + _split_planes(words[changed]))
+    payload = _compress(_split_planes(words))
+    return (DIFFERENCES, payload) if len(payload) < WORTH_COMPRESSING * len(block) else _encode_alone(block)
 
 
-def _alone(block: bytes) -> tuple[int, bytes]:
+def _encode_alone(block: bytes) -> tuple[int, bytes]:
     payload = _compress(block)
     return (COMPRESSED, payload) if len(payload) < WORTH_COMPRESSING * len(block) else (BYTES, block)
 
 
-def _gaps(changed: "npt.NDArray[np.intp]") -> bytes:
+def _encode_gaps(changed: "npt.NDArray[np.intp]") -> bytes:
     """The words between one that changed and the next, seven bits a byte, the lowest first; a block has less than 2²¹."""
     import numpy as np
 
@@ -157,7 +157,7 @@ def _gaps(changed: "npt.NDArray[np.intp]") -> bytes:
     return written.tobytes()
 
 
-def _planes(words: "Words") -> bytes:
+def _split_planes(words: "Words") -> bytes:
     """The lowest byte of each, then the next of each, and so on."""
     import numpy as np
 

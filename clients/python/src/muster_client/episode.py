@@ -59,14 +59,14 @@ def read_episode(fields: Fields) -> Episode:
         environment_seed=fields.whole("environmentSeed"),
         policy_seed=fields.whole("policySeed"),
         checkpoint=fields.text("checkpoint"),
-        outcome=_outcome(fields.object("outcome")),
+        outcome=_read_outcome(fields.object("outcome")),
         seconds=fields.number("seconds"),
         log=fields.optional("log", fields.text),
         withheld=fields.optional("withheld", fields.flag) or False,
     )
 
 
-def _outcome(fields: Fields) -> Outcome:
+def _read_outcome(fields: Fields) -> Outcome:
     match fields.text("kind"):
         case "completed":
             metrics = fields.object("metrics")

@@ -108,7 +108,7 @@ class EvaluationEnded(MusterError):
     """An evaluation or comparison is over without the answer that was asked for."""
 
     def __init__(self, evaluation: "Evaluation") -> None:
-        super().__init__(_told(evaluation))
+        super().__init__(_describe(evaluation))
         self.evaluation = evaluation
 
     @property
@@ -130,7 +130,7 @@ class EvaluationCancelled(EvaluationEnded):
     """A caller cancelled it, a newer version of its run replaced it, or its deadline came."""
 
 
-def _told(evaluation: "Evaluation") -> str:
+def _describe(evaluation: "Evaluation") -> str:
     why = f": {evaluation.failure.message}" if evaluation.failure else ""
     kept = "; what is known is in `summary`" if evaluation.summary else ""
     return f"{evaluation.id} {'was cancelled' if evaluation.state == 'cancelled' else 'failed'}{why}{kept}"

@@ -107,11 +107,11 @@ class Event:
         return self.type == "state" and self.data.get("state") in OVER
 
 
-def _failure(fields: Fields) -> Failure:
+def _read_failure(fields: Fields) -> Failure:
     return Failure(fields.text("code"), fields.text("message"), fields.optional("kind", fields.text) or "infrastructure")
 
 
-def _played(fields: Fields) -> PlayedCheckpoint:
+def _read_played(fields: Fields) -> PlayedCheckpoint:
     return PlayedCheckpoint(fields.text("part"), fields.text("uri"), fields.text("digest"), fields.optional("name", fields.text))
 
 
@@ -122,11 +122,11 @@ def read_evaluation(fields: Fields) -> Evaluation:
     labels = fields.object("labels")
     return Evaluation(
         id=fields.text("id"),
-        kind=_one_of(Kind, fields.text("kind")),
-        state=_one_of(State, fields.text("state")),
+        kind=_read_choice(Kind, fields.text("kind")),
+        state=_read_choice(State, fields.text("state")),
         principal=fields.text("principal"),
         suite=fields.text("suite"),
-        checkpoints=tuple(_played(each) for each in fields.objects("checkpoints")),
+        checkpoints=tuple(_read_played(each) for each in fields.objects("checkpoints")),
         run=fields.optional("run", fields.text),
         version=fields.optional("version", fields.whole),
         labels={name: labels.text(name) for name in labels.raw},
@@ -136,7 +136,7 @@ def read_evaluation(fields: Fields) -> Evaluation:
         ended_at=fields.optional("endedAt", fields.moment),
         cancel_requested_at=fields.optional("cancelRequestedAt", fields.moment),
         running=None if running is None else read_running(running),
-        failure=None if failure is None else _failure(failure),
+        failure=None if failure is None else _read_failure(failure),
         withheld=fields.optional("withheld", fields.flag) or False,
         summary=None if summary is None else read_summary(summary),
         raw=fields.raw,
@@ -145,7 +145,7 @@ def read_evaluation(fields: Fields) -> Evaluation:
 
 def read_running(fields: Fields) -> Running:
     return Running(
-        kind=_one_of(Kind, fields.text("kind")),
+        kind=_read_choice(Kind, fields.text("kind")),
         episodes=fields.whole("episodes"),
         in_flight=fields.whole("inFlight"),
         episodes_per_second=fields.number("episodesPerSecond"),
@@ -162,7 +162,7 @@ def read_event(fields: Fields) -> Event:
     return Event(fields.whole("sequence"), fields.text("type"), fields.moment("at"), fields.object("data").raw)
 
 
-def _one_of(choices: Any, text: str) -> Any:
+def _read_choice(choices: Any, text: str) -> Any:
     if text in get_args(choices):
         return text
     raise ServerError(f"the server sent {text!r} where one of {get_args(choices)} was expected; update muster-client")

@@ -20,13 +20,13 @@ class Fields:
         self._path = path
 
     def text(self, name: str) -> str:
-        return self._typed(name, str, "text")
+        return self._read_typed(name, str, "text")
 
     def flag(self, name: str) -> bool:
-        return self._typed(name, bool, "true or false")
+        return self._read_typed(name, bool, "true or false")
 
     def whole(self, name: str) -> int:
-        value = self._typed(name, int, "a whole number")
+        value = self._read_typed(name, int, "a whole number")
         if isinstance(value, bool):
             raise _unexpected(self._at(name), "a whole number", value)
         return value
@@ -64,9 +64,9 @@ class Fields:
         return tuple(items)
 
     def _list(self, name: str) -> list[Any]:
-        return self._typed(name, list, "a list")
+        return self._read_typed(name, list, "a list")
 
-    def _typed(self, name: str, kind: type[Value], expected: str) -> Value:
+    def _read_typed(self, name: str, kind: type[Value], expected: str) -> Value:
         value = self.raw.get(name)
         if isinstance(value, kind):
             return value

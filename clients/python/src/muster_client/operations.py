@@ -47,7 +47,7 @@ def submit(
     written = yield from perform(Work(lambda: suite_reference(suite)))
     subject = yield from brought_reference(settings, checkpoint, options.get("run"), options.get("version"))
     other = None if baseline is None else (yield from brought_reference(settings, baseline))
-    return (yield from _accepted(settings, evaluation_request(subject, other, written, options)))
+    return (yield from _submit_request(settings, evaluation_request(subject, other, written, options)))
 
 
 def submit_comparison(
@@ -59,7 +59,7 @@ def submit_comparison(
     references = []
     for candidate in candidates:
         references.append((yield from brought_reference(settings, candidate, options.get("run"), options.get("version"))))
-    return (yield from _accepted(settings, comparison_request(reference, references, written, options)))
+    return (yield from _submit_request(settings, comparison_request(reference, references, written, options)))
 
 
 def answered(settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
@@ -68,7 +68,7 @@ def answered(settings: Settings, submission: Steps[Evaluation], timeout: float |
         assert_seconds("timeout", timeout)
     evaluation = yield from submission
     if evaluation.is_over:
-        return _summary_of(evaluation)
+        return _get_summary(evaluation)
     return (yield from answer(settings, evaluation.id, timeout, watch))
 
 
@@ -76,7 +76,7 @@ def answer(settings: Settings, evaluation_id: str, timeout: float | None, watch:
     """Waits for the end. Raises `EvaluationFailed` or `EvaluationCancelled` when that is no answer."""
     deadline = Deadline(settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
     yield from for_each(events(settings, evaluation_id, 0, deadline), watch)
-    return _summary_of((yield from get(settings, evaluation_id)))
+    return _get_summary((yield from get(settings, evaluation_id)))
 
 
 def get(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
@@ -207,12 +207,12 @@ def brought_reference(
     return checkpoint_reference(checkpoint, digest)
 
 
-def _accepted(settings: Settings, request: Request) -> Steps[Evaluation]:
+def _submit_request(settings: Settings, request: Request) -> Steps[Evaluation]:
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_evaluation(parsed(response.body, "evaluation"))
 
 
-def _summary_of(evaluation: Evaluation) -> Summary | ComparisonSummary:
+def _get_summary(evaluation: Evaluation) -> Summary | ComparisonSummary:
     match evaluation.state:
         case "finished" if evaluation.summary is not None:
             return evaluation.summary

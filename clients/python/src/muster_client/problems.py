@@ -61,12 +61,12 @@ def _read(response: Response) -> tuple[str, str, tuple[FieldProblem, ...]]:
         return "http", f"the server answered {response.status}" + (f": {said}" if said else ""), ()
     listed = document.get("errors")
     errors = tuple(
-        FieldProblem(str(item.get("field", "")), str(item.get("detail", "")), _text_or_none(item.get("expected")))
+        FieldProblem(str(item.get("field", "")), str(item.get("detail", "")), _read_text(item.get("expected")))
         for item in (listed if isinstance(listed, list) else [])
         if isinstance(item, dict)
     )
     return document["code"], str(document.get("detail", document.get("title", ""))), errors
 
 
-def _text_or_none(value: Any) -> str | None:
+def _read_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None

@@ -19,7 +19,7 @@ Watch = Callable[[Event], None]
 def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
     """What events are to be given to, while they come."""
     if callable(progress):
-        return nullcontext(_figures_to(progress))
+        return nullcontext(_make_watch(progress))
     if progress not in ("auto", "bar", "off"):
         raise InvalidArgument(f'progress: expected "auto", "bar", "off" or a function, got {progress!r}')
     if progress == "bar" or (progress == "auto" and (sys.stderr.isatty() or _is_notebook())):
@@ -39,7 +39,7 @@ def line(running: Running) -> str:
     return f"mean {running.mean:.4g}{width}{target}"
 
 
-def _figures_to(take: Callable[[Running], None]) -> Watch:
+def _make_watch(take: Callable[[Running], None]) -> Watch:
     def watch(event: Event) -> None:
         if (running := event.running) is not None:
             take(running)
@@ -57,7 +57,7 @@ def _bar(name: str) -> Iterator[Watch]:
             bar.n = running.episodes
             bar.set_postfix_str(line(running))
 
-        yield _figures_to(show)
+        yield _make_watch(show)
         bar.total = bar.n
 
 

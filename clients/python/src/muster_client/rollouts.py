@@ -32,48 +32,48 @@ DEFAULT_LEASE_SECONDS = 600
 Item = TypeVar("Item")
 
 
-def _path(stream_id: str, part: str = "") -> str:
+def _build_path(stream_id: str, part: str = "") -> str:
     return f"/v1/rollouts/{quote(stream_id, safe='')}{part}"
 
 
-def _started(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
+def _start(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
     """Not repeated: there would be two streams."""
     assert_known({**options}, RolloutOptions)
     written = yield from perform(Work(lambda: suite_reference(suite)))
     reference = yield from brought_reference(settings, agent)
-    terms = {_camel(name): value for name, value in options.items()}
+    terms = {_convert_to_camel(name): value for name, value in options.items()}
     request = json_request("POST", "/v1/rollouts", {"suite": written, "agent": reference, **terms})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_rollout_stream(parsed(response.body, "rollouts"))
 
 
-def _found(settings: Settings, method: str, stream_id: str) -> Steps[RolloutStream]:
-    response = yield from call(settings, Request(method, _path(stream_id)))
+def _find(settings: Settings, method: str, stream_id: str) -> Steps[RolloutStream]:
+    response = yield from call(settings, Request(method, _build_path(stream_id)))
     return read_rollout_stream(parsed(response.body, "rollouts"))
 
 
-def _listed(settings: Settings) -> Steps[list[RolloutStream]]:
+def _list(settings: Settings) -> Steps[list[RolloutStream]]:
     response = yield from call(settings, Request("GET", "/v1/rollouts?limit=200"))
     return [read_rollout_stream(item) for item in parsed(response.body, "rollouts").objects("items")]
 
 
-def _told(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
+def _tell(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
     """May be repeated: telling the last version again changes nothing."""
     path = f"/v1/policies/{quote(policy, safe='')}/versions"
     yield from call(settings, json_request("POST", path, {"version": version, "endpoint": endpoint}))
 
 
-def _acknowledged(settings: Settings, stream_id: str, groups: Sequence[RolloutGroup]) -> Steps[None]:
+def _acknowledge(settings: Settings, stream_id: str, groups: Sequence[RolloutGroup]) -> Steps[None]:
     """May be repeated. Raises LeaseLost for what another may have by now."""
     body = {"groups": [{"group": group.id, "lease": group.lease} for group in groups]}
-    response = yield from call(settings, json_request("POST", _path(stream_id, "/ack"), body))
+    response = yield from call(settings, json_request("POST", _build_path(stream_id, "/ack"), body))
     items = parsed(response.body, "acknowledgements").objects("items")
     lost = [item.text("group") for item in items if item.text("result") not in ("acknowledged", "repeated")]
     if lost:
         raise LeaseLost(lost)
 
 
-def _delivered(
+def _deliver(
     settings: Settings,
     stream_id: str,
     size: int,
@@ -92,7 +92,7 @@ def _delivered(
         )
         response = yield from call(
             settings,
-            Request("GET", _path(stream_id, f"/groups?{query}")),
+            Request("GET", _build_path(stream_id, f"/groups?{query}")),
             answer_seconds=3.0 * _WAIT_SECONDS,
         )
         answer = parsed(response.body, "groups")
@@ -101,7 +101,7 @@ def _delivered(
         is_over = answer.text("state") != "running" and not leased
         if len(batch) == size or (is_over and batch):
             yield Emit(shape(batch))
-            yield from _acknowledged(settings, stream_id, batch)
+            yield from _acknowledge(settings, stream_id, batch)
             batch = []
         elif is_over:
             if answer.text("state") == "failed":
@@ -110,16 +110,16 @@ def _delivered(
 
 
 def _groups(settings: Settings, stream_id: str, lease: float) -> Items[RolloutGroup]:
-    return _delivered(settings, stream_id, 1, lease, lambda batch: batch[0])
+    return _deliver(settings, stream_id, 1, lease, lambda batch: batch[0])
 
 
-def _batches(settings: Settings, stream_id: str, size: int, lease: float) -> Items[list[RolloutGroup]]:
+def _deliver_batches(settings: Settings, stream_id: str, size: int, lease: float) -> Items[list[RolloutGroup]]:
     if size < 1:
         raise InvalidArgument(f"size: expected 1 or more, got {size!r}")
-    return _delivered(settings, stream_id, size, lease, lambda batch: batch)
+    return _deliver(settings, stream_id, size, lease, lambda batch: batch)
 
 
-def _camel(name: str) -> str:
+def _convert_to_camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(other.capitalize() for other in others)
 
@@ -157,7 +157,7 @@ class Rollouts:
 
     def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
         """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
-        return self._driver.run(_started(self._settings, agent, suite, options))
+        return self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[RolloutGroup]:
         """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
@@ -165,23 +165,23 @@ class Rollouts:
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[builtins.list[RolloutGroup]]:
         """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
-        return self._driver.iterate(_batches(self._settings, stream_id, size, lease))
+        return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     def get(self, stream_id: str) -> RolloutStream:
         """A stream, as it is now."""
-        return self._driver.run(_found(self._settings, "GET", stream_id))
+        return self._driver.run(_find(self._settings, "GET", stream_id))
 
     def list(self) -> builtins.list[RolloutStream]:
         """Streams, latest first."""
-        return self._driver.run(_listed(self._settings))
+        return self._driver.run(_list(self._settings))
 
     def cancel(self, stream_id: str) -> RolloutStream:
         """Ends a stream; what is over stays as it is."""
-        return self._driver.run(_found(self._settings, "DELETE", stream_id))
+        return self._driver.run(_find(self._settings, "DELETE", stream_id))
 
     def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
         """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
-        self._driver.run(_told(self._settings, policy, version, endpoint))
+        self._driver.run(_tell(self._settings, policy, version, endpoint))
 
 
 class AsyncRollouts:
@@ -219,7 +219,7 @@ class AsyncRollouts:
 
     async def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
         """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
-        return await self._driver.run(_started(self._settings, agent, suite, options))
+        return await self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[RolloutGroup]:
         """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
@@ -227,20 +227,20 @@ class AsyncRollouts:
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[builtins.list[RolloutGroup]]:
         """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
-        return self._driver.iterate(_batches(self._settings, stream_id, size, lease))
+        return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     async def get(self, stream_id: str) -> RolloutStream:
         """A stream, as it is now."""
-        return await self._driver.run(_found(self._settings, "GET", stream_id))
+        return await self._driver.run(_find(self._settings, "GET", stream_id))
 
     async def list(self) -> builtins.list[RolloutStream]:
         """Streams, latest first."""
-        return await self._driver.run(_listed(self._settings))
+        return await self._driver.run(_list(self._settings))
 
     async def cancel(self, stream_id: str) -> RolloutStream:
         """Ends a stream; what is over stays as it is."""
-        return await self._driver.run(_found(self._settings, "DELETE", stream_id))
+        return await self._driver.run(_find(self._settings, "DELETE", stream_id))
 
     async def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
         """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
-        await self._driver.run(_told(self._settings, policy, version, endpoint))
+        await self._driver.run(_tell(self._settings, policy, version, endpoint))

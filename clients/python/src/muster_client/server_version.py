@@ -13,7 +13,7 @@ HEADER = "muster-version"
 def warn_of_other_version(settings: Settings, response: Response) -> None:
     """Warns once of each version whose first two numbers are not the client's. What differs may still work."""
     found = response.headers.get(HEADER)
-    if found is None or found in settings.versions or _series(found) == _series(VERSION):
+    if found is None or found in settings.versions or _parse_series(found) == _parse_series(VERSION):
         return
     settings.versions.add(found)
     logger.warning(
@@ -26,5 +26,5 @@ def warn_of_other_version(settings: Settings, response: Response) -> None:
     )
 
 
-def _series(version: str) -> list[str]:
+def _parse_series(version: str) -> list[str]:
     return version.split(".")[:2]

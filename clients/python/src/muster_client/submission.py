@@ -66,7 +66,7 @@ class Filter(TypedDict, total=False):
 def evaluation_request(
     checkpoint: dict[str, Any], baseline: dict[str, Any] | None, suite: str | dict[str, Any], options: EvaluationOptions
 ) -> Request:
-    body = {"checkpoint": checkpoint, "baseline": baseline, "stop": options.get("stop"), "suite": suite, **_common(options)}
+    body = {"checkpoint": checkpoint, "baseline": baseline, "stop": options.get("stop"), "suite": suite, **_build_common(options)}
     return _submission("/v1/evaluations", body, options)
 
 
@@ -78,7 +78,7 @@ def comparison_request(
         "margin": options.get("margin"),
         "budgetEpisodes": options.get("budget_episodes"),
     }
-    body = {"baseline": baseline, "candidates": candidates, "suite": suite, **terms, **_common(options)}
+    body = {"baseline": baseline, "candidates": candidates, "suite": suite, **terms, **_build_common(options)}
     return _submission("/v1/comparisons", body, options)
 
 
@@ -100,8 +100,8 @@ def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
         "state": state if state is None or isinstance(state, str) else ",".join(state),
         "label": None if label is None else "=".join(label),
         "principal": filters.get("principal"),
-        "from": _moment("since", filters.get("since")),
-        "before": _moment("before", filters.get("before")),
+        "from": _format_moment("since", filters.get("since")),
+        "before": _format_moment("before", filters.get("before")),
         "limit": page_size,
         "after": after,
     }
@@ -124,20 +124,20 @@ def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
     return json_request("POST", path, body, {"idempotency-key": key})
 
 
-def _common(options: Options) -> dict[str, Any]:
+def _build_common(options: Options) -> dict[str, Any]:
     webhook, labels = options.get("webhook"), options.get("labels")
     if labels is not None:
         assert_is("labels", labels, Mapping, 'a mapping of names to texts, such as {"owner": "ppo"}')
     return {
         "priority": options.get("priority"),
-        "deadline": _moment("deadline", options.get("deadline")),
+        "deadline": _format_moment("deadline", options.get("deadline")),
         "webhook": None if webhook is None else {"url": webhook},
         "labels": None if labels is None else dict(labels),
         "cache": None if options.get("cache", True) else "off",
     }
 
 
-def _moment(name: str, given: datetime | timedelta | None) -> str | None:
+def _format_moment(name: str, given: datetime | timedelta | None) -> str | None:
     if given is None:
         return None
     moment = datetime.now(UTC) + given if isinstance(given, timedelta) else given

@@ -52,20 +52,20 @@ def _read(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"suite: {path} cannot be read: {error}; expected a YAML or JSON file, or the name of a suite") from error
-    value = _json(path, text) if path.suffix == ".json" else _yaml(path, text)
+    value = _parse_json(path, text) if path.suffix == ".json" else _parse_yaml(path, text)
     if isinstance(value, dict):
         return value
     raise InvalidArgument(f"suite: {path} holds {type(value).__name__}; expected a mapping, as examples of suites have it")
 
 
-def _json(path: Path, text: str) -> Any:
+def _parse_json(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
         raise InvalidArgument(f"suite: {path} is no JSON: {error}") from error
 
 
-def _yaml(path: Path, text: str) -> Any:
+def _parse_yaml(path: Path, text: str) -> Any:
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError

@@ -127,7 +127,7 @@ def read_summary(fields: Fields) -> Summary | ComparisonSummary:
         case "muster.summary/1":
             return _evaluation_summary(fields)
         case "muster.comparison/1":
-            return _comparison_summary(fields)
+            return _read_comparison_summary(fields)
         case other:
             raise ServerError(f"the server sent a summary of the form {other}, which this client does not know; update muster-client")
 
@@ -142,7 +142,7 @@ def _evaluation_summary(fields: Fields) -> Summary:
         checkpoint=official.object("checkpoint").text("digest"),
         mean=official.optional("mean", official.number),
         bias_reduced_mean=official.optional("biasReducedMean", official.number),
-        interval=_interval(official),
+        interval=_read_interval(official),
         variance=official.optional("variance", official.number),
         standard_error=official.optional("standardError", official.number),
         target_half_width=official.optional("targetHalfWidth", official.number),
@@ -156,15 +156,15 @@ def _evaluation_summary(fields: Fields) -> Summary:
     )
 
 
-def _comparison_summary(fields: Fields) -> ComparisonSummary:
+def _read_comparison_summary(fields: Fields) -> ComparisonSummary:
     official = fields.object("official")
     suite = official.object("suite")
     return ComparisonSummary(
         suite=suite.text("name"),
         suite_digest=suite.text("digest"),
         baseline=official.object("baseline").text("digest"),
-        verdict=_verdict(fields),
-        candidates=tuple(_candidate(candidate) for candidate in official.objects("candidates")),
+        verdict=_read_verdict(fields),
+        candidates=tuple(_read_candidate(candidate) for candidate in official.objects("candidates")),
         episodes=official.whole("episodes"),
         margin=official.number("margin"),
         ended=fields.text("ended"),
@@ -174,30 +174,30 @@ def _comparison_summary(fields: Fields) -> ComparisonSummary:
     )
 
 
-def _candidate(fields: Fields) -> CandidateResult:
+def _read_candidate(fields: Fields) -> CandidateResult:
     return CandidateResult(
         checkpoint=fields.text("name"),
-        verdict=_verdict(fields),
+        verdict=_read_verdict(fields),
         pairs=fields.whole("pairs"),
         decided_at=fields.optional("decidedAt", fields.whole),
         mean=fields.optional("mean", fields.number),
         baseline_mean=fields.optional("baselineMean", fields.number),
         difference=fields.optional("difference", fields.number),
         bias_reduced_difference=fields.optional("biasReducedDifference", fields.number),
-        interval=_interval(fields),
+        interval=_read_interval(fields),
         warnings=fields.texts("warnings"),
         raw=fields.raw,
     )
 
 
-def _interval(fields: Fields) -> Interval | None:
+def _read_interval(fields: Fields) -> Interval | None:
     found = fields.optional("interval", fields.object)
     if found is None:
         return None
     return Interval(found.number("low"), found.number("high"), found.number("confidence"), found.text("method"), found.text("guarantee"))
 
 
-def _verdict(fields: Fields) -> Verdict:
+def _read_verdict(fields: Fields) -> Verdict:
     text = fields.text("verdict")
     for verdict in get_args(Verdict):
         if text == verdict:

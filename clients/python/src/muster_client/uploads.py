@@ -41,7 +41,7 @@ def _bring(settings: Settings, local: LocalCheckpoint) -> Steps[None]:
     if local.manifest is None:
         yield from _bring_file(settings, local.files[0])
         return
-    if (yield from _received(settings, local.sha256)) is None:
+    if (yield from _ask_received(settings, local.sha256)) is None:
         return
     for file in local.files:
         yield from _bring_file(settings, file)
@@ -61,10 +61,10 @@ def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) 
     """Whether the server has it by what differs from another one."""
     bases = yield from perform(Work(lambda: settings.sent.like(file)))
     # An upload that was begun is gone on with; what the server has is not sent.
-    if not bases or (yield from _received(settings, file.sha256)) != 0:
+    if not bases or (yield from _ask_received(settings, file.sha256)) != 0:
         return False
     for base in bases:
-        if (yield from _received(settings, base.sha256)) is not None:
+        if (yield from _ask_received(settings, base.sha256)) is not None:
             continue
         told = yield from perform(Work(partial(difference, file, base)))
         if told is not None:
@@ -84,12 +84,12 @@ def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told
 def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, read: Callable[[int], bytes]) -> Steps[None]:
     patience = Patience(settings)
     kind = query.get("kind", "file")
-    offset = yield from _received(settings, sha256, kind)
+    offset = yield from _ask_received(settings, sha256, kind)
     while offset is not None:
         begin = offset if offset <= size else 0
         part = yield from perform(Work(partial(read, begin)))
         try:
-            response = yield from perform(Exchange(_part_request(sha256, query, begin, part, size), SLOW_ANSWER_SECONDS))
+            response = yield from perform(Exchange(_build_part_request(sha256, query, begin, part, size), SLOW_ANSWER_SECONDS))
             error = problem_in(response)
         except ServerUnavailable as unavailable:
             error = unavailable
@@ -97,19 +97,19 @@ def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, rea
             patience.succeeded()
             offset = _next_offset(response, begin + len(part), size)
             continue
-        yield from perform(Pause(patience.pause_after(_passing(error))))
-        offset = yield from _received(settings, sha256, kind)
+        yield from perform(Pause(patience.pause_after(_convert_error(error))))
+        offset = yield from _ask_received(settings, sha256, kind)
         if offset is not None and offset > begin:
             patience.succeeded()
 
 
-def _received(settings: Settings, sha256: str, kind: str = "file") -> Steps[int | None]:
+def _ask_received(settings: Settings, sha256: str, kind: str = "file") -> Steps[int | None]:
     """Bytes that the server has of an upload; None when it has all of it."""
     response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}?{urlencode({'kind': kind})}"), also=frozenset({404}))
-    return _offset(response, 0) if response.status == 404 else None
+    return _read_offset(response, 0) if response.status == 404 else None
 
 
-def _part_request(sha256: str, query: dict[str, str], begin: int, part: bytes, size: int) -> Request:
+def _build_part_request(sha256: str, query: dict[str, str], begin: int, part: bytes, size: int) -> Request:
     headers = {"content-type": "application/octet-stream"}
     if not part and size:
         headers["content-range"] = f"bytes */{size}"  # all of it had come before the connection broke
@@ -120,15 +120,15 @@ def _part_request(sha256: str, query: dict[str, str], begin: int, part: bytes, s
 
 def _next_offset(response: Response, sent: int, size: int) -> int | None:
     """202 says that more is to come."""
-    return _offset(response, sent) if response.status == 202 or sent < size else None
+    return _read_offset(response, sent) if response.status == 202 or sent < size else None
 
 
-def _offset(response: Response, otherwise: int) -> int:
+def _read_offset(response: Response, otherwise: int) -> int:
     text = response.headers.get(OFFSET, "")
     return int(text) if text.isascii() and text.isdigit() else otherwise
 
 
-def _passing(error: MusterError) -> MusterError:
+def _convert_error(error: MusterError) -> MusterError:
     """What is worth another try, as what patience knows to be so."""
     if isinstance(error, ServerAnswer) and not isinstance(error, QuotaExceeded) and error.code in ELSEWHERE:
         return ServerUnavailable(str(error))

@@ -60,12 +60,12 @@ class _Graph:
         element = proto.UINT8 if network.bytes else proto.DOUBLE if network.normalises else proto.FLOAT
         size = sum(part.size for part in network.parts)
         shape = network.parts[0].shape if network.bytes else (size,)
-        value = self._layers(self._joined(network), network.layers)
-        self._node("Identity", [value], OUTPUT)
+        value = self._add_layers(self._join_parts(network), network.layers)
+        self._add_node("Identity", [value], OUTPUT)
         info = onnx.helper.make_tensor_value_info
         outputs = [info(OUTPUT, proto.FLOAT, ["batch", None])]
         if network.log_std is not None:
-            self._node("Identity", [self._constant("log_std.value", network.log_std[np.newaxis])], "log_std")
+            self._add_node("Identity", [self._add_constant("log_std.value", network.log_std[np.newaxis])], "log_std")
             outputs.append(info("log_std", proto.FLOAT, [1, len(network.log_std)]))
         graph = onnx.helper.make_graph(self._nodes, "policy", [info(INPUT, element, ["batch", *shape])], outputs, self._constants)
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
@@ -74,90 +74,90 @@ class _Graph:
         written: bytes = model.SerializeToString()
         return written
 
-    def _joined(self, network: Network) -> str:
+    def _join_parts(self, network: Network) -> str:
         values, begin = [], 0
         for part in network.parts:
             value = INPUT
             if len(network.parts) > 1:
                 begin, end = begin + part.size, begin
                 places = (("begin", end), ("end", begin), ("axis", 1))
-                bounds = [self._constant(f"{part.name}.{name}", np.array([at])) for name, at in places]
-                value = self._node("Slice", [value, *bounds], f"{INPUT}.{part.name}")
+                bounds = [self._add_constant(f"{part.name}.{name}", np.array([at])) for name, at in places]
+                value = self._add_node("Slice", [value, *bounds], f"{INPUT}.{part.name}")
             if not network.bytes and part.shape != (part.size,):
-                value = self._reshaped(value, part.shape, f"{value}.shaped")
-            values.append(self._layers(self._preprocessed(part, value), part.layers))
-        return values[0] if len(values) == 1 else self._node("Concat", values, "joined", axis=1)
+                value = self._reshape(value, part.shape, f"{value}.shaped")
+            values.append(self._add_layers(self._preprocess(part, value), part.layers))
+        return values[0] if len(values) == 1 else self._add_node("Concat", values, "joined", axis=1)
 
-    def _preprocessed(self, part: Part, value: str) -> str:
+    def _preprocess(self, part: Part, value: str) -> str:
         for place, step in enumerate(part.steps):
             value = self._step(step, value, f"{INPUT}.{part.name}.{place}")
-        return self._node("Cast", [value], preprocessed(part), to=self._onnx.TensorProto.FLOAT)
+        return self._add_node("Cast", [value], preprocessed(part), to=self._onnx.TensorProto.FLOAT)
 
     def _step(self, step: Step, value: str, name: str) -> str:
         proto = self._onnx.TensorProto
         match step:
             case Normalise(mean, variance, clip, epsilon):
-                value = self._node("Cast", [value], f"{name}.double", to=proto.DOUBLE)
-                value = self._node("Sub", [value, self._constant(f"{name}.mean", mean.astype(np.float64))], f"{name}.centred")
+                value = self._add_node("Cast", [value], f"{name}.double", to=proto.DOUBLE)
+                value = self._add_node("Sub", [value, self._add_constant(f"{name}.mean", mean.astype(np.float64))], f"{name}.centred")
                 deviation = np.sqrt(variance.astype(np.float64) + epsilon)
-                value = self._node("Div", [value, self._constant(f"{name}.deviation", deviation)], f"{name}.scaled")
-                ends = [self._constant(f"{name}.{end}", np.array(at, np.float64)) for end, at in (("low", -clip), ("high", clip))]
-                value = self._node("Clip", [value, *ends], f"{name}.clipped")
-                return self._node("Cast", [value], f"{name}.normalised", to=proto.FLOAT)
+                value = self._add_node("Div", [value, self._add_constant(f"{name}.deviation", deviation)], f"{name}.scaled")
+                ends = [self._add_constant(f"{name}.{end}", np.array(at, np.float64)) for end, at in (("low", -clip), ("high", clip))]
+                value = self._add_node("Clip", [value, *ends], f"{name}.clipped")
+                return self._add_node("Cast", [value], f"{name}.normalised", to=proto.FLOAT)
             case Arrange(order, shape):
                 permutation = [0, *(axis + 1 for axis in order)]
-                value = self._node("Transpose", [value], f"{name}.transposed", perm=permutation)
-                return self._reshaped(value, shape, f"{name}.arranged")
+                value = self._add_node("Transpose", [value], f"{name}.transposed", perm=permutation)
+                return self._reshape(value, shape, f"{name}.arranged")
             case Divide(by):
-                value = self._node("Cast", [value], f"{name}.float", to=proto.FLOAT)
-                return self._node("Div", [value, self._constant(f"{name}.by", np.array(by, np.float32))], f"{name}.divided")
+                value = self._add_node("Cast", [value], f"{name}.float", to=proto.FLOAT)
+                return self._add_node("Div", [value, self._add_constant(f"{name}.by", np.array(by, np.float32))], f"{name}.divided")
 
-    def _layers(self, value: str, layers: tuple[Layer, ...]) -> str:
+    def _add_layers(self, value: str, layers: tuple[Layer, ...]) -> str:
         for layer in layers:
-            value = self._layer(layer, value)
+            value = self._add_layer(layer, value)
         return value
 
-    def _layer(self, layer: Layer, value: str) -> str:
+    def _add_layer(self, layer: Layer, value: str) -> str:
         name = layer.name
         match layer:
             case Linear(_, weight, bias):
-                given = [value, self._constant(f"{name}.weight", weight), self._constant(f"{name}.bias", bias)]
-                return self._node("Gemm", given, name, transB=1)
+                given = [value, self._add_constant(f"{name}.weight", weight), self._add_constant(f"{name}.bias", bias)]
+                return self._add_node("Gemm", given, name, transB=1)
             case Convolution(_, weight, bias, stride, padding, dilation, groups):
-                given = [value, self._constant(f"{name}.weight", weight), self._constant(f"{name}.bias", bias)]
+                given = [value, self._add_constant(f"{name}.weight", weight), self._add_constant(f"{name}.bias", bias)]
                 pads = [*padding, *padding]
-                return self._node("Conv", given, name, strides=list(stride), pads=pads, dilations=list(dilation), group=groups)
+                return self._add_node("Conv", given, name, strides=list(stride), pads=pads, dilations=list(dilation), group=groups)
             case Activation():
-                return self._activation(layer, value)
+                return self._add_activation(layer, value)
             case Clip(_, low, high):
-                ends = [self._constant(f"{name}.{end}", np.array(at, np.float32)) for end, at in (("low", low), ("high", high))]
-                return self._node("Clip", [value, *ends], name)
+                ends = [self._add_constant(f"{name}.{end}", np.array(at, np.float32)) for end, at in (("low", low), ("high", high))]
+                return self._add_node("Clip", [value, *ends], name)
             case LayerNorm(_, weight, bias, epsilon):
-                given = [value, self._constant(f"{name}.weight", weight), self._constant(f"{name}.bias", bias)]
-                return self._node("LayerNormalization", given, name, axis=-1, epsilon=epsilon)
+                given = [value, self._add_constant(f"{name}.weight", weight), self._add_constant(f"{name}.bias", bias)]
+                return self._add_node("LayerNormalization", given, name, axis=-1, epsilon=epsilon)
             case Flatten():
-                return self._node("Flatten", [value], name, axis=1)
+                return self._add_node("Flatten", [value], name, axis=1)
             case Permute(_, order):
-                return self._node("Transpose", [value], name, perm=[0, *(axis + 1 for axis in order)])
+                return self._add_node("Transpose", [value], name, perm=[0, *(axis + 1 for axis in order)])
             case Pad(_, top, left, bottom, right):
-                around = self._constant(f"{name}.pads", np.array([0, 0, top, left, 0, 0, bottom, right], np.int64))
-                return self._node("Pad", [value, around], name)
+                around = self._add_constant(f"{name}.pads", np.array([0, 0, top, left, 0, 0, bottom, right], np.int64))
+                return self._add_node("Pad", [value, around], name)
 
-    def _activation(self, layer: Activation, value: str) -> str:
+    def _add_activation(self, layer: Activation, value: str) -> str:
         name = layer.name
         if layer.kind == "silu":
-            return self._node("Mul", [value, self._node("Sigmoid", [value], f"{name}.sigmoid")], name)
+            return self._add_node("Mul", [value, self._add_node("Sigmoid", [value], f"{name}.sigmoid")], name)
         if layer.alpha is None:
-            return self._node(OPERATORS[layer.kind], [value], name)
-        return self._node(WITH_ALPHA[layer.kind], [value], name, alpha=layer.alpha)
+            return self._add_node(OPERATORS[layer.kind], [value], name)
+        return self._add_node(WITH_ALPHA[layer.kind], [value], name, alpha=layer.alpha)
 
-    def _reshaped(self, value: str, shape: tuple[int, ...], name: str) -> str:
-        return self._node("Reshape", [value, self._constant(f"{name}.shape", np.array([-1, *shape], np.int64))], name)
+    def _reshape(self, value: str, shape: tuple[int, ...], name: str) -> str:
+        return self._add_node("Reshape", [value, self._add_constant(f"{name}.shape", np.array([-1, *shape], np.int64))], name)
 
-    def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+    def _add_node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         self._nodes.append(self._onnx.helper.make_node(operator, inputs, [output], name=output, **attributes))
         return output
 
-    def _constant(self, name: str, value: Array) -> str:
+    def _add_constant(self, name: str, value: Array) -> str:
         self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name

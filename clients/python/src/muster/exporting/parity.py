@@ -85,7 +85,7 @@ def _is_tie(logits: Array, played: Array, expected: Array, space: Any) -> bool:
 
 def first_differing_layer(path: Path, reference: Reference) -> str | None:
     """The first layer of the exported file, in the order in which it is computed, whose outputs are not the trainer's."""
-    values = _onnx_values if path.suffix == ".onnx" else _mlp_values
+    values = _iterate_onnx_values if path.suffix == ".onnx" else _iterate_mlp_values
     for name, value in values(path, reference):
         known = reference.layers.get(name)
         if known is None:
@@ -96,14 +96,14 @@ def first_differing_layer(path: Path, reference: Reference) -> str | None:
     return None
 
 
-def _rows(reference: Reference) -> Array:
+def _build_rows(reference: Reference) -> Array:
     from gymnasium import spaces
 
     space, some = reference.observation_space, reference.observations[:TRACED]
     return np.stack([np.asarray(spaces.flatten(space, observation)) for observation in some])
 
 
-def _onnx_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
+def _iterate_onnx_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
     import onnx
     import onnxruntime
 
@@ -114,17 +114,17 @@ def _onnx_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (given,) = session.get_inputs()
     dtype = {"tensor(uint8)": np.uint8, "tensor(double)": np.float64}.get(given.type, np.float32)
-    rows = _rows(reference).astype(dtype)
+    rows = _build_rows(reference).astype(dtype)
     shape = [len(rows), *given.shape[1:]]
     yield from zip(names, session.run(names, {INPUT: rows.reshape(shape)}), strict=True)
 
 
-def _mlp_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
+def _iterate_mlp_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
     from safetensors import safe_open
 
     with safe_open(path, framework="numpy") as file:
         architecture = json.loads(file.metadata()["muster"])
-        value: Array = _rows(reference).astype(np.float32)
+        value: Array = _build_rows(reference).astype(np.float32)
         yield PREPROCESSED, value
         for place, layer in enumerate(architecture["layers"]):
             value = value @ file.get_tensor(f"{layer}.weight").T + file.get_tensor(f"{layer}.bias")

@@ -20,7 +20,7 @@ def suffix_of(network: Network) -> str:
 def portable_bytes(network: Network, suffix: str) -> bytes:
     """@param suffix: `.onnx`, or `.safetensors` where `suffix_of` says so."""
     mlp = _as_mlp(network)
-    return onnx_model(network) if mlp is None or suffix == ".onnx" else _safetensors(network, *mlp)
+    return onnx_model(network) if mlp is None or suffix == ".onnx" else _encode_safetensors(network, *mlp)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -50,7 +50,7 @@ def _as_mlp(network: Network) -> tuple[list[Linear], str] | None:
     return linear, next(iter(kinds), "tanh")
 
 
-def _safetensors(network: Network, linear: list[Linear], activation: str) -> bytes:
+def _encode_safetensors(network: Network, linear: list[Linear], activation: str) -> bytes:
     from safetensors.numpy import save
 
     tensors: dict[str, Array] = {}

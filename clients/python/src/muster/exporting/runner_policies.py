@@ -30,11 +30,11 @@ def runner_module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != PACKAGE:
             raise ExportError(f"the exported policy cannot be tried out, {error.name} is missing: pip install {error.name}") from error
-    sys.path.append(str(_directory()))
+    sys.path.append(str(_find_directory()))
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
-def _directory() -> Path:
+def _find_directory() -> Path:
     """Where the runner is: beside the server in an installed package, at the top of a clone."""
     here = Path(__file__).resolve()
     for parent in here.parents:

@@ -29,7 +29,7 @@ def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
         return tuple(layer for child, inner in module.named_children() for layer in layers_of(inner, f"{name}.{child}" if name else child))
     if isinstance(module, (nn.Identity, nn.Dropout)):
         return ()
-    read = _readers(nn).get(type(module))
+    read = _list_readers(nn).get(type(module))
     if read is None:
         raise UnknownLayer(f"{name or 'the policy'} is a {type(module).__module__}.{type(module).__qualname__}, which is not known. {HOW}")
     return (read(module, name),)
@@ -51,12 +51,12 @@ def permute_module() -> Any:
     return PermuteModule
 
 
-def _readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
+def _list_readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
     return {
-        nn.Linear: _linear,
-        nn.Conv2d: _convolution,
+        nn.Linear: _read_linear,
+        nn.Conv2d: _read_convolution,
         nn.Flatten: _flatten,
-        nn.LayerNorm: _layer_norm,
+        nn.LayerNorm: _read_layer_norm,
         nn.ZeroPad2d: _pad,
         permute_module(): lambda module, name: Permute(name, module.order),
         nn.Tanh: lambda _, name: Activation(name, "tanh"),
@@ -72,29 +72,29 @@ def _readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
     }
 
 
-def _array(tensor: Any) -> Array:
+def _copy_array(tensor: Any) -> Array:
     """A copy in float32, which policies are computed in."""
     copied: Array = tensor.detach().cpu().float().numpy().copy()
     return copied
 
 
-def _bias(module: Any, length: int) -> Array:
+def _read_bias(module: Any, length: int) -> Array:
     import numpy as np
 
-    return np.zeros(length, np.float32) if module.bias is None else _array(module.bias)
+    return np.zeros(length, np.float32) if module.bias is None else _copy_array(module.bias)
 
 
-def _linear(module: Any, name: str) -> Layer:
-    return Linear(name, _array(module.weight), _bias(module, module.out_features))
+def _read_linear(module: Any, name: str) -> Layer:
+    return Linear(name, _copy_array(module.weight), _read_bias(module, module.out_features))
 
 
-def _convolution(module: Any, name: str) -> Layer:
+def _read_convolution(module: Any, name: str) -> Layer:
     if isinstance(module.padding, str) or module.padding_mode != "zeros":
         raise UnknownLayer(f"{name} pads by {module.padding!r} in mode {module.padding_mode!r}; expected numbers, and zeros. {HOW}")
     return Convolution(
         name,
-        _array(module.weight),
-        _bias(module, module.out_channels),
+        _copy_array(module.weight),
+        _read_bias(module, module.out_channels),
         stride=(int(module.stride[0]), int(module.stride[1])),
         padding=(int(module.padding[0]), int(module.padding[1])),
         dilation=(int(module.dilation[0]), int(module.dilation[1])),
@@ -113,10 +113,10 @@ def _pad(module: Any, name: str) -> Layer:
     return Pad(name, top=int(top), left=int(left), bottom=int(bottom), right=int(right))
 
 
-def _layer_norm(module: Any, name: str) -> Layer:
+def _read_layer_norm(module: Any, name: str) -> Layer:
     if len(module.normalized_shape) != 1 or module.weight is None:
         raise UnknownLayer(f"{name} normalises {tuple(module.normalized_shape)}; expected one dimension, with weights. {HOW}")
-    return LayerNorm(name, _array(module.weight), _bias(module, module.normalized_shape[0]), float(module.eps))
+    return LayerNorm(name, _copy_array(module.weight), _read_bias(module, module.normalized_shape[0]), float(module.eps))
 
 
 def _softplus(module: Any, name: str) -> Layer:

@@ -55,8 +55,8 @@ def torch_snapshot(
     )
     rows = np.stack([np.asarray(observation) for observation in observations])
     taken = preprocess(rows, steps)
-    with _traced(module, layers) as traces:
-        outputs = _outputs(module, taken)
+    with _trace_layers(module, layers) as traces:
+        outputs = _compute_outputs(module, taken)
     traces[PREPROCESSED] = taken[:TRACED]
     actions, logits = best_actions(outputs, action_space, squash)
     return Snapshot(network, Reference(observation_space, action_space, list(rows), actions, logits, traces))
@@ -88,7 +88,7 @@ def preprocess(rows: Array, steps: Sequence[Step]) -> Array:
     return values.astype(np.float32)
 
 
-def _outputs(module: Any, rows: Array) -> Array:
+def _compute_outputs(module: Any, rows: Array) -> Array:
     import torch
 
     device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
@@ -121,7 +121,7 @@ def best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Arr
 
 
 @contextmanager
-def _traced(module: Any, layers: Sequence[Any]) -> Iterator[dict[str, Array]]:
+def _trace_layers(module: Any, layers: Sequence[Any]) -> Iterator[dict[str, Array]]:
     """Collects what goes out of each layer while the module is asked."""
     traces: dict[str, Array] = {}
 

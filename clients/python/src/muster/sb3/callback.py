@@ -103,7 +103,7 @@ class MusterCallback(BaseCallback):
         self._seen = SeenObservations(self.training_env)
         self._window = self._seen.steps * self.training_env.num_envs
         self._quiet_from = self.num_timesteps + self._window
-        self._quiet_until = self._following() - self._window
+        self._quiet_until = self._get_next_step() - self._window
         if self.model.tensorboard_log is not None:
             self.evaluator.log_directory = Path(self.logger.dir)
         self.evaluator.start()
@@ -128,9 +128,9 @@ class MusterCallback(BaseCallback):
         # The policy of the last step is taken at the end, after what it has still learned.
         if step >= self._quiet_until + self._window and step < self.model._total_timesteps:
             self._take()
-            self._quiet_until = self._following() - self._window
+            self._quiet_until = self._get_next_step() - self._window
 
-    def _following(self) -> int:
+    def _get_next_step(self) -> int:
         """The step of the next checkpoint."""
         following: int = (self.num_timesteps // self._every + 1) * self._every
         return following
@@ -144,9 +144,9 @@ class MusterCallback(BaseCallback):
             raise KeyboardInterrupt
 
     def _take(self, final: bool = False) -> None:
-        self.evaluator.checkpoint(self.num_timesteps, self._snapshot, final=final)
+        self.evaluator.checkpoint(self.num_timesteps, self._take_snapshot, final=final)
 
-    def _snapshot(self) -> Snapshot:
+    def _take_snapshot(self) -> Snapshot:
         model = self.model
         normaliser = normaliser_of(model, self._vec_normalize)
         path = ObservationPath(
@@ -164,9 +164,9 @@ class MusterCallback(BaseCallback):
         """Ctrl-C ends the training at its next step, so that its end comes as any other. Only where Python's own handler is in place."""
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._former_handler = signal.signal(signal.SIGINT, self._interrupted)
+            self._former_handler = signal.signal(signal.SIGINT, self._on_interrupt)
 
-    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
         if self._is_interrupted or not _is_within_learning(frame, self.model):
             self._restore_handler()
             signal.default_int_handler(number, frame)

@@ -44,7 +44,7 @@ def export(
         observed = ObservationPath(
             player.observation_space, loaded.observation_space, statistics_of(normaliser), bool(loaded.policy.normalize_images)
         )
-        observations = _played(player, loaded, observed, normaliser)
+        observations = _play_batch(player, loaded, observed, normaliser)
         taken = snapshot(loaded, observed, observations, normaliser)
     finally:
         if player is not environment:
@@ -61,7 +61,7 @@ def _environment(given: Environment | None, model: Any) -> Any:
     import gymnasium
 
     if given is None:
-        return _like_that_of(model)
+        return _make_environment_like(model)
     if isinstance(given, str):
         return gymnasium.make(given)
     if isinstance(given, gymnasium.Env):
@@ -71,7 +71,7 @@ def _environment(given: Environment | None, model: Any) -> Any:
     raise ExportError(f"environment: expected a name, a gymnasium.Env or a function that makes one, got {type(given).__name__}")
 
 
-def _like_that_of(model: Any) -> Any:
+def _make_environment_like(model: Any) -> Any:
     """A new environment as the model's is, which is left alone."""
     import gymnasium
 
@@ -90,7 +90,7 @@ def _like_that_of(model: Any) -> Any:
     return made
 
 
-def _played(environment: Any, model: Any, path: ObservationPath, normaliser: Any | None) -> Any:
+def _play_batch(environment: Any, model: Any, path: ObservationPath, normaliser: Any | None) -> Any:
     """A batch of observations: every other action is drawn, so that they are many kinds of them."""
     environment.action_space.seed(SEED)
     observation, _ = environment.reset(seed=SEED)

@@ -14,7 +14,7 @@ from muster.sb3.observations import ObservationPath
 def environment_space(vectors: VecEnv) -> Any:
     """What the suite's environment is expected to give: what the innermost one does, stacked if the training stacks."""
     space: Any = vectors.unwrapped.observation_space
-    for wrapper in _wrappers(vectors):
+    for wrapper in _list_wrappers(vectors):
         if isinstance(wrapper, VecFrameStack):
             space = batch_space(space, wrapper.stacked_obs.n_stack)
     return space
@@ -26,7 +26,7 @@ class SeenObservations:
     def __init__(self, vectors: VecEnv) -> None:
         self.steps = -(-OBSERVATIONS // vectors.num_envs)
         """Of all environments together, in which so many observations come."""
-        self._normalise = next((wrapper for wrapper in _wrappers(vectors) if isinstance(wrapper, VecNormalize)), None)
+        self._normalise = next((wrapper for wrapper in _list_wrappers(vectors) if isinstance(wrapper, VecNormalize)), None)
         self._batches: deque[Any] = deque(maxlen=self.steps)
 
     def look(self, observations: Any) -> None:
@@ -44,7 +44,7 @@ class SeenObservations:
         return path.given(joined)
 
 
-def _wrappers(vectors: Any) -> list[Any]:
+def _list_wrappers(vectors: Any) -> list[Any]:
     """Outermost first."""
     found = []
     while isinstance(vectors, VecEnvWrapper):

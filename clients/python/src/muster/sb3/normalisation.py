@@ -26,10 +26,10 @@ def normaliser_of(model: Any, given: Any, saved_at: Path | None = None) -> Any |
     if isinstance(given, str) and given == NONE:
         return None
     if given is not None:
-        return _normaliser(given)
+        return _load_normaliser(given)
     if (found := model.get_vec_normalize_env()) is not None:
         return found
-    if (sign := _sign_of_normalisation(model, saved_at)) is not None:
+    if (sign := _find_sign_of_normalisation(model, saved_at)) is not None:
         raise MissingNormalisation(
             f"the model was trained under VecNormalize ({sign}), and its statistics were not given: without them the policy sees other "
             'observations than it was trained on. Give vec_normalize="vecnormalize.pkl", the file that VecNormalize.save wrote, '
@@ -47,7 +47,7 @@ def statistics_of(normaliser: Any | None) -> Statistics:
     return {name: Normalise(np.array(one.mean), np.array(one.var), clip, epsilon) for name, one in found.items()}
 
 
-def _normaliser(given: Any) -> Any:
+def _load_normaliser(given: Any) -> Any:
     from stable_baselines3.common.vec_env import VecNormalize
 
     if isinstance(given, VecNormalize):
@@ -64,7 +64,7 @@ def _normaliser(given: Any) -> Any:
     return loaded
 
 
-def _sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
+def _find_sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
     """What tells that a model was trained on normalised observations; None where nothing does."""
     sign: str | None = runner_module("policies.sb3_zip").sign_of_normalisation(model)
     if sign is not None:

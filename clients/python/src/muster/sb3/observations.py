@@ -41,11 +41,11 @@ class ObservationPath:
 
     def arranged(self, observations: Any) -> Any:
         """A batch as the environment gives it, as the policy's space has it; not normalised."""
-        return self._each(observations, _arranged)
+        return self._each(observations, _arrange)
 
     def given(self, observations: Any) -> Any:
         """The reverse: a batch as the policy's space has it, as the environment gives it."""
-        return self._each(observations, _given)
+        return self._each(observations, _restore)
 
     def _each(self, observations: Any, change: Any) -> Any:
         policy = self._named(self.policy_space)
@@ -99,7 +99,7 @@ def arrangement(given: tuple[int, ...], taken: tuple[int, ...]) -> tuple[int, ..
     return None
 
 
-def _arranged(batch: Array, given: Any, taken: Any) -> Array:
+def _arrange(batch: Array, given: Any, taken: Any) -> Array:
     if given.shape == taken.shape or given.shape is None:
         return batch
     order = arrangement(given.shape, taken.shape)
@@ -108,7 +108,7 @@ def _arranged(batch: Array, given: Any, taken: Any) -> Array:
     return batch.transpose(0, *(axis + 1 for axis in order)).reshape(len(batch), *taken.shape)
 
 
-def _given(batch: Array, given: Any, taken: Any) -> Array:
+def _restore(batch: Array, given: Any, taken: Any) -> Array:
     if given.shape is None or batch.shape[1:] == given.shape:
         return batch
     if len(given.shape) == 3 and len(taken.shape) == 3:

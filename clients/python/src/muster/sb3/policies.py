@@ -24,19 +24,20 @@ def network_of(policy: Any, path: ObservationPath) -> Network:
     from stable_baselines3.td3.policies import TD3Policy
 
     if not type(policy).__module__.startswith("stable_baselines3."):
-        raise ExportError(f"the policy is a {_named(policy)}, a class of its own; known are those of {KNOWN}. {HOW}")
+        raise ExportError(f"the policy is a {_name_class(policy)}, a class of its own; known are those of {KNOWN}. {HOW}")
     match policy:
         case ActorCriticPolicy():
-            return _actor_critic(policy, path)
+            return _read_actor_critic(policy, path)
         case DQNPolicy():
-            return _network(policy, path, "q_net.features_extractor", layers_of(policy.q_net.q_net, "q_net.q_net"), {"kind": "discrete"})
+            layers = layers_of(policy.q_net.q_net, "q_net.q_net")
+            return _make_network(policy, path, "q_net.features_extractor", layers, {"kind": "discrete"})
         case SACPolicy():
             layers = (*layers_of(policy.actor.latent_pi, "actor.latent_pi"), *layers_of(policy.actor.mu, "actor.mu"))
-            return _network(policy, path, "actor.features_extractor", layers, {"kind": "continuous", "squash": "tanh"})
+            return _make_network(policy, path, "actor.features_extractor", layers, {"kind": "continuous", "squash": "tanh"})
         case TD3Policy():
-            return _deterministic(policy, path)
+            return _read_deterministic(policy, path)
         case _:
-            raise ExportError(f"the policy is a {_named(policy)}; known are those of {KNOWN}. {HOW}")
+            raise ExportError(f"the policy is a {_name_class(policy)}; known are those of {KNOWN}. {HOW}")
 
 
 def logits_module(policy: Any) -> str | None:
@@ -57,19 +58,19 @@ def extractor_name(policy: Any) -> str:
     return "features_extractor" if policy.share_features_extractor else "pi_features_extractor"
 
 
-def _actor_critic(policy: Any, path: ObservationPath) -> Network:
+def _read_actor_critic(policy: Any, path: ObservationPath) -> Network:
     from gymnasium import spaces
     from stable_baselines3.common.torch_layers import MlpExtractor
 
     if type(policy.mlp_extractor) is not MlpExtractor:
-        raise ExportError(f"mlp_extractor is a {_named(policy.mlp_extractor)}, which is not known. {HOW}")
+        raise ExportError(f"mlp_extractor is a {_name_class(policy.mlp_extractor)}, which is not known. {HOW}")
     action = {"kind": "discrete"}
     if isinstance(policy.action_space, spaces.Box):
         action = {"kind": "continuous", "squash": "tanh" if policy.squash_output else "clip"}
     elif not isinstance(policy.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
         raise ExportError(f"actions of {policy.action_space} cannot be exported; expected Discrete, MultiDiscrete or Box. {HOW}")
     layers = (*layers_of(policy.mlp_extractor.policy_net, "mlp_extractor.policy_net"), *layers_of(policy.action_net, "action_net"))
-    network = _network(policy, path, extractor_name(policy), layers, action)
+    network = _make_network(policy, path, extractor_name(policy), layers, action)
     return replace(network, log_std=_log_std(policy))
 
 
@@ -82,35 +83,35 @@ def _log_std(policy: Any) -> Array | None:
     return copied
 
 
-def _deterministic(policy: Any, path: ObservationPath) -> Network:
+def _read_deterministic(policy: Any, path: ObservationPath) -> Network:
     layers = layers_of(policy.actor.mu, "actor.mu")
     if not (isinstance(layers[-1], Activation) and layers[-1].kind == "tanh"):
         raise ExportError(f"actor.mu ends with {type(layers[-1]).__name__}; expected Tanh, as TD3 has it. {HOW}")
     # The squash of the action is this tanh.
-    return _network(policy, path, "actor.features_extractor", layers[:-1], {"kind": "continuous", "squash": "tanh"})
+    return _make_network(policy, path, "actor.features_extractor", layers[:-1], {"kind": "continuous", "squash": "tanh"})
 
 
-def _network(policy: Any, path: ObservationPath, extractor: str, layers: tuple[Layer, ...], action: dict[str, str]) -> Network:
-    parts = _extracted(policy.get_submodule(extractor), extractor, path.parts())
+def _make_network(policy: Any, path: ObservationPath, extractor: str, layers: tuple[Layer, ...], action: dict[str, str]) -> Network:
+    parts = _read_extractor(policy.get_submodule(extractor), extractor, path.parts())
     return Network(parts=parts, layers=layers, action=action, bytes=path.is_image)
 
 
-def _extracted(extractor: Any, name: str, parts: dict[str, Part]) -> tuple[Part, ...]:
+def _read_extractor(extractor: Any, name: str, parts: dict[str, Part]) -> tuple[Part, ...]:
     from stable_baselines3.common.torch_layers import CombinedExtractor
 
     if type(extractor) is not CombinedExtractor:
         if list(parts) != [""]:
-            raise ExportError(f"{name} is a {_named(extractor)}, which takes a dictionary in a way of its own. {HOW}")
-        return (replace(parts[""], layers=_extractor_layers(extractor, name)),)
+            raise ExportError(f"{name} is a {_name_class(extractor)}, which takes a dictionary in a way of its own. {HOW}")
+        return (replace(parts[""], layers=_read_extractor_layers(extractor, name)),)
     if list(extractor.extractors) != list(parts):
         taken = list(extractor.extractors)
         raise ExportError(f"the observation's keys come as {list(parts)}, the policy takes them as {taken}: sort them alike")
     return tuple(
-        replace(part, layers=_extractor_layers(extractor.extractors[key], f"{name}.extractors.{key}")) for key, part in parts.items()
+        replace(part, layers=_read_extractor_layers(extractor.extractors[key], f"{name}.extractors.{key}")) for key, part in parts.items()
     )
 
 
-def _extractor_layers(extractor: Any, name: str) -> tuple[Layer, ...]:
+def _read_extractor_layers(extractor: Any, name: str) -> tuple[Layer, ...]:
     from stable_baselines3.common.torch_layers import FlattenExtractor, NatureCNN
 
     if type(extractor) is NatureCNN:
@@ -120,7 +121,7 @@ def _extractor_layers(extractor: Any, name: str) -> tuple[Layer, ...]:
     return layers_of(extractor, name)
 
 
-def _named(thing: Any) -> str:
+def _name_class(thing: Any) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 

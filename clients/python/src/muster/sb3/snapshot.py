@@ -23,7 +23,7 @@ def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: A
     taken = path.arranged(observations)
     taken = taken if normaliser is None else normaliser.normalize_obs(taken)
     count = len(next(iter(taken.values())) if isinstance(taken, dict) else taken)
-    with _traced(model.policy, network) as traces:
+    with _trace_layers(model.policy, network) as traces:
         actions, _ = model.policy.predict(taken, deterministic=True)
     logits = traces.pop("logits", None)
     reference = Reference(
@@ -38,7 +38,7 @@ def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: A
 
 
 @contextmanager
-def _traced(policy: Any, network: Network) -> Iterator[dict[str, Array]]:
+def _trace_layers(policy: Any, network: Network) -> Iterator[dict[str, Array]]:
     """Collects what goes out of each layer, and the logits of all observations, while the policy is asked."""
     traces: dict[str, Array] = {}
     hooks = []

@@ -18,7 +18,7 @@ class MlflowRun:
         # What is active belongs to a thread; figures come from another one.
         self._client: Any = mlflow.MlflowClient()
         self._is_own = active is None
-        self._run_id: str = self._begun() if active is None else active.info.run_id
+        self._run_id: str = self._begin_run() if active is None else active.info.run_id
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         for name, value in figures.items():
@@ -34,7 +34,7 @@ class MlflowRun:
         if self._is_own:
             self._client.set_terminated(self._run_id)
 
-    def _begun(self) -> str:
+    def _begin_run(self) -> str:
         experiment = self._client.get_experiment_by_name("muster")
         identifier = self._client.create_experiment("muster") if experiment is None else experiment.experiment_id
         run_id: str = self._client.create_run(identifier).info.run_id

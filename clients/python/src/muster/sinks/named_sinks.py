@@ -19,7 +19,7 @@ def assert_log(log: Log) -> None:
     # The command logs by these modules without the libraries that the client needs.
     from muster_client.errors import InvalidArgument
 
-    for one in _each(log):
+    for one in _list_sinks(log):
         if not isinstance(one, Sink) and one not in get_args(SinkName):
             raise InvalidArgument(f"log: expected {', '.join(get_args(SinkName))} or a muster.sinks.sink.Sink, got {one!r}")
 
@@ -27,7 +27,7 @@ def assert_log(log: Log) -> None:
 def open_sinks(log: Log, directory: Path) -> "Sinks":
     """@param directory: that event files, CSV files and offline runs are written to. What cannot be opened is warned of, and left out."""
     opened: list[Sink] = []
-    for one in _each(log):
+    for one in _list_sinks(log):
         if isinstance(one, Sink):
             opened.append(one)
             continue
@@ -70,7 +70,7 @@ class Sinks:
                 self._failed.add(id(sink))
 
 
-def _each(log: Log) -> "Sequence[SinkName | Sink]":
+def _list_sinks(log: Log) -> "Sequence[SinkName | Sink]":
     if log is None:
         return ()
     return (log,) if isinstance(log, str | Sink) else tuple(log)

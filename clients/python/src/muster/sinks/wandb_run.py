@@ -23,7 +23,7 @@ class WandbRun:
         import wandb
 
         self._is_own = wandb.run is None
-        self._run: Any = wandb.run or _begun(wandb, directory)
+        self._run: Any = wandb.run or _begin_run(wandb, directory)
         self._run.define_metric(STEP, hidden=True)
         self._run.define_metric(f"{PREFIX}*", step_metric=STEP)
 
@@ -41,7 +41,7 @@ class WandbRun:
             self._run.finish()
 
 
-def _begun(wandb: Any, directory: Path) -> Any:
+def _begin_run(wandb: Any, directory: Path) -> Any:
     """Offline where there is no login: a program that trains must not be asked for one."""
     directory.mkdir(parents=True, exist_ok=True)
     mode = os.environ.get("WANDB_MODE")

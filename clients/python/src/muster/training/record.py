@@ -42,14 +42,14 @@ class Record:
 
     def waiting(self) -> list[Accepted]:
         """What was accepted and is not concluded, the oldest first."""
-        lines = list(self._lines())
+        lines = list(self._read_lines())
         over = {line["concluded"] for line in lines if "concluded" in line}
         found = {line["accepted"]: line for line in lines if "accepted" in line}
         return [Accepted(line["step"], line["file"], key) for key, line in found.items() if key not in over]
 
     def scores(self) -> list[Score]:
         """In the order in which they became known."""
-        return [Score(**line["score"]) for line in self._lines() if line.get("score") is not None]
+        return [Score(**line["score"]) for line in self._read_lines() if line.get("score") is not None]
 
     def _add(self, line: dict[str, Any]) -> None:
         text = json.dumps(line) + "\n"
@@ -63,7 +63,7 @@ class Record:
             file.flush()
             os.fsync(file.fileno())
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _read_lines(self) -> Iterator[dict[str, Any]]:
         if not self._path.exists():
             return
         for text in self._path.read_text(encoding="utf-8").splitlines():

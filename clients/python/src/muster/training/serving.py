@@ -59,10 +59,10 @@ class Connection:
                 self._own = self._open.enter_context(start(state=self._directory / "server"))
                 self._client = self._open.enter_context(self._own.client(retry=retry))
                 _leave_one_processor(self._client)
-        self._lower()
+        self._lower_priority()
         return self._client
 
-    def _lower(self) -> None:
+    def _lower_priority(self) -> None:
         """The trainer's own server, once it listens, and the sandboxes that it has started since."""
         if self._own is None or not self._is_lowered:
             return

@@ -103,7 +103,7 @@ class Work:
         """@raises Abandoned when the evaluator is closed before the answer."""
         while not self._closing.is_set():
             try:
-                return self._answered(accepted, connect)
+                return self._take_answer(accepted, connect)
             except (ServerUnavailable, ServerNotStarted) as error:
                 if self._gone_since is None:
                     logger.warning("step %d waits for a server: %s", accepted.step, error)
@@ -114,18 +114,18 @@ class Work:
                 return None
         raise Abandoned
 
-    def _answered(self, accepted: Accepted, connect: Callable[[], Client]) -> tuple[Score, Standing] | None:
+    def _take_answer(self, accepted: Accepted, connect: Callable[[], Client]) -> tuple[Score, Standing] | None:
         path = self._checkpoints / accepted.file
         client = connect()
         evaluation = client.submit(path, self._suite, stop=self._stop, run=self._run, version=accepted.step, idempotency_key=accepted.key)
         self._gone_since = None
-        summary = self._awaited(connect, evaluation, accepted.step)
+        summary = self._await_summary(connect, evaluation, accepted.step)
         score = score_of(summary, accepted.step, str(path), evaluation.id)
         if score is None:
             raise InvalidArgument("no episode has a score")
-        return score, self._concluded(accepted, score, summary, connect())
+        return score, self._conclude(accepted, score, summary, connect())
 
-    def _awaited(self, connect: Callable[[], Client], evaluation: Evaluation, step: int) -> Summary:
+    def _await_summary(self, connect: Callable[[], Client], evaluation: Evaluation, step: int) -> Summary:
         seconds, has_estimate = FIRST_LOOK_SECONDS, False
         while not evaluation.is_over:
             running = evaluation.running
@@ -144,7 +144,7 @@ class Work:
             self._sinks.log(step, {"estimate": evaluation.summary.mean})
         return evaluation.summary
 
-    def _concluded(self, accepted: Accepted, score: Score, summary: Summary, client: Client) -> Standing:
+    def _conclude(self, accepted: Accepted, score: Score, summary: Summary, client: Client) -> Standing:
         found = standing(score, self.best)
         figures = {"mean": score.mean, "low": score.low, "high": score.high, "half_width": score.half_width}
         flags = {"better": float(found in ("first", "better")), "regress": float(found == "worse")}
