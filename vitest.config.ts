@@ -9,22 +9,21 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 
 const ALL = 'test/**/*.test.ts';
 /**
- * Tests that change nothing of the process that they run in. Files of them share processes, which takes 0.4 s of a processor less for each file.
- * One of policy-distribution measures the memory of its process, so it has one of its own.
+ * Tests that have a process of their own, since they change it, or measure it: how it reaches the network, its environment before an SDK reads
+ * that, its memory. All others share processes, which takes 0.4 s of a processor less for each file.
  */
-const SHARING = [
-  'adapters/{files,preparation,store}/**/*',
-  'agents/{acting,actions,preparation,rollouts,tasks,verification}/**/*',
-  '{aggregation,config,evaluation-store,kernel,orchestrator,pool,runner,service}/**/*',
-  'faces/{client,http,report}/**/*',
-  'policy-distribution/!(hostile-files)',
+const APART = [
+  'adapters/{checkpoints,delivery}/**/*',
+  'adapters/sandbox/e2b/**/*',
+  'cluster/**/*',
+  'policy-distribution/hostile-files',
 ].map((files) => `test/${files}.test.ts`);
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'apart', include: [ALL], exclude: SHARING } },
-      { extends: true, test: { name: 'sharing', include: SHARING, isolate: false } },
+      { extends: true, test: { name: 'apart', include: APART } },
+      { extends: true, test: { name: 'sharing', include: [ALL], exclude: APART, isolate: false } },
     ],
     reporters: [new SkippedTests(), 'default'],
     setupFiles: ['test/support/no-network.ts', 'test/support/property-seed.ts'],

@@ -10,6 +10,7 @@ import type { StoredCheckpoint } from '../../src/policy-distribution/stored-chec
 import { EvaluationFixture, suiteWith, type FixtureOptions } from '../support/evaluation-fixture.ts';
 import { MapJournal } from '../support/map-journal.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
+import { extent } from '../support/full-form.ts';
 
 const [OLD, BETTER, WORSE, TWIN] = ['old', 'better', 'worse', 'twin'].map(paper);
 
@@ -178,7 +179,7 @@ describe('a comparison', () => {
           expect(JSON.stringify(summary.official)).toBe(expected);
         },
       ),
-      { numRuns: 25, seed: 5 },
+      { numRuns: extent({ short: 8, full: 25 }), seed: 5 },
     );
   });
 });

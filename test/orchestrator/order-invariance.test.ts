@@ -6,6 +6,7 @@ import { EvaluationFixture, suiteWith } from '../support/evaluation-fixture.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';
 import { settle } from '../support/manual-clock.ts';
+import { extent } from '../support/full-form.ts';
 
 const STOPS = [
   { rule: 'fixed', episodes: 150 },
@@ -104,7 +105,7 @@ test.each(suites)(
         met.duplicated += run.duplicated;
         met.surplus += run.surplus;
       }),
-      { numRuns: 25, seed: 3 },
+      { numRuns: extent({ short: 8, full: 25 }), seed: 3 },
     );
     expect(Math.min(met.retried, met.duplicated)).toBeGreaterThan(20);
     expect(met.surplus > 0).toBe(stop.rule !== 'fixed');
