@@ -1,4 +1,4 @@
-"""What an agent is told of the files in its workspace: a file's content, what a directory holds, the lines that hold a text.
+"""What an agent can read of the files in its workspace: a file's content, what a directory holds, the lines that hold a text.
 
 Processes of the agent may run meanwhile and may have left links: a path is resolved first, has to lie below the directories that can be
 written to, and is then walked without following links.
@@ -113,7 +113,7 @@ def _walk_below(directory: int, prefix: str, depth: int, where: str) -> Iterator
         entry = _Entry(directory, name, f"{prefix}{name}", _name_kind(about.st_mode), about.st_size if stat.S_ISREG(about.st_mode) else 0)
         yield entry
         if entry.kind == "directory" and depth > 1:
-            # One that is gone, or whose mode keeps its owner out, is told of, and what is in it is not.
+            # A directory that is gone, or that its owner may not read, is listed without its content.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), opened_below(directory, name) as below:
                 yield from _walk_below(below, f"{entry.path}/", depth - 1, where)
 

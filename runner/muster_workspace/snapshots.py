@@ -134,7 +134,7 @@ class _Look:
 
 
 def _mark_of(found: os.stat_result) -> _Mark:
-    # What a directory holds is told of by itself.
+    # The entries of a directory are reported one by one.
     if stat.S_ISDIR(found.st_mode):
         return (0,)
     return (found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

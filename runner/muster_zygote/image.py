@@ -43,7 +43,7 @@ class Image:
     settings: Settings
 
     def prepare(self, work: Callable[[], list[Message]]) -> NoReturn:
-        """Does what its programs shall find done, then serves; what cannot be done is told to the warden.
+        """Prepares what its programs need, then serves; reports to the warden what cannot be prepared.
 
         @param work: returns the report on the policies that it has loaded.
         """

@@ -1,6 +1,6 @@
 """Makes a program, in the processor's own instructions, out of a list of system calls.
 
-It makes them one after the other and tells how that went; then it does nothing, for ever. A process that runs it has four pages of memory
+It makes them one after the other, reports their results, and then sleeps without end. A process that runs it has four pages of memory
 and needs no library. One that is forked from Python to make the same calls copies some 150 pages, and has its parent copy 250.
 """
 

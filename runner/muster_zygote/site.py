@@ -29,7 +29,7 @@ def open_site(name: str, token: str, hierarchies: tuple[Hierarchy, ...]) -> list
 
 
 def connect(token: str, stream: str) -> int:
-    """A connection to Muster that becomes one of a program's streams. The token is told here, out of the program's sight."""
+    """A connection to Muster that becomes one of a program's streams. The token is sent here, where the program cannot see it."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(PurePosixPath(SITES, "_warden.sock")))

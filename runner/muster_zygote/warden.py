@@ -246,7 +246,7 @@ class Warden:
             self._end(sandbox, {"type": "ended", "signal": int(signal.SIGKILL)})
 
     def _end(self, sandbox: Sandbox, end: Message) -> None:
-        """The first reason for the end is the one that is told, with what is known in the end of the program's resources."""
+        """Reports the first reason for the end, with the resources that the program has used."""
         sandbox.end = {**end, **(sandbox.end or {})}
         if sandbox.killed:
             return

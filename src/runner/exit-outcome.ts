@@ -41,7 +41,7 @@ function hasEndedByItself(exit: SandboxExit): boolean {
 /** What a runner exits with that was started wrongly, or misses a module (runner/muster_runner/start.py), and a shell that finds no program. */
 const EXITS_FOR_GOOD: ReadonlySet<number> = new Set([64, 69, 126, 127]);
 
-/** Whether a runner that ends so before it is ready would do so again wherever it is started. */
+/** Whether a runner that ends this way before it is ready would end the same way in another sandbox. */
 function isForGood(exit: SandboxExit): boolean {
   return exit.kind === 'exited' && EXITS_FOR_GOOD.has(exit.code);
 }

@@ -22,7 +22,7 @@ const MOST_REWARDS = 1_000_000;
 const MOST_PICTURES = 500;
 const MOST_REMARKS = 16;
 
-/** Gathers what a runner sends of one episode. It is untrusted: there is no more of it than the bounds allow. */
+/** Collects what a runner sends of one episode. The runner is untrusted, so bounds limit what is kept. */
 export class RecordingInProgress {
   readonly #rewards: (number | null)[] = [];
   readonly #pictures: RecordedPicture[] = [];

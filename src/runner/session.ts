@@ -46,7 +46,7 @@ export class RunnerSession implements Occupant {
   readonly #gone = Promise.withResolvers<string>();
   readonly #asks = new Asks();
   #closed: Closed | undefined;
-  /** A time limit has passed, and it is found out whose fault that is: what comes now comes too late. */
+  /** A time limit has passed, and the cause is being determined. Frames that arrive now are too late. */
   #isLate = false;
   #sequence = 0;
   #past: PastExposure;

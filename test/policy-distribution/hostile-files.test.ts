@@ -16,7 +16,7 @@ import { doubled, field, mappingOf, safetensorsOf, torchOf, zipOf } from './host
 import { safetensorsFile } from './safetensors-file.ts';
 
 const MEBIBYTE = 2 ** 20;
-/** A thread with what is within all bounds; what is beyond takes less. */
+/** The memory of a thread that reads a file within all bounds. A file that is refused takes less. */
 const MOST_BYTES = 400 * MEBIBYTE;
 const files = new UntrustedFiles(systemClock);
 
@@ -33,7 +33,7 @@ async function inspect(path: string, bytes: Uint8Array): Promise<string> {
   }
 }
 
-async function toldByDelta(delta: Uint8Array, base: Uint8Array): Promise<string> {
+async function decodeDelta(delta: Uint8Array, base: Uint8Array): Promise<string> {
   try {
     let size = 0;
     for await (const piece of new DeltaFile(inMemory(delta), await readIndex(inMemory(delta), 'a delta'), inMemory(base)).readPieces())
@@ -107,7 +107,7 @@ describe('a file that is made to keep its reader busy is refused, and takes litt
       'more than 128 lists and objects',
     ],
     ['a tensor of many dimensions, of ONNX', 'p.onnx', () => tensorOf(Buffer.alloc(900_000, 1)), 'at most 64'],
-    ['one of more numbers than are read', 'p.onnx', () => tensorOf(Buffer.alloc(2e6, 1)), 'more numbers than any model'],
+    ['a tensor with more numbers than are read', 'p.onnx', () => tensorOf(Buffer.alloc(2e6, 1)), 'more numbers than any model'],
     ['metadata without an end, of ONNX', 'p.onnx', () => Buffer.alloc(40e6, field(14, field(1, Buffer.alloc(5e5, 'a')))), 'more text than'],
     [
       'graphs in graphs, of ONNX',
@@ -187,7 +187,7 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
     const bytes = make();
     const memory = new ServerMemory(process.pid);
     const before = await memory.reset();
-    expect(await toldByDelta(bytes, base)).toContain(expected);
+    expect(await decodeDelta(bytes, base)).toContain(expected);
     expect((await memory.peak()) - before).toBeLessThan(MOST_BYTES);
   });
 
@@ -197,7 +197,7 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
   }
 });
 
-describe('a file in which anything is changed', () => {
+describe('a file with random changes', () => {
   const changes = fc.array(
     fc.record({
       at: fc.double({ min: 0, max: 0.999_999, noNaN: true }),
@@ -224,16 +224,16 @@ describe('a file in which anything is changed', () => {
     ['policy.keras', sample('policy.keras')],
     ['module.pt', sample('module.pt')],
     ['state.pth', sample('state.pth')],
-  ])('is described or refused, and nothing else: %s', async (path, bytes) => {
+  ])('is described or refused, without another error: %s', async (path, bytes) => {
     const anything = fc.asyncProperty(changes, async (all) => (await inspect(path, changed(bytes, all))).length > 0);
     expect(await fc.check(anything, { numRuns: 500 })).toMatchObject({ failed: false });
   });
 
-  it('gives a file or none where it is a delta', async () => {
+  it('is decoded or refused where it is a delta', async () => {
     const delta = await encoded('p.bin', Buffer.alloc(3000, 'abc'), Buffer.alloc(3000, 'abd'));
     const anything = fc.asyncProperty(
       changes,
-      async (all) => (await toldByDelta(changed(delta, all), Buffer.alloc(3000, 'abd'))).length > 0,
+      async (all) => (await decodeDelta(changed(delta, all), Buffer.alloc(3000, 'abd'))).length > 0,
     );
     expect(await fc.check(anything, { numRuns: 500 })).toMatchObject({ failed: false });
   });

@@ -4,7 +4,7 @@ import { settle } from '../support/manual-clock.ts';
 
 const CONFIG = { min: 1, max: 2, restSeconds: 60, heartbeatSeconds: 10, leaseSeconds: 3600 };
 
-/** A pool whose one sandbox counts how often it was laid to rest. */
+/** A pool whose one sandbox counts how often it was paused. */
 async function restingPool(rest: () => Promise<void> = () => Promise.resolve()): Promise<{ fake: FakePool; rests: () => number }> {
   let rests = 0;
   const fake = await fakePool({ config: CONFIG });
@@ -20,7 +20,7 @@ async function restingPool(rest: () => Promise<void> = () => Promise.resolve()):
 }
 
 describe('a sandbox that is idle for a while', () => {
-  test('is laid to rest once, not pinged any more, and granted like any other', async () => {
+  test('is paused once, not pinged any more, and granted like any other', async () => {
     const { fake, rests } = await restingPool();
     await using _ = fake;
     await fake.clock.advance(59_000);
@@ -34,7 +34,7 @@ describe('a sandbox that is idle for a while', () => {
     expect(lease.sandbox.id).toBe('s-1');
   });
 
-  test('is laid to rest again after it was given back', async () => {
+  test('is paused again after it was given back', async () => {
     const { fake, rests } = await restingPool();
     await using _ = fake;
     await fake.clock.advance(61_000);
@@ -44,7 +44,7 @@ describe('a sandbox that is idle for a while', () => {
     expect(rests()).toBe(2);
   });
 
-  test('is replaced when it cannot be laid to rest', async () => {
+  test('is replaced when it cannot be paused', async () => {
     const { fake } = await restingPool(() => Promise.reject(new Error('no pauses on this plan')));
     await using _ = fake;
     await fake.clock.advance(61_000);

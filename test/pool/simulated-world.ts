@@ -235,10 +235,10 @@ export class SimulatedWorld {
   }
 
   #rest(place: SimulatedSandbox): void {
-    if (place.state.kind !== 'idle') throw new Error('what is not idle was laid to rest');
-    assert.equal(place.state.pingedAt, undefined, 'laid to rest while it owes an answer');
-    assert(!place.state.isResting, 'laid to rest twice');
-    assert(this.now >= place.state.since + (this.config.restSeconds ?? Infinity) * 1000, 'laid to rest too soon');
+    if (place.state.kind !== 'idle') throw new Error('what is not idle was paused');
+    assert.equal(place.state.pingedAt, undefined, 'paused while it owes an answer');
+    assert(!place.state.isResting, 'paused twice');
+    assert(this.now >= place.state.since + (this.config.restSeconds ?? Infinity) * 1000, 'paused too soon');
     this.move(place, { ...place.state, isResting: true });
   }
 

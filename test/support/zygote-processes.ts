@@ -6,7 +6,7 @@ export interface ZygoteProcesses {
   /** Muster's own child. */
   readonly bubblewrap: number;
   readonly warden: number;
-  /** The base image: what programs are forked from that share nothing else. */
+  /** The base image, from which programs that share nothing else are forked. */
   readonly image: number;
 }
 
@@ -18,7 +18,7 @@ export interface ZygoteProcesses {
 export async function zygoteProcesses(stateDir: string): Promise<ZygoteProcesses> {
   let found: ZygoteProcesses | undefined;
   await eventually(`there is a zygote under ${stateDir}`, async () => (found = await listed(stateDir)) !== undefined);
-  if (!found) throw new Error('it was found and is not there');
+  if (!found) throw new Error('the zygote was found and is gone');
   return found;
 }
 

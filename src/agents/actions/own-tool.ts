@@ -16,7 +16,7 @@ const argumentSchema = z.strictObject({
 export const ownToolSchema = z
   .strictObject({
     name: name.refine((each) => !ACTION_NAMES.some((known) => known === each), 'expected a name that is no action of Muster'),
-    description: z.string().min(1).max(4000).describe('what an agent is told of it'),
+    description: z.string().min(1).max(4000).describe('description that agents receive'),
     command: z.array(z.string().min(1)).min(1).max(100).describe('program of the image and its arguments; no shell reads them'),
     timeout: z.number().positive().max(86_400).default(60).describe('seconds'),
     arguments: z
@@ -55,7 +55,7 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
   return { kind: 'misfit', misfit: { reason: 'malformed', detail: `${tool.name}: ${problems.join('; ')}`.slice(0, 2000) } };
 }
 
-/** As agents are told of it. */
+/** The form in which agents receive it. */
 export function describeOwnTool(tool: OwnTool): Tool {
   const { properties = {}, required = [] } = z.toJSONSchema(buildSchema(tool), { io: 'input', unrepresentable: 'any' });
   const parameters = { type: 'object', properties, required, additionalProperties: false };

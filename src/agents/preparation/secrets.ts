@@ -1,4 +1,4 @@
-/** Forms of credentials that are told from other text by their beginning, and assignments of long random texts. */
+/** Credentials that can be recognised by how they begin, and assignments of long random texts. */
 const SECRETS: readonly (readonly [string, RegExp])[] = [
   ['a private key', /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----/],
   ['a key of AWS', /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/],

@@ -2,7 +2,7 @@ import { quantileSorted } from 'simple-statistics';
 import type { Histogram } from './statistics.ts';
 
 const MOST_BINS = 40;
-/** As a share of what is measured: how far from its place a value may be for rounding to be the reason. */
+/** A value may be this far from its place through rounding, as a share of the value that is measured. */
 const ROUNDING = 1e-6;
 
 /**
@@ -67,8 +67,8 @@ function spreadBinsAround(lowest: number, step: number, bins: number): number[] 
 }
 
 /**
- * Equal bins, as wide as Freedman and Diaconis (1981) or Sturges (1926) would have them, whichever is narrower. Of whole numbers each bin has equally
- * many, so that none looks empty or full for its place only.
+ * Equal bins, as wide as Freedman and Diaconis (1981) or Sturges (1926) would have them, whichever is narrower. Each bin covers equally
+ * many whole numbers, so that no bin of whole numbers looks empty or full because of its place.
  */
 function computeSharedBins(sorted: readonly number[]): number[] {
   const [lowest, highest] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
@@ -91,7 +91,7 @@ function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && Number.isSafeInteger(2 * value);
 }
 
-/** Without those that floating point cannot tell from the one before. */
+/** Leaves out edges that floating point cannot tell from the one before. */
 function sortAscending(edges: readonly number[]): number[] {
   return edges.filter((edge, position) => position === 0 || edge > (edges[position - 1] ?? edge));
 }

@@ -26,7 +26,7 @@ const PAGE = 200;
 
 export function createTokenCommand(openTokens: OpenTokens): Command {
   return new Command('token')
-    .summary('give out, list and take back the tokens that a server knows its callers by')
+    .summary('create, list and revoke the tokens by which a server recognises its callers')
     .description(
       'Asks a running server (--server, or MUSTER_URL unless --config is given) with the token of an operator in MUSTER_TOKEN; or works on the store of the configuration (store.url), which as a SQLite file is open to one process at a time.',
     )

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { LeaseLostError, type Lease } from '../../pool/ports/lease.ts';
 
-/** Keeps a lease from expiring for as long as its holder is alive and has not let go of it. One that is lost is not kept: its holder will notice. */
+/** Renews a lease while its holder is alive and has not released it. A lost lease is not renewed: its holder notices the loss. */
 export function keepRenewed(lease: Lease<unknown>, clock: Clock, everyMilliseconds: number): Disposable {
   let timer = clock.after(everyMilliseconds, renew);
   function renew(): void {

@@ -45,7 +45,7 @@ export class UsageMeter {
       const usage = await this.#sandbox.capabilities?.usage?.();
       if (usage && Object.keys(usage).length > 0) this.#latest = usage;
     } catch (error) {
-      log.warn({ sandbox: this.#sandbox.id, reason: getMessage(error) }, 'what a sandbox has used cannot be found out');
+      log.warn({ sandbox: this.#sandbox.id, reason: getMessage(error) }, 'the usage of a sandbox could not be read');
     }
     return this.#latest;
   }

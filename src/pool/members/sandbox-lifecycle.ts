@@ -118,7 +118,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     try {
       await member.warm.sandbox.capabilities?.rest?.();
     } catch (error) {
-      this.onDied(member, `it could not be laid to rest: ${getMessage(error)}`);
+      this.onDied(member, `it could not be paused: ${getMessage(error)}`);
     }
   }
 

@@ -42,7 +42,7 @@ function isOpen(phase: PoolPhase): boolean {
   return phase === 'starting' || phase === 'open';
 }
 
-/** The size follows the work: one sandbox for everyone who has or wants one and some in reserve, within the bounds. */
+/** The size follows the work: one sandbox for each lease and each waiting request, and some in reserve, within the bounds. */
 function computeTargetSize(config: PoolConfig, demand: number): number {
   return Math.min(config.max, Math.max(config.min, demand + config.warm));
 }

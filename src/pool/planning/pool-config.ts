@@ -20,7 +20,7 @@ export interface PoolConfig extends PoolSize {
   readonly maxCreationFailures: number;
   /** How long a sandbox that is not needed stays idle before it is destroyed. */
   readonly idleSeconds: number;
-  /** How long a sandbox stays idle before it is laid to rest, where the provider can; it never is when this is left out. */
+  /** How long a sandbox stays idle before it is paused, where the provider can do that. Sandboxes are never paused when this is left out. */
   readonly restSeconds?: number | undefined;
   /** How often an idle sandbox is pinged, and how long it has to answer. */
   readonly heartbeatSeconds: number;

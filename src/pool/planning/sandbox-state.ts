@@ -12,7 +12,7 @@ import type { PastExposure } from '../ports/exposure.ts';
  *   the provider hands over the sandbox, for `destroying` when it fails, is late or is no longer wanted.
  * - **warming**: the program runs and its occupant gets ready. Left for `idle` when it is, for `destroying` when it fails, is
  *   late, the program ends, or it is no longer wanted.
- * - **idle**: ready and not leased. Pinged at every heartbeat, unless it was laid to rest. Left for `leased` when it is granted, for `destroying` when it dies,
+ * - **idle**: ready and not leased. Pinged at every heartbeat, unless it is paused. Left for `leased` when it is granted, for `destroying` when it dies,
  *   does not answer, is worn out, has not been needed for long, or has a past that keeps it from those who wait for its room.
  * - **leased**: one holder's, until a time that the holder can move. Left for `idle` when the holder releases it in good order; for
  *   `destroying` when the holder discards it, the lease expires (its holder may still be speaking to it), it dies, or the pool closes.

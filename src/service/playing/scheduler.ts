@@ -47,7 +47,7 @@ interface Playing extends Claimable {
 const SEEN_PER_SLOT = 4;
 
 /**
- * Finds evaluations to play and plays them. It is *open* until `drain` is called; then it claims nothing more, and lets go of what it
+ * Finds evaluations to play and plays them. It is *open* until `drain` is called; then it claims nothing more, and releases what it
  * plays when it must.
  */
 export class Scheduler {

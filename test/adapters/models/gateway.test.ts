@@ -17,7 +17,7 @@ beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 const TOOL = { name: 'look', description: 'Looks', parameters: { type: 'object', properties: { at: { type: 'string' } } } };
 
-/** Thinks and calls the tool, then says what it has seen. */
+/** A model that thinks and calls the tool, then repeats the tool's answer. */
 const looker: ModelScript = ({ messages }) =>
   messages.at(-1)?.role === 'tool'
     ? { text: `I saw ${messages.at(-1)?.content ?? ''}.`, reasoning: 'now I know' }
@@ -173,7 +173,7 @@ describe('the gateway between a program and its model', () => {
     },
   );
 
-  it('gives a key that is good for its session alone, and for as long as that is open', async () => {
+  it('gives a key that is valid for its session only, while the session is open', async () => {
     await using place = await open();
     await using other = await open();
     const ask = (key: string): Promise<number> =>
@@ -186,7 +186,7 @@ describe('the gateway between a program and its model', () => {
     expect(await ask(place.key)).toBe(401);
   });
 
-  it('passes on what concerns a program alone, and asks again by itself where the server fails', async () => {
+  it('passes on errors that the program caused, and repeats a request where the server fails', async () => {
     await using place = await open();
     const ask = (): Promise<unknown> =>
       place.openai.chat.completions.create({ model: 'x', messages: [{ role: 'user', content: 'hi' }] }).catch((error: unknown) => error);
@@ -223,7 +223,7 @@ describe('the gateway between a program and its model', () => {
     expect(place.ends).toMatchObject([{ kind: 'failed', error: { code } }]);
   });
 
-  it('ends the program that has had its turns or its tokens, and says so to it', async () => {
+  it('ends a program that has used up its turns or tokens, with an error that says so', async () => {
     for (const [changes, reason] of [
       [{ turns: 1 }, 'turns'],
       [{ contextTokens: 10 }, 'context'],
@@ -238,7 +238,7 @@ describe('the gateway between a program and its model', () => {
     }
   });
 
-  it('knows a conversation that was rewritten', async () => {
+  it('detects that a conversation was rewritten', async () => {
     await using place = await open();
     const ask = (content: string): Promise<unknown> =>
       place.openai.chat.completions.create({ model: 'x', messages: [{ role: 'user', content }] });

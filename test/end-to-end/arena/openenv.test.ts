@@ -35,7 +35,7 @@ async function client(mode: 'play' | 'tools' | 'production', address: string, ac
     .map((line): unknown => JSON.parse(line));
 }
 
-/** A connection of which every frame is seen. */
+/** A connection that keeps every frame that it receives. */
 class Peer {
   readonly frames: unknown[] = [];
   readonly #socket: WebSocket;

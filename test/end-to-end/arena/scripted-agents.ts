@@ -31,14 +31,14 @@ const rewardSchema = z.looseObject({
 });
 const filesSchema = z.looseObject({ items: z.array(z.unknown()) });
 
-/** What is to be the same, byte for byte, whatever was killed meanwhile: not the time that steps took, nor that a workspace was made again. */
+/** The part of an episode that kills do not change by a byte. Not in it: the time that steps took, and whether a workspace was made again. */
 export interface Trajectory {
   readonly steps: readonly string[];
   readonly reward: string;
   readonly files: readonly string[];
 }
 
-/** Plays a script. Whatever is not answered is sent again, to the server that is there by then. */
+/** Plays a script. A request without an answer is sent again, to the server that runs by then. */
 export async function playScript(index: number, url: () => string, afterStep: () => Promise<void>): Promise<Trajectory> {
   const actions = await scriptOf(index);
   const { episode } = startedSchema.parse(await ask(url, 'POST', '/v1/episodes', { task: TASK, agent: `script ${index}` }));

@@ -22,7 +22,7 @@ interface Connected {
 }
 
 /**
- * Amazon's S3, and whatever speaks its protocol. Who asks is found out by Amazon's usual chain: AWS_… variables, the profile, the machine's or
+ * Amazon's S3, and servers that speak its protocol. Credentials come from Amazon's usual chain: AWS_… variables, the profile, the machine's or
  * the pod's own role. The client is loaded when the first bucket is named. It tries nothing again by itself: that is decided in one place for
  * all sources.
  */

@@ -19,7 +19,7 @@ const operationSchema = z.object({ metadata: z.object({ build: buildSchema }) })
 const pageSchema = z.object({ builds: z.array(buildSchema).default([]), nextPageToken: z.string().optional() });
 
 const PAGE = 100;
-/** Refused for a reason that whoever configured the template can mend. */
+/** Refused for a reason that the configuration of the template can mend. */
 const CONFIGURED: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'PERMISSION_DENIED',
@@ -43,7 +43,7 @@ export function describeBuild({ id, status, statusDetail, failureInfo }: Build):
 
 /**
  * The four calls of Cloud Build that Muster makes (https://cloud.google.com/build/docs/api/reference/rest/v1/projects.locations.builds). Nothing is
- * tried again here: a build whose creation was not answered finds nobody who expects it, and ends.
+ * tried again here: a build whose creation was not answered finds no Muster that expects it, and ends.
  */
 export class BuildService {
   readonly #api: GoogleApi;

@@ -78,7 +78,7 @@ class DockerProvider implements SandboxProvider {
       await ensureImage(daemon, part);
       return isolation;
     } catch (error) {
-      throw createDaemonError(part.socket, error, 'what sandboxes need could not be found out');
+      throw createDaemonError(part.socket, error, 'the daemon could not be checked for what sandboxes need');
     }
   }
 

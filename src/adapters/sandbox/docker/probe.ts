@@ -9,7 +9,7 @@ export async function probeDocker(sockets: readonly string[]): Promise<Finding> 
     try {
       found.push(`${await new Daemon(socket).version()} at ${socket}`);
     } catch (error) {
-      const { message } = createDaemonError(socket, error, `its version at ${socket} cannot be found out`);
+      const { message } = createDaemonError(socket, error, `its version at ${socket} cannot be read`);
       const [detail = message, ...remedy] = message.split(': ');
       return { state: 'missing', detail, remedy: remedy.join(': ') };
     }

@@ -118,7 +118,7 @@ export class KubernetesSandbox implements Sandbox {
     const { state } = this.#parts.pod;
     switch (state.kind) {
       case 'ended':
-        // A container that ends with its program says no more of why than the program did.
+        // When a container ends with its program, its state gives no more reason than the program's exit.
         return state.end.kind === 'ended' && this.#programsWord ? this.#programsWord : toExit(state.end);
       case 'gone':
         return { kind: 'lost', detail: 'its pod was deleted' };

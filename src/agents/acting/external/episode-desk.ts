@@ -2,7 +2,7 @@ import type { Tool } from '../../actions/action-tools.ts';
 import type { EpisodeLimits } from '../../arena/episode-state.ts';
 import type { Observation } from '../../actions/observation.ts';
 
-/** What an agent is told of an episode that it takes. */
+/** What an agent receives about an episode that it takes. */
 export interface EpisodeOpening {
   readonly task: string;
   /** For agents that draw. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * Calls back once an answer is over, sent or not: at once when its caller has gone already, while it was found out who that is. Node does not report that
+ * Calls back once an answer is over, sent or not: at once when its caller disconnected while it was being identified. Node does not report that
  * a second time.
  */
 export function onAnswerEnd({ raw }: FastifyReply, leave: () => void): void {

@@ -49,7 +49,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
     {
       schema: {
         summary: 'Take back that a principal may use a checkpoint',
-        description: 'Of what you granted; for an operator, of what anybody did. Evaluations that were accepted are played.',
+        description: 'Takes back the grants that you made; as an operator, those of all principals. Accepted evaluations are still played.',
         tags: ['checkpoints'],
         params: grantParamsSchema,
         response: { 200: grantListSchema.describe('what was taken back: nothing when there was no such grant'), ...PROBLEMS },

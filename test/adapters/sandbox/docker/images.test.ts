@@ -35,7 +35,7 @@ it.runIf(unavailable === undefined)(
     await ensureImage(client, part(EMPTY_IMAGE, archive));
     expect(await client.hasImage(EMPTY_IMAGE)).toBe(true);
 
-    // Of the images for workspaces, those go that are old and that no container has.
+    // Images for workspaces are removed when they are old and no container uses them.
     const skeletons = ['used', 'unused'].map((name) => {
       const each = { links: {}, files: { '/etc/name': name } };
       return { each, image: nameSkeleton(each) };

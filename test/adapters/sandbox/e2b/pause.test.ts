@@ -32,7 +32,7 @@ function create(command: readonly string[] = commands.echo()): Promise<Sandbox> 
 
 const states = (): readonly string[] => context.simulator.account.tenants.map(({ state }) => state);
 
-test('a sandbox that was laid to rest is paused, and the next input finds its program where it was', async () => {
+test('a sandbox that rests is paused, and its program goes on with the next input', async () => {
   const sandbox = await create();
   await exchange(sandbox, 'before\n');
   await sandbox.capabilities?.rest?.();
@@ -72,7 +72,7 @@ test('a paused sandbox is not extended, does not end by itself, and is extended 
   expect(context.simulator.faults.requests.extend).toBe(1);
 });
 
-test('a paused sandbox can be destroyed as it is', async () => {
+test('a paused sandbox can be destroyed', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
   await sandbox.destroy();
@@ -80,7 +80,7 @@ test('a paused sandbox can be destroyed as it is', async () => {
   expect(await context.traces()).toEqual([]);
 });
 
-test('a sandbox that is taken away while it is paused is lost when it is needed', async () => {
+test('a paused sandbox that was killed from outside is lost at the next input', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
   await context.killFromOutside(provider, sandbox.id);
@@ -88,7 +88,7 @@ test('a sandbox that is taken away while it is paused is lost when it is needed'
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
 });
 
-test('a sandbox that was forgotten while it was paused is swept from wherever, once its lifetime has passed', async () => {
+test('a paused sandbox without an owner is swept by any Muster once its lifetime has passed', async () => {
   const sandbox = await create();
   await sandbox.capabilities?.rest?.();
   const later = new SkippableClock();

@@ -14,7 +14,7 @@ nock.restore();
 const canMount = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
 /**
- * Answers as the daemon does as far as its start needs it, and says to anything else what it sees of the machine's files. Node may be in a checkout
+ * Answers the requests that the daemon's start needs, and every other request with a list of the files that it sees. Node may be in a checkout
  * that the walls hide.
  */
 const standIn = (seen: readonly string[]): string => `#!/usr/bin/env python3
@@ -32,7 +32,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[-1])), Answer).serve_
 `;
 
 describe.skipIf(!canMount)('a real sandbox daemon (needs root)', () => {
-  it('runs wherever it and the checkout lie, and sees the checkout, but nothing else of where both are', async () => {
+  it('sees the checkout, and no other file of the directories in which it and the checkout lie', async () => {
     const directory = await mkdtemp(path.join(tmpdir(), 'muster-daemon-'));
     const [checkout, daemon, other] = ['deep/checkout', 'envd', 'other'].map((name) => path.join(directory, name));
     if (checkout === undefined || daemon === undefined || other === undefined) throw new Error('three paths were made');

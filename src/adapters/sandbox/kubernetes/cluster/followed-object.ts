@@ -5,7 +5,7 @@ import type { ObjectWatch } from './object-watch.ts';
 /** `unseen`: not reported yet. `gone`: it was there, or the API server does not know it. */
 export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly kind: 'gone' };
 
-/** Events that do not come are no reason to wait for ever: after this long without any, all objects are looked at. */
+/** Events may be missed. After this long without any, all objects are listed. */
 const ASK_MS = 5_000;
 
 export interface Following<View extends WatchedView, State> extends Pick<ObjectKind<View, State>, 'get' | 'stateOf'> {

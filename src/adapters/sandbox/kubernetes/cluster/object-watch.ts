@@ -59,7 +59,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
     this.#running ??= this.#run();
   }
 
-  /** Looks at all of them once for everybody who asks meanwhile, unless something was heard of some of them within `quietMs`. */
+  /** Lists all objects, once for all callers that wait meanwhile, unless an event came within `quietMs`. */
   async look(quietMs: number): Promise<void> {
     if (this.#options.clock.now() - this.#heardAt < quietMs) return;
     this.#looking ??= this.#learnAll().finally(() => (this.#looking = undefined));

@@ -34,7 +34,7 @@ interface Expected {
 
 /**
  * Where containers that dial back arrive. A connection says in its first request which container it is and presents a token that is good
- * once; whatever else comes is refused before it is a WebSocket, and nothing of it is kept.
+ * once; every other request is refused before it becomes a WebSocket, and leaves nothing behind.
  */
 export class DialBackGate implements AsyncDisposable {
   readonly port: number;

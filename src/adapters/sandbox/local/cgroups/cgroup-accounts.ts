@@ -34,7 +34,7 @@ interface FigureSource {
 
 type Slots = Readonly<Partial<Record<keyof SandboxUsage, FigureSource>>>;
 
-/** Reads what control groups have counted. Where the kernel keeps it is the same for all groups, and found out once. */
+/** Reads what control groups have counted. The files that hold it are the same for all groups, and detected once. */
 export class CgroupAccounts {
   readonly #files: CgroupFiles;
   readonly #owned: readonly string[];

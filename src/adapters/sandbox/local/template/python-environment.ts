@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { z } from 'zod';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 
-/** What an interpreter says of itself. */
+/** What an interpreter reports about itself. */
 export interface PythonEnvironment {
   /** As the interpreter knows itself; inside a virtual environment, the path by which it knows that it is in one. */
   readonly executable: string;
@@ -22,8 +22,8 @@ const TIMEOUT_MS = 120_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /**
- * The report goes to a copy of the standard output, because what is imported may print. The syntax is that of old Pythons, so
- * that one that is too old can say so.
+ * The report goes to a copy of the standard output, because an imported module may print. The syntax is that of old Pythons, so
+ * that an interpreter that is too old can report its version.
  */
 const QUESTIONS = `
 import importlib, json, os, sys
@@ -58,7 +58,7 @@ const reportSchema = z.object({
 /**
  * Starts the interpreter, as the sandboxes do (`-I`), and has it import the modules.
  *
- * @throws InfrastructureError `python.unusable` when there is no answer that makes sense.
+ * @throws InfrastructureError `python.unusable` when there is no valid answer.
  */
 export async function inspectPython(python: string, modules: readonly string[], signal: AbortSignal): Promise<PythonEnvironment> {
   const output = await askPython(python, ['-I', '-B', '-c', QUESTIONS, ...modules], signal);

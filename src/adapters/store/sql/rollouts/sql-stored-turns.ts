@@ -26,7 +26,7 @@ export class SqlStoredTurns extends SqlAdapter implements StoredTurns {
   }
 }
 
-/** Those of all episodes whose names begin so, within a transaction. */
+/** Forgets the turns of all episodes whose names begin with the prefix, within a transaction. */
 export function forgetTurns(prefix: string): Step {
   const last = prefix.charCodeAt(prefix.length - 1);
   const behind = `${prefix.slice(0, -1)}${String.fromCharCode(last + 1)}`;
