@@ -2,8 +2,9 @@ import type { FileContents } from './grading-fixture.ts';
 
 /** A small library with tests, before and after its fix, in the language that its files say. */
 export interface LanguageSample {
+  readonly title: string;
   readonly language: string;
-  /** A program that the sandbox needs. */
+  /** A program, or the path of a file, that the sandbox needs. */
   readonly program: string;
   readonly before: FileContents;
   readonly fix: FileContents;
@@ -13,8 +14,24 @@ export interface LanguageSample {
 
 const C_TEST = (body: string): string => `#include <assert.h>\n#include "sums.h"\n\nint main(void) {\n${body}    return 0;\n}\n`;
 
+const CPP_CODE = (guard: string): string =>
+  `#include "sums.hpp"\n\n/* The sum of two numbers. */\nint add(int a, int b) {\n    return a + b;\n}\n\nint mean(const std::vector<int>& numbers) {\n    int sum = 0;\n${guard}    for (int each : numbers) sum = add(sum, each);\n    return sum / static_cast<int>(numbers.size());\n}\n`;
+
+const CPP_TESTS = `#include <gtest/gtest.h>
+#include "sums.hpp"
+
+TEST(Sums, Adds) {
+    EXPECT_EQ(add(2, 3), 5);
+}
+
+TEST(Sums, GivesAMean) {
+    EXPECT_EQ(mean({1, 2, 3}), 2);
+}
+`;
+
 export const SAMPLES: readonly LanguageSample[] = [
   {
+    title: 'JavaScript with node:test',
     language: 'javascript',
     program: '/usr/bin/node',
     before: {
@@ -34,6 +51,7 @@ export const SAMPLES: readonly LanguageSample[] = [
     passToPass: 2,
   },
   {
+    title: 'Go',
     language: 'go',
     program: 'go',
     before: {
@@ -53,6 +71,7 @@ export const SAMPLES: readonly LanguageSample[] = [
     passToPass: 1,
   },
   {
+    title: 'Rust',
     language: 'rust',
     program: '/usr/bin/cargo',
     before: {
@@ -71,6 +90,7 @@ export const SAMPLES: readonly LanguageSample[] = [
     passToPass: 2,
   },
   {
+    title: 'C',
     language: 'c',
     program: 'cmake',
     before: {
@@ -92,5 +112,25 @@ export const SAMPLES: readonly LanguageSample[] = [
     },
     failToPass: ['none'],
     passToPass: 1,
+  },
+  {
+    title: 'C++ with GoogleTest',
+    language: 'c',
+    program: '/usr/include/gtest/gtest.h',
+    before: {
+      'CMakeLists.txt':
+        'cmake_minimum_required(VERSION 3.20)\nproject(sums CXX)\nenable_testing()\nadd_library(sums STATIC sums.cpp)\ntarget_include_directories(sums PUBLIC .)\nadd_subdirectory(tests)\n',
+      'sums.hpp': '#include <vector>\n\nint add(int a, int b);\nint mean(const std::vector<int>& numbers);\n',
+      'sums.cpp': CPP_CODE(''),
+      'tests/CMakeLists.txt':
+        'find_package(GTest REQUIRED)\ninclude(GoogleTest)\nadd_executable(sums_test sums_test.cpp)\ntarget_link_libraries(sums_test sums GTest::gtest_main)\ngtest_discover_tests(sums_test)\n',
+      'tests/sums_test.cpp': CPP_TESTS,
+    },
+    fix: {
+      'sums.cpp': CPP_CODE('    if (numbers.empty()) return 0;\n'),
+      'tests/sums_test.cpp': `${CPP_TESTS}\nTEST(Sums, GivesAMeanOfNone) {\n    EXPECT_EQ(mean({}), 0);\n}\n`,
+    },
+    failToPass: ['Sums.GivesAMeanOfNone'],
+    passToPass: 2,
   },
 ];

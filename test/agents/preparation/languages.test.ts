@@ -6,7 +6,7 @@ import type { FileContents } from '../../support/grading-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
 
-it.each(SAMPLES)('files say that a repository is in $language, its tests are found by id, and copied with another literal', (sample) => {
+it.each(SAMPLES)('files say that a repository is in $title, its tests are found by id, and copied with another literal', (sample) => {
   const files = filesOf({ ...sample.before, ...sample.fix });
   const { language, framework } = detectLanguage(files);
   expect(language.name).toBe(sample.language);
@@ -24,7 +24,7 @@ it.each(SAMPLES)('files say that a repository is in $language, its tests are fou
   }
 });
 
-it.each(SAMPLES)('a run in $language is one command, whose order is drawn, and asks for the pinned tests', (sample) => {
+it.each(SAMPLES)('a run in $title is one command, whose order is drawn, and asks for the pinned tests', (sample) => {
   const { language, framework } = detectLanguage(filesOf({ ...sample.before, ...sample.fix }));
   const { command, files } = language.suite(framework, { kind: 'ids', ids: sample.failToPass });
   expect(command).toContain('{seed}');

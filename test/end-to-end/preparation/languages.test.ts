@@ -11,7 +11,7 @@ const PATIENCE_MS = 3_600_000;
 function isInstalled(program: string): boolean {
   const PATH = '/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin';
   try {
-    execFileSync('sh', ['-c', `command -v ${program}`], { env: { PATH } });
+    execFileSync('sh', ['-c', `[ -e ${program} ] || command -v ${program}`], { env: { PATH } });
     return true;
   } catch {
     return false;
@@ -19,9 +19,9 @@ function isInstalled(program: string): boolean {
 }
 
 describe.runIf(isFullForm)('a repository in', () => {
-  for (const { language, program, before, fix, failToPass, passToPass } of SAMPLES)
+  for (const { title, language, program, before, fix, failToPass, passToPass } of SAMPLES)
     it.runIf(isInstalled(program))(
-      `${language}: a fix becomes a task that is sound, and mutations become tasks or are refused with a reason`,
+      `${title}: a fix becomes a task that is sound, and mutations become tasks or are refused with a reason`,
       async () => {
         await using made = await RepositoryFixture.make();
         await made.commit('Begin with sums', before);
