@@ -89,9 +89,11 @@ async function readCoverage(
   const { language, framework } = detected;
   if (language.coverage === undefined) return undefined;
   const { files: dependencies } = await context.dependencies(detected, files, signal);
-  const suite = language.suite(framework, { kind: 'files', files: framework.testFiles });
+  const { coverage } = language;
+  const suite =
+    coverage.kind === 'suite' ? coverage.suite(framework) : language.suite(framework, { kind: 'files', files: framework.testFiles });
   const environment = language.environment(files, WORKDIR, dependencies);
-  const plugin = { name: language.coverage, environment: { MUSTER_COVERAGE_FILE: FIGURES } };
+  const plugin = { name: coverage.kind === 'plugin' ? coverage.plugin : undefined, environment: { MUSTER_COVERAGE_FILE: FIGURES } };
   const asked = { step: 'discover', files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, plugin } as const;
   const run = await context.runs.run({ ...asked, seconds: 4 * context.testSeconds }, signal);
   const covered = coverageSchema.safeParse(run.figures);

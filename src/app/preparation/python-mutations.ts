@@ -31,6 +31,7 @@ export async function mutatePython(
   signal: AbortSignal,
 ): Promise<readonly Mutation[]> {
   const paths = [...files.keys()].filter((path) => path.endsWith('.py') && isCode(path) && covered[path] !== undefined);
+  if (paths.length === 0) return [];
   const asked = { files: Object.fromEntries(paths.map((path) => [path, readText(files, path) ?? ''])), covered };
   const found = await steps.remember('mutate', { files: digestFiles(files), covered }, mutationsSchema, () =>
     withRepository(

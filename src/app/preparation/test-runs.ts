@@ -43,8 +43,8 @@ export interface RunRequest {
   /** Decides the order, where it is another one. */
   readonly seed: number;
   readonly seconds: number;
-  /** A plug-in of pytest's, and the variables that it reads. It writes its figures to the file that `FIGURES` names. */
-  readonly plugin?: { readonly name: string; readonly environment: Readonly<Record<string, string>> };
+  /** A plug-in of pytest's where there is one, and the variables that it or the command reads. It writes its figures to the file that `FIGURES` names. */
+  readonly plugin?: { readonly name: string | undefined; readonly environment: Readonly<Record<string, string>> };
 }
 
 export const FIGURES = `${LOGS}/figures.json`;

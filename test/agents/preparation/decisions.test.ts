@@ -51,8 +51,10 @@ describe('a commit is a candidate', () => {
       'docs/a.py',
       'CHANGES.txt',
       'src/a.rs',
+      'benches/a.rs',
+      'fuzzing/a.c',
     ].map(classifyPath);
-    expect(kinds).toEqual(['source', 'test', 'test', 'test', 'test', 'generated', 'other', 'other', 'source']);
+    expect(kinds).toEqual(['source', 'test', 'test', 'test', 'test', 'generated', 'other', 'other', 'source', 'other', 'other']);
   });
 });
 

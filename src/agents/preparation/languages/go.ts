@@ -25,7 +25,7 @@ export const GO: LanguageAdapter = {
   hidesTests: true,
   dependencies: { declares: (path) => /^go\.(mod|sum)$/.test(path), program: 'install_go.py', directory: IN_LAYER },
   releases: ['/usr/share/gocode', '/usr/local/go/src', '/usr/lib/go-*/src', '/usr/share/go-*/src'],
-  coverage: undefined,
+  coverage: { kind: 'suite', suite: buildCoverageSuite },
   grammarOf: (path) => (path.endsWith('.go') ? 'go' : undefined),
   tripwires: draftGoTripwires,
   cheats: makeGoCheats,
@@ -80,6 +80,31 @@ function buildGoSuite({ places }: Framework, selection: TestSelection): SuiteCom
           .toSorted(([a], [b]) => (a < b ? -1 : 1))
           .map(([directory, names]) => `${COMMAND} -run '^(${[...names].sort().join('|')})$' ${quoteWord(directory)} || status=1`);
   const script = `#!/bin/sh\n# $1: what the order follows from.\n${OPEN_CACHE}\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
+  return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
+}
+
+/** Blocks of lines, `PATH:LINE.COLUMN,LINE.COLUMN STATEMENTS COUNT`, become a list of lines for each path. */
+const READ_PROFILE = `awk -v module="$(go list -m)" '
+  $3 > 0 {
+    split($1, place, ":")
+    split(place[2], ends, ",")
+    path = substr(place[1], length(module) + 2)
+    for (line = int(ends[1]); line <= int(ends[2]); line++)
+      if (!((path, line) in seen)) {
+        seen[path, line] = 1
+        lines[path] = (known[path]++ ? lines[path] "," : "") line
+      }
+  }
+  END {
+    printf "{"
+    for (path in lines) printf "%s\\"%s\\":[%s]", (count++ ? "," : ""), path, lines[path]
+    print "}"
+  }' /tmp/profile >"$MUSTER_COVERAGE_FILE"`;
+
+function buildCoverageSuite(framework: Framework): SuiteCommand {
+  const directories = [...new Set(framework.testFiles.map(nameDirectory))].sort().map(quoteWord).join(' ');
+  const run = `${COMMAND} -coverpkg=./... -coverprofile=/tmp/profile ${directories}`;
+  const script = `#!/bin/sh\n${OPEN_CACHE}\n${run}\nstatus=$?\n${READ_PROFILE}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
 

@@ -57,6 +57,11 @@ export interface DependencyPlan {
   readonly directory: string;
 }
 
+/** A run of the tests that writes the covered lines of each file, as JSON, to the file that `MUSTER_COVERAGE_FILE` names. */
+export type CoveragePlan =
+  | { readonly kind: 'plugin'; readonly plugin: 'muster_coverage' }
+  | { readonly kind: 'suite'; readonly suite: (framework: Framework) => SuiteCommand };
+
 /** A grammar by which code is read. */
 export type Grammar = 'javascript' | 'typescript' | 'tsx' | 'go' | 'rust' | 'cpp';
 
@@ -90,8 +95,8 @@ export interface LanguageAdapter {
   readonly dependencies: DependencyPlan | undefined;
   /** Directories of a machine in which an agent sees code of this language that was installed; `*` stands for any name. */
   readonly releases: readonly string[];
-  /** A plug-in of pytest that tells which lines the tests cover; undefined: all code counts as covered. */
-  readonly coverage: 'muster_coverage' | undefined;
+  /** How the tests are run to learn which lines they cover; undefined: all code counts as covered. */
+  readonly coverage: CoveragePlan | undefined;
   /** How code is read to break it; `ast`: by Python's own parser. */
   grammarOf(path: string): Grammar | 'ast' | undefined;
   /** @param ids of tests in the file that pass with the fix. */

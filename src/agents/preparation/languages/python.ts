@@ -36,7 +36,7 @@ export const PYTHON: LanguageAdapter = {
   hidesTests: true,
   dependencies: { declares: (path) => DECLARATION.test(path), program: 'install_python.py', directory: IN_LAYER },
   releases: ['/usr/lib/python3*', '/usr/local/lib/python3*'],
-  coverage: 'muster_coverage',
+  coverage: { kind: 'plugin', plugin: 'muster_coverage' },
   grammarOf: (path) => (path.endsWith('.py') ? 'ast' : undefined),
   tripwires: draftPythonTripwires,
   cheats: makePythonCheats,

@@ -8,14 +8,15 @@ const SOURCE = /\.(py|pyi|go|rs|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hh|hpp|hxx|toml|cfg|
 const GENERATED =
   /(^|\/)(package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|uv\.lock|go\.sum|node_modules\/|vendor\/|dist\/|build\/|[^/]*\.min\.js|[^/]*_pb2\.py|[^/]*\.pb\.go|[^/]*\.egg-info\/|PKG-INFO$)/;
 const CODE = /\.(py|go|rs|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hh|hpp|hxx)$/;
-const DOCUMENT =
-  /(^|\/)(docs?|examples?|\.github)\/|(^|\/)(change(s|log)|news|history|readme|authors|contribut\w*|copying|licen[cs]e)[^/]*$/i;
+/** What no test covers. */
+const OTHER =
+  /(^|\/)(docs?|examples?|bench(es|marks?)?|fuzz(ing)?|\.github)\/|(^|\/)(change(s|log)|news|history|readme|authors|contribut\w*|copying|licen[cs]e)[^/]*$/i;
 
 /** The kind of a path. Tests that stand in a package beside its code are known by their names. */
 export function classifyPath(path: string): PathKind {
   if (GENERATED.test(path)) return 'generated';
   if (TEST_DIRECTORY.test(path) || TEST_NAME.test(path)) return 'test';
-  if (DOCUMENT.test(path)) return 'other';
+  if (OTHER.test(path)) return 'other';
   return SOURCE.test(path) ? 'source' : 'other';
 }
 
