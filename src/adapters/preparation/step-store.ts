@@ -18,18 +18,19 @@ export class StepStore {
   /**
    * What the step made of these inputs before, or makes now. Two candidates that ask for the same wait for one.
    *
-   * @throws what `make` throws; InfrastructureError when it cannot be written.
+   * @param isFinal whether what was made is kept. @throws what `make` throws; InfrastructureError when it cannot be written.
    */
   async remember<Schema extends z.ZodType>(
     step: string,
     inputs: unknown,
     schema: Schema,
     make: () => Promise<z.infer<Schema>>,
+    isFinal: (made: z.infer<Schema>) => boolean = () => true,
   ): Promise<z.infer<Schema>> {
     const key = nameStep(step, inputs);
     const running = this.#running.get(key);
     if (running !== undefined) return schema.parse(await running);
-    const making = this.#readOrMake(key, schema, make);
+    const making = this.#readOrMake(key, schema, make, isFinal);
     this.#running.set(key, making);
     try {
       return await making;
@@ -38,11 +39,17 @@ export class StepStore {
     }
   }
 
-  async #readOrMake<Schema extends z.ZodType>(key: string, schema: Schema, make: () => Promise<z.infer<Schema>>): Promise<z.infer<Schema>> {
+  async #readOrMake<Schema extends z.ZodType>(
+    key: string,
+    schema: Schema,
+    make: () => Promise<z.infer<Schema>>,
+    isFinal: (made: z.infer<Schema>) => boolean,
+  ): Promise<z.infer<Schema>> {
     const path = join(this.#directory, key.slice(0, 2), `${key}.json`);
     const known = schema.safeParse(tryParseJson(await readFile(path, 'utf8').catch(() => '')));
     if (known.success) return known.data;
     const made = await make();
+    if (!isFinal(made)) return made;
     const part = `${path}.${randomBytes(4).toString('hex')}`;
     try {
       await mkdir(join(path, '..'), { recursive: true });

@@ -3,7 +3,7 @@ import type { Evidence } from '../verification/evidence.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
 /** A submission that the task brings along, and what it has to score. */
-const trialSchema = z.strictObject({
+export const trialSchema = z.strictObject({
   name: z.string(),
   role: z.enum(['oracle', 'nop', 'cheat', 'twin']),
   expected: z.union([z.literal(0), z.literal(1)]),

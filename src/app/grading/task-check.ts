@@ -21,6 +21,8 @@ export interface CheckTerms {
   readonly seed?: string | undefined;
   /** @param at position of the trial. */
   readonly onVerdict?: (trial: string, verdict: TakenVerdict, at: number) => void;
+  /** Gives what a submission came to earlier, or grades it now. */
+  readonly keep?: (candidate: Candidate, grade: () => Promise<Trial>) => Promise<Trial>;
 }
 
 /** A submission that the task brings along; undefined: nothing is done. */
@@ -37,14 +39,11 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
   const trials: Trial[] = [];
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
-    for (const [at, candidate] of queue)
-      trials[at] = await tryCandidate(
-        grader,
-        open,
-        candidate,
-        { ...terms, onVerdict: (...told) => terms.onVerdict?.(...told, at) },
-        signal,
-      );
+    for (const [at, candidate] of queue) {
+      const told: TrialTerms = { ...terms, onVerdict: (...verdict) => terms.onVerdict?.(...verdict, at) };
+      const grade = (): Promise<Trial> => tryCandidate(grader, open, candidate, told, signal);
+      trials[at] = await (terms.keep?.(candidate, grade) ?? grade());
+    }
   };
   await Promise.all(Array.from({ length: grader.concurrency }, work));
   const isSound = task.oracle !== undefined && trials.every(({ finding }) => finding === 'as-expected');

@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pRetry from 'p-retry';
 import { writeTask } from '../../adapters/tasks/task-writer.ts';
-import { soundnessSchema, type Soundness } from '../../agents/grading/soundness.ts';
+import { type Soundness, trialSchema } from '../../agents/grading/soundness.ts';
 import type { Candidate, CodeStates } from '../../agents/preparation/candidate.ts';
 import { filterCandidate } from '../../agents/preparation/filtering.ts';
 import { findLicence } from '../../agents/preparation/licence.ts';
@@ -126,15 +126,24 @@ function readAddedText(before: string, after: string, path: string): string {
     : '';
 }
 
-/** Its solution scores 1, nothing done and every standard cheat 0, each three times in fresh sandboxes. */
-async function gate({ context, grader }: Work, directory: string, signal: AbortSignal): Promise<Soundness> {
+/** Its solution scores 1, nothing done and every standard cheat 0, each three times in fresh sandboxes. What each submission came to is kept. */
+async function gate({ context: { steps }, grader }: Work, directory: string, signal: AbortSignal): Promise<Soundness> {
   const open = await openTask(directory);
-  return await context.steps.remember('gate', { digest: open.task.digest, times: GATE_TIMES }, soundnessSchema, async () => {
-    const soundness = await checkTask(grader, open, { times: GATE_TIMES }, signal);
-    const unknown = soundness.trials.find(({ finding }) => finding === 'unknown');
-    if (unknown === undefined) return soundness;
-    throw new InfrastructureError('preparation.gate', `${unknown.role} ${unknown.name} could not be graded: ${unknown.detail}`);
-  });
+  const soundness = await checkTask(
+    grader,
+    open,
+    {
+      times: GATE_TIMES,
+      keep: ({ role, name }, grade) => {
+        const inputs = { digest: open.task.digest, times: GATE_TIMES, role, name };
+        return steps.remember('gate', inputs, trialSchema, grade, ({ finding }) => finding !== 'unknown');
+      },
+    },
+    signal,
+  );
+  const unknown = soundness.trials.find(({ finding }) => finding === 'unknown');
+  if (unknown === undefined) return soundness;
+  throw new InfrastructureError('preparation.gate', `${unknown.role} ${unknown.name} could not be graded: ${unknown.detail}`);
 }
 
 function explainUnsound({ trials }: Soundness): string {
