@@ -223,6 +223,22 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect(await rollouts.lease(ID, ANY)).toBeUndefined();
   },
 
+  async 'a stream is ended when no trainer has asked for its groups for long, and not while one does'({ open, clock }) {
+    await using store = await open();
+    const { rollouts } = store;
+    const other = parseStreamId('ro-b');
+    for (const id of [ID, other]) await rollouts.create(stream(id));
+    await clock.advance(10);
+    await rollouts.noteAsked(other);
+    await clock.advance(9);
+    await rollouts.endAbandoned(20, 'no trainer asks');
+    expect((await rollouts.running(5)).map(({ id }) => id)).toEqual([ID, other]);
+    await clock.advance(1);
+    await rollouts.endAbandoned(20, 'no trainer asks');
+    expect((await rollouts.running(5)).map(({ id }) => id)).toEqual([other]);
+    expect(await rollouts.find(ID)).toMatchObject({ state: 'cancelled', problem: 'no trainer asks' });
+  },
+
   async 'turns of an episode are kept until it has ended, the first answer to each request, and nothing of other episodes is touched'({
     open,
     clock,

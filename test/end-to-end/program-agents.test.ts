@@ -122,6 +122,32 @@ describe('an agent that is a program', () => {
     );
   });
 
+  it('has the same official result when its workspace is killed while it acts: the episode is played again', async () => {
+    let isStuck = false;
+    const told = Promise.withResolvers<void>();
+    const work = says('true', 'echo 42 > answer.txt');
+    await using server = await ScriptedModelServer.start((asked) => {
+      if (!isStuck) return work(asked);
+      isStuck = false;
+      told.resolve();
+      return { text: 'sleep 600; true # agent-at-work' };
+    });
+    await using muster = await fixture.muster(2);
+    const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
+    const checkpoint = await fixture.agent({ ...AGENT, endpoint: server.url });
+    const calm = await muster.evaluate({ suite, checkpoint });
+    const asked = server.asked.length;
+    isStuck = true;
+    const over = new AbortController();
+    const striking = told.promise.then(() => fixture.strike({ workspace: 1, grading: 0 }, over.signal));
+    const struck = await muster.evaluate({ suite, checkpoint });
+    over.abort();
+    expect(await striking).toEqual({ workspace: 1, grading: 0 });
+    expect(struck.run.retried).toBe(1);
+    expect(server.asked.length).toBe(2 * asked + 1);
+    expect(JSON.stringify(struck.official)).toBe(JSON.stringify(calm.official));
+  });
+
   it('that is not there ends the evaluation with a remedy', async () => {
     await using muster = await fixture.muster(1);
     await using server = await ScriptedModelServer.start(says());

@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { z } from 'zod';
 import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
 import { connect } from '../../src/app/client/server-client.ts';
 import { RefusedError } from '../../src/faces/client/client-errors.ts';
@@ -38,7 +42,7 @@ interface Training extends AsyncDisposable {
   readonly serve: () => Promise<MusterServer>;
 }
 
-async function prepared(script: ModelScript = solver): Promise<Training> {
+async function prepared(script: ModelScript = solver, access: 'off' | 'tokens' = 'off'): Promise<Training> {
   await using opening = new AsyncDisposableStack();
   const stage = opening.use(await Stage.open());
   const model = opening.use(await ScriptedModelServer.start(script));
@@ -50,7 +54,7 @@ async function prepared(script: ModelScript = solver): Promise<Training> {
   );
   const agent = stage.path('agent.yaml');
   await writeFile(agent, stringify({ agent: 'model', endpoint: 'trainer', model: 'org/policy', tokenIds: 'vllm' }));
-  const server = { port: await freePort(), access: 'off', suites: { code: suite }, drainSeconds: 0 };
+  const server = { port: await freePort(), access, suites: { code: suite }, drainSeconds: 0 };
   const models = { endpoints: { trainer: { url: model.url } } };
   const config = await stage.write('muster.json', { server, models, pool: { max: 8 } });
   const held = opening.move();
@@ -66,6 +70,28 @@ function lesson({ task, taskSeed, mean, advantages, trajectories }: DeliveredGro
 async function takeOne(client: MusterClient, stream: string, leaseSeconds: number): Promise<DeliveredGroup> {
   for await (const group of client.rollouts.groups(stream, leaseSeconds)) return group;
   throw new Error(`stream ${stream} ended`);
+}
+
+/** Leases the first group that is there, and never acknowledges it. */
+const TRAINER = `
+import sys, time, urllib.request
+answer = ""
+while '"group":' not in answer:
+    answer = urllib.request.urlopen(sys.argv[1]).read().decode()
+print(answer, flush=True)
+time.sleep(600)
+`;
+
+/** What a trainer had that was killed between lease and acknowledgement. */
+async function killedTrainer(url: string, stream: string): Promise<DeliveredGroup> {
+  const asked = `${url}/v1/rollouts/${stream}/groups?lease=1&wait=10`;
+  const trainer = spawn('/usr/bin/python3', ['-c', TRAINER, asked], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface(trainer.stdout), 'line');
+  trainer.kill('SIGKILL');
+  expect(await once(trainer, 'exit')).toEqual([null, 'SIGKILL']);
+  const [group] = z.object({ items: z.array(deliveredGroupSchema).length(1) }).parse(JSON.parse(String(line))).items;
+  if (group === undefined) throw new Error('the trainer had no group');
+  return group;
 }
 
 /** The first group of an answer that goes on. */
@@ -96,8 +122,7 @@ describe('a stream of groups for a training', () => {
 
     const stream = await client.startRollouts(training.agent, 'code', TERMS);
     expect(stream).toMatchObject({ policy: 'org/policy', suite: 'code', state: 'running' });
-    // A trainer that is killed before it acknowledges: what it had comes again.
-    const lost = await takeOne(client, stream.id, 1);
+    const lost = await killedTrainer(first.url, stream.id);
     first.command.signalGroup('SIGKILL');
     await first.command.ended;
     const second = await training.serve();
@@ -174,8 +199,20 @@ describe('a stream of groups for a training', () => {
       return client.startRollouts(file, 'code', TERMS).catch((error: unknown) => error);
     };
     const model = { agent: 'model', endpoint: 'trainer', model: 'm' };
-    for (const agent of [{ agent: 'nop' }, model, { ...model, endpoint: 'elsewhere', tokenIds: 'vllm' }])
-      expect(await refused(agent)).toBeInstanceOf(RefusedError);
+    const named = 'expected a name from models.endpoints of its configuration, which names trainer; got a URL';
+    for (const [agent, why] of [
+      [{ agent: 'nop' }, 'got "agent: nop"'],
+      [model, 'got "tokenIds: none"'],
+      [{ ...model, endpoint: 'elsewhere', tokenIds: 'vllm' }, 'there is no "elsewhere" in models.endpoints'],
+      [{ ...model, endpoint: training.model.url, tokenIds: 'vllm' }, named],
+    ] as const)
+      expect(await refused(agent)).toMatchObject({ constructor: RefusedError, message: expect.stringContaining(why) });
+    // Nor does an evaluation have the server ask an address that a caller chooses.
+    const file = await training.stage.write('other.yaml', stringify({ ...model, endpoint: training.model.url }));
+    await expect(client.evaluate(file, 'code')).rejects.toThrow(named);
+    const external = await training.stage.write('other.yaml', stringify({ agent: 'external', name: 'x', listen: '127.0.0.1:7700' }));
+    await expect(client.evaluate(external, 'code')).rejects.toThrow('which a server does for no caller');
+    expect(training.model.asked).toEqual([]);
     const stream = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
     expect(await client.rollouts.acknowledge(stream.id, [{ group: 'ro-other.0', lease: 1 }])).toMatchObject([{ result: 'unknown' }]);
     await client.rollouts.tellVersion('org/policy', 7);
@@ -201,5 +238,19 @@ describe('a stream of groups for a training', () => {
     expect(await Array.fromAsync(results, acknowledged)).toEqual(['late', 'acknowledged', 'repeated', 'late', 'unknown', 'unknown']);
     expect(await client.rollouts.get(id)).toMatchObject({ groups: { acknowledged: 1, ready: 0 } });
     await expect(client.rollouts.get('ro-none')).rejects.toThrow('there is no stream ro-none');
+  });
+
+  it('is its principal’s: another one can neither take its groups nor acknowledge them', async () => {
+    await using training = await prepared(solver, 'tokens');
+    const tokens = [await training.stage.token('owner', 'submitter'), await training.stage.token('stranger', 'submitter')] as const;
+    const { url } = await training.serve();
+    const [owner, stranger] = [connect(url, { token: tokens[0] }), connect(url, { token: tokens[1] })];
+    const { id } = await owner.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
+    const group = await takeOne(owner, id, 600);
+    const none = `there is no stream ${id}`;
+    await expect(stranger.rollouts.acknowledge(id, [group])).rejects.toThrow(none);
+    await expect(takeOne(stranger, id, 600)).rejects.toThrow(none);
+    expect(await owner.rollouts.get(id)).toMatchObject({ groups: { acknowledged: 0 } });
+    expect(await owner.rollouts.acknowledge(id, [group])).toEqual([{ group: group.group, result: 'acknowledged' }]);
   });
 });

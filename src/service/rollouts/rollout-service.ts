@@ -29,7 +29,7 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   readonly newId: () => StreamId;
   /** Of the members that are played. */
   readonly turns: Pick<StoredTurns, 'forgetOld'>;
-  /** For which streams are kept after their end. */
+  /** For which streams are kept after their end, and go on while no trainer asks for their groups. */
   readonly retentionDays: () => number;
 }
 
@@ -50,6 +50,8 @@ const FORGOTTEN = 20;
 const DAY_MS = 86_400_000;
 /** Changes by other processes are not announced: a wait looks again by itself. */
 const LOOK_AGAIN_MS = 1000;
+/** That a trainer waits. */
+const NOTE_AGAIN_MS = 60_000;
 
 /** Streams of groups for trainings, for many callers. A stream is its principal's alone. */
 export class RolloutService {
@@ -145,7 +147,12 @@ export class RolloutService {
     const { id: known } = await this.find(id, caller);
     const end = clock.now() + milliseconds;
     using listener = this.#changes.listen(known);
+    let noted = -Infinity;
     for (;;) {
+      if (clock.now() - noted >= NOTE_AGAIN_MS) {
+        noted = clock.now();
+        await this.#options.streams.noteAsked(known);
+      }
       const stream = await this.find(id, caller);
       const groups = await leaseGroups(this.#options.streams, stream, request);
       const left = end - clock.now();
@@ -221,8 +228,10 @@ export class RolloutService {
     const { streams, turns, log, retentionDays } = this.#options;
     try {
       for (const stream of await streams.running(STREAMS)) if (!closing.aborted) this.#play(stream);
-      await streams.forgetOld(retentionDays() * DAY_MS, FORGOTTEN);
-      await turns.forgetOld(retentionDays() * DAY_MS);
+      const days = retentionDays();
+      await streams.endAbandoned(days * DAY_MS, `no trainer has asked for its groups for ${days} days (server.retentionDays)`);
+      await streams.forgetOld(days * DAY_MS, FORGOTTEN);
+      await turns.forgetOld(days * DAY_MS);
     } catch (error) {
       log.warn({ error: getMessage(error) }, 'streams of rollouts could not be looked after');
     }

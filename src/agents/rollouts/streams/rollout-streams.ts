@@ -154,6 +154,12 @@ export interface RolloutStreams {
   /** Of the groups that are ready and not leased, discards as stale those whose oldest version came earlier. @returns how many. */
   discardOld(hold: StreamHold, oldest: number): Promise<number>;
 
+  /** A trainer asks for groups of it. */
+  noteAsked(id: StreamId): Promise<void>;
+
+  /** Ends the streams as cancelled of which no trainer has asked for groups for so many milliseconds. */
+  endAbandoned(milliseconds: number, problem: string): Promise<void>;
+
   /** The first group that is ready and not leased; undefined when there is none. */
   lease(id: StreamId, request: LeaseRequest): Promise<LeasedGroup | undefined>;
 

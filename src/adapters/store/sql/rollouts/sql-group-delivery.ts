@@ -9,6 +9,10 @@ import { SqlAdapter } from '../schema/sql-adapter.ts';
 
 /** What trainers ask of streams: groups, acknowledgements, and the versions that they tell. */
 export class SqlGroupDelivery extends SqlAdapter {
+  async noteAsked(id: StreamId): Promise<void> {
+    await this.database.transact([toStep(sql`UPDATE rollout_streams SET asked_at = ${this.#now()} WHERE id = ${id}`)]);
+  }
+
   async lease(id: StreamId, { milliseconds, after, oldest }: LeaseRequest): Promise<LeasedGroup | undefined> {
     const now = this.#now();
     const stream = sql`(SELECT key FROM rollout_streams WHERE id = ${id})`;

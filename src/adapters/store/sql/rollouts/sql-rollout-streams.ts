@@ -10,10 +10,10 @@ import {
   StreamLostError,
   type StreamState,
 } from '../../../../agents/rollouts/streams/rollout-streams.ts';
-import { nameGroup, nameMember, type StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
+import { nameGroup, nameMember, parseStreamId, type StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import { readListedGroups, readRunningGroups, readStream } from './rollout-rows.ts';
-import { readNumber } from '../schema/columns.ts';
+import { readNumber, readText } from '../schema/columns.ts';
 import { guard, toStep, type Step } from '../schema/database.ts';
 import { sql, type Sql } from '../schema/statement.ts';
 import { SqlGroupDelivery } from './sql-group-delivery.ts';
@@ -24,9 +24,10 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   async create({ id, principal, policy, terms, order }: NewStream): Promise<StoredStream> {
     const created = sql`
       INSERT INTO rollout_streams (id, principal, policy, terms, request, concurrency, state, created_at, told_before, begun, ready, acknowledged,
-        filtered, stale, trajectories, finished, fence, held_until)
+        filtered, stale, trajectories, finished, fence, held_until, asked_at)
       VALUES (${id}, ${principal}, ${policy}, ${JSON.stringify(terms)}, ${JSON.stringify(order)}, ${terms.concurrency}, 'running', ${this.#now()},
-        (SELECT coalesce(max(ordinal), 0) FROM policy_versions WHERE principal = ${principal} AND policy = ${policy}), 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        (SELECT coalesce(max(ordinal), 0) FROM policy_versions WHERE principal = ${principal} AND policy = ${policy}), 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ${this.#now()})
       RETURNING *`;
     const [row] = (await this.database.transact([guard(created)]))?.[0] ?? [];
     if (row === undefined) throw new StreamLostError(id);
@@ -77,6 +78,13 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     const ended = sql`
       UPDATE rollout_streams SET state = ${state}, problem = ${problem}, ended_at = ${this.#now()} WHERE id = ${id} AND state = 'running'`;
     await this.database.transact([toStep(ended), forgetTurns(`${id}.`)]);
+  }
+
+  async endAbandoned(milliseconds: number, problem: string): Promise<void> {
+    const old = await this.database.query(
+      sql`SELECT id FROM rollout_streams WHERE state = 'running' AND asked_at <= ${this.#now() - milliseconds}`,
+    );
+    for (const row of old) await this.end(parseStreamId(readText(row, 'id')), 'cancelled', problem);
   }
 
   async note(hold: StreamHold, problem: string | undefined): Promise<void> {

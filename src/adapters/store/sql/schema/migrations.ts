@@ -195,6 +195,10 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX agent_turns_by_age ON agent_turns (at)',
     ],
   },
+  {
+    name: 'when a trainer has last asked for groups of a stream',
+    statements: () => ['ALTER TABLE rollout_streams ADD COLUMN asked_at bigint', 'UPDATE rollout_streams SET asked_at = created_at'],
+  },
 ];
 
 /**
