@@ -129,10 +129,13 @@ export class LiveFeed {
   }
 }
 
+const NONE: LiveChanges['running'] = new Map();
+
 /** What one reader has not taken yet. */
 class Reader implements Disposable {
   #rows = new Map<EvaluationId, StoredEvaluation>();
-  #running = new Map<EvaluationId, RunningFigures>();
+  /** That of the tick itself where nothing was kept from the one before: all readers that keep up have the same map. */
+  #running: LiveChanges['running'] = NONE;
   #isIncomplete = false;
   #wake: () => void = () => undefined;
   readonly #wait = new Listener((wake) => {
@@ -142,10 +145,10 @@ class Reader implements Disposable {
 
   put(rows: readonly StoredEvaluation[], running: ReadonlyMap<EvaluationId, RunningFigures>): void {
     for (const row of rows) this.#rows.set(row.id, row);
-    for (const [id, figures] of running) this.#running.set(id, figures);
+    this.#running = this.#running.size === 0 ? running : new Map([...this.#running, ...running]);
     if (this.#rows.size + this.#running.size > MOST_KEPT) {
       this.#rows.clear();
-      this.#running.clear();
+      this.#running = NONE;
       this.#isIncomplete = true;
     }
     this.#wake();
@@ -154,7 +157,7 @@ class Reader implements Disposable {
   take(): LiveChanges {
     const changes = { evaluations: [...this.#rows.values()], running: this.#running, isIncomplete: this.#isIncomplete };
     this.#rows = new Map();
-    this.#running = new Map();
+    this.#running = NONE;
     this.#isIncomplete = false;
     return changes;
   }

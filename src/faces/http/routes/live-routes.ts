@@ -6,7 +6,6 @@ import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.
 import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import type { PoolService } from '../../../service/upkeep/pool-service.ts';
-import type { RunningFigures } from '../../../service/orders/running-figures.ts';
 import type { LiveChanges } from '../../../service/watching/live-feed.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
@@ -70,17 +69,17 @@ async function* streamFrames(
   }
 }
 
-/** Most of what is sent, to all readers alike: the figures of an evaluation are written once for all of them. */
-const written = new WeakMap<RunningFigures, string>();
+/** Most of what is sent, to all readers alike: it is written once for all that keep up. */
+const written = new WeakMap<LiveChanges['running'], string>();
 
 /** The member `running` of a message. */
 function formatRunning(running: LiveChanges['running']): string {
-  const items = Array.from(running, ([id, figures]) => {
-    const text = written.get(figures) ?? JSON.stringify({ id, running: figures } satisfies NonNullable<LiveMessage['running']>[number]);
-    written.set(figures, text);
-    return text;
-  });
-  return `"running":[${items.join(',')}]`;
+  const known = written.get(running);
+  if (known !== undefined) return known;
+  const items: NonNullable<LiveMessage['running']> = Array.from(running, ([id, figures]) => ({ id, running: figures }));
+  const text = `"running":${JSON.stringify(items)}`;
+  written.set(running, text);
+  return text;
 }
 
 async function listReadableItems(
