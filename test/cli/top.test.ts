@@ -49,8 +49,8 @@ function item(id: string, changes: Partial<EvaluationItem> = {}): EvaluationItem
 
 const ended = (id: string): EvaluationItem => item(id, { state: 'finished', endedAt: '2030-01-02T11:01:05.000Z' });
 
-function lines(board: LiveBoard, rows = Infinity): readonly string[] {
-  return formatTop({ url: 'http://muster.test', board, connection: 'live', rows }).map(stripVTControlCharacters);
+function lines(board: LiveBoard, rows = Infinity, columns = Infinity): readonly string[] {
+  return formatTop({ url: 'http://muster.test', board, connection: 'live', rows, columns }).map(stripVTControlCharacters);
 }
 
 describe('muster top', () => {
@@ -77,6 +77,22 @@ describe('muster top', () => {
     const shown = lines(applyChanges(EMPTY_BOARD, { pools: [POOL], evaluations }), 24);
     expect(shown).toHaveLength(24);
     expect(shown.at(-1)).toBe('and 24 more');
+  });
+
+  it('leaves out what matters least where the terminal is narrow, and keeps the answer', () => {
+    const board = applyChanges(EMPTY_BOARD, { pools: [POOL], evaluations: [item('ev-1')] });
+    const narrow = (columns: number): readonly string[] => lines(board, 24, columns).slice(-2);
+    expect(narrow(118).at(-1)).toMatch(/ ada$/);
+    expect(narrow(110)).toEqual([
+      'state    checkpoint            suite     answer so far                         episodes  rate   time       by',
+      'running  late.safetensors (r…  cartpole  mean 0.250 ± 0.125 (target ± 0.0100)  1,800     3.0/s  1:15 left  ada',
+    ]);
+    expect(narrow(80)).toEqual([
+      'state    checkpoint              answer so far                         time',
+      'running  late.safetensors (r7@…  mean 0.250 ± 0.125 (target ± 0.0100)  1:15 left',
+    ]);
+    expect(lines(board, 24, 60)[0]).toBe('Muster · live (q quits) · 1 running, 0 waiting');
+    for (const columns of [60, 80, 100, 120]) for (const line of narrow(columns)) expect(line.length).toBeLessThanOrEqual(columns);
   });
 
   it('follows changes, and forgets the oldest of many that have ended', () => {
@@ -109,7 +125,7 @@ describe('muster top', () => {
     expect([stdin.isRaw, stdin.isRead]).toEqual([true, true]);
     stdout.written = '';
     screen.show(['one', 'two', 'three']);
-    expect(stdout.written).toBe('\x1b[Hone\x1b[K\r\ntwo\x1b[K\x1b[J');
+    expect(stdout.written).toBe('\x1b[H\x1b[Kone\r\n\x1b[Jtwo');
     stdout.emit('resize');
     for (const key of ['x', '\x1b[A', 'q', '\x03']) stdin.emit('data', Buffer.from(key));
     expect(events).toEqual(['resize', 'quit', 'quit']);

@@ -40,7 +40,9 @@ Examples:
 async function printBoard(client: MusterClient, { json }: ServerFlags, signal: AbortSignal): Promise<void> {
   const board = { ...(await readBoard(client, signal)), pools: await client.pools(signal) };
   const document = { pools: board.pools, evaluations: [...board.evaluations.values()] };
-  const lines = json ? [JSON.stringify(document, undefined, 2)] : formatTop({ url: client.url, board, connection: 'once', rows: Infinity });
+  const lines = json
+    ? [JSON.stringify(document, undefined, 2)]
+    : formatTop({ url: client.url, board, connection: 'once', rows: Infinity, columns: Infinity });
   await print(process.stdout, `${lines.join('\n')}\n`);
 }
 
@@ -48,10 +50,10 @@ async function printBoard(client: MusterClient, { json }: ServerFlags, signal: A
 async function followBoard(client: MusterClient, patient: MusterClient, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const ended = AbortSignal.any([signal, quit.signal]);
-  let view: TopView = { url: client.url, board: await readBoard(client, ended), connection: 'live', rows: 0 };
+  let view: TopView = { url: client.url, board: await readBoard(client, ended), connection: 'live', rows: 0, columns: 0 };
   const draw = (change: Partial<TopView>): void => {
     view = { ...view, ...change };
-    screen.show(formatTop({ ...view, rows: process.stdout.rows }));
+    screen.show(formatTop({ ...view, rows: process.stdout.rows, columns: process.stdout.columns }));
   };
   using screen = openFullScreen(process, { onResize: () => draw({}), onQuit: () => quit.abort() });
   try {

@@ -11,6 +11,33 @@ export function alignColumns(rows: readonly (readonly string[])[]): readonly str
   );
 }
 
+export interface Fitting {
+  /** Characters of a line; Infinity for as many as there are. */
+  readonly width: number;
+  /** Columns that are left out until the others fit, in this order. */
+  readonly omitted: readonly number[];
+  /** The column whose cells are cut before others are left out, down to `least` characters. Without colours. */
+  readonly cut: number;
+  readonly least: number;
+}
+
+/** The same for a narrow terminal. */
+export function fitColumns(rows: readonly (readonly string[])[], { width, omitted, cut, least }: Fitting): readonly string[] {
+  for (let left = 0; ; left += 1) {
+    const without = new Set(omitted.slice(0, left));
+    const keep = (row: readonly string[]): readonly string[] => row.filter((_, column) => !without.has(column));
+    const surplus = Math.max(...alignColumns(rows.map(keep)).map(measureWidth)) - width;
+    const widest = Math.max(...rows.map((row) => measureWidth(row[cut] ?? '')));
+    if (surplus > 0 && widest - surplus < least && left < omitted.length) continue;
+    const shorten = (cell: string, column: number): string => (column === cut ? cutText(cell, Math.max(1, widest - surplus)) : cell);
+    return alignColumns(rows.map((row) => keep(surplus > 0 ? row.map(shorten) : row)));
+  }
+}
+
+function cutText(text: string, most: number): string {
+  return measureWidth(text) > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
 function measureWidth(cell: string): number {
   return stripVTControlCharacters(cell).length;
 }

@@ -1,11 +1,11 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { compareLatestFirst, isOpen, type LiveBoard } from '../../faces/client/live-board.ts';
 import type { EvaluationItem } from '../../faces/http/schemas/evaluation-schemas.ts';
 import type { Pool } from '../../faces/http/schemas/pool-schemas.ts';
 import { formatCount, formatDuration, formatRate } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatAnswer } from '../progress/remote-progress.ts';
-import { alignColumns } from './columns.ts';
+import { fitColumns } from './columns.ts';
 import { formatCheckpoints } from './evaluation-list.ts';
 
 export interface TopView {
@@ -14,9 +14,13 @@ export interface TopView {
   readonly connection: 'live' | 'lost' | 'once';
   /** Lines that there is room for. */
   readonly rows: number;
+  /** Characters of a line. */
+  readonly columns: number;
 }
 
 const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
+/** For terminals that are too narrow for all columns: who asked, the suite, the rate, the episodes are left out, in this order. */
+const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
 /** Of evaluations that have ended; the others have what is left of the room. */
 const MOST_ENDED = 5;
 const BAR_CELLS = 32;
@@ -34,19 +38,21 @@ const WORDS: Readonly<Record<PoolState, string>> = {
 const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
 
 /** The pools of a server and what it plays, as many evaluations as there is room for. */
-export function formatTop({ url, board, connection, rows }: TopView): readonly string[] {
+export function formatTop({ url, board, connection, rows, columns }: TopView): readonly string[] {
   const all = [...board.evaluations.values()].sort(compareLatestFirst);
   const open = all.filter(isOpen).sort(compareByState);
   const count = (state: EvaluationItem['state']): number => open.filter((item) => item.state === state).length;
-  const head = `${styleText('bold', 'Muster')} ${url} · ${CONNECTIONS[connection]} · ${count('running')} running, ${count('waiting')} waiting`;
+  const state = `${CONNECTIONS[connection]} · ${count('running')} running, ${count('waiting')} waiting`;
+  const isWide = stripVTControlCharacters(`Muster ${url} · ${state}`).length <= columns;
+  const head = `${styleText('bold', 'Muster')}${isWide ? ` ${url}` : ''} · ${state}`;
   const above = [head, '', ...board.pools.flatMap(formatPool), ''];
   if (all.length === 0) return [...above, 'there are no evaluations'];
   // Beneath the pools: headings, and a line for those without room.
   const room = Math.max(1, rows - above.length - 2);
   const shown = [...open, ...all.filter((item) => !isOpen(item)).slice(0, MOST_ENDED)].slice(0, room);
   const left = open.length - shown.filter(isOpen).length;
-  const table = alignColumns([HEADINGS.map((heading) => styleText('dim', heading)), ...shown.map(getCells)]);
-  return [...above, ...table, ...(left > 0 ? [styleText('dim', `and ${formatCount(left)} more`)] : [])];
+  const [headings = '', ...lines] = fitColumns([HEADINGS, ...shown.map(getCells)], { ...FITTING, width: columns });
+  return [...above, styleText('dim', headings), ...lines, ...(left > 0 ? [styleText('dim', `and ${formatCount(left)} more`)] : [])];
 }
 
 const CONNECTIONS: Readonly<Record<TopView['connection'], string>> = {

@@ -48,7 +48,8 @@ export function openFullScreen({ stdin, stdout }: ScreenStreams, { onResize, onQ
   return {
     show(lines) {
       const shown = lines.slice(0, Math.max(1, stdout.rows));
-      stdout.write(`${HOME}${shown.map((line) => `${line}${ERASE_TO_LINE_END}`).join('\r\n')}${ERASE_BELOW}`);
+      // Before a line is written: after one that is as wide as the terminal, its last character would be erased.
+      stdout.write(HOME + shown.map((line, at) => `${at === shown.length - 1 ? ERASE_BELOW : ERASE_TO_LINE_END}${line}`).join('\r\n'));
     },
     [Symbol.dispose]() {
       stdout.off('resize', onResize);
