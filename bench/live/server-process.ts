@@ -33,6 +33,11 @@ export class SimulatedServer implements AsyncDisposable {
     return new SimulatedServer(url, child);
   }
 
+  get pid(): number {
+    if (this.#process.pid === undefined) throw new Error('the server has no process');
+    return this.#process.pid;
+  }
+
   /** A browser has few connections to each host: pages spread over the addresses of this machine. */
   urlAt(page: number): string {
     return this.url.replace('127.0.0.1', `127.0.0.${1 + (page % PAGES)}`);
