@@ -13,6 +13,8 @@ import { renderPage } from './views/frame.ts';
 
 /** The page in a browser: holds the state, and draws it at most once a frame. */
 
+/** Between two drawings of what streams tell: all events of an evaluation come at once to a new reader. */
+const HEARD_MILLISECONDS = 400;
 /** Ages are shown in seconds. */
 const CLOCK_MILLISECONDS = 1000;
 
@@ -20,12 +22,15 @@ const root = document.getElementById('page') ?? document.body;
 let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
 let drawnAt = 0;
+/** Draws what was heard. */
+let soon: ReturnType<typeof setTimeout> | undefined;
 
 const store: Store = {
   get state() {
     return state;
   },
   update,
+  hear,
   run,
 };
 
@@ -52,18 +57,32 @@ const actions: Actions = {
 };
 
 function update(change: Partial<PageState>): void {
-  state = { ...state, now: api.readServerTime() ?? state.now, ...change };
+  renew(change);
+  clearTimeout(soon);
+  soon = undefined;
   if (isDrawing) return;
   isDrawing = true;
-  requestAnimationFrame(() => {
-    isDrawing = false;
-    drawnAt = performance.now();
-    const field = findTokenField();
-    render(renderPage(state, actions), root);
-    // Not by the attribute "autofocus": browsers complain of it where a person was faster.
-    if (field === null && document.activeElement === document.body) findTokenField()?.focus();
-    document.title = state.session ? formatTitle(state) : 'Muster';
-  });
+  requestAnimationFrame(draw);
+}
+
+function hear(change: Partial<PageState>): void {
+  renew(change);
+  if (isDrawing || soon !== undefined) return;
+  soon = setTimeout(() => update({}), Math.max(0, drawnAt + HEARD_MILLISECONDS - performance.now()));
+}
+
+function renew(change: Partial<PageState>): void {
+  state = { ...state, now: api.readServerTime() ?? state.now, ...change };
+}
+
+function draw(): void {
+  isDrawing = false;
+  drawnAt = performance.now();
+  const isNewForm = state.session === null && findTokenField() === null;
+  render(renderPage(state, actions), root);
+  // Not by the attribute "autofocus": browsers complain of it where a person was faster.
+  if (isNewForm && document.activeElement === document.body) findTokenField()?.focus();
+  document.title = state.session ? formatTitle(state) : 'Muster';
 }
 
 function findTokenField(): HTMLInputElement | null {

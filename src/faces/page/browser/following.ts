@@ -3,9 +3,9 @@ import type { LiveMessage } from '../../http/schemas/live-schemas.ts';
 import type { BoardResource } from '../../http/schemas/rollout-schemas.ts';
 import * as api from './model/api.ts';
 import { extendCourses } from './model/comparison.ts';
-import { applyMessage, toCoursePoint, type CoursePoint } from './model/state.ts';
+import { applyMessage, toCoursePoint, type CoursePoint, type Detail } from './model/state.ts';
 import { thin } from './model/thinned.ts';
-import { changeDetail, readBoard, readTranscript } from './readers.ts';
+import { readBoard, readTranscript } from './readers.ts';
 import type { Store } from './store.ts';
 
 /** What the server tells by itself: the one stream of the whole page, and one of what is looked at. */
@@ -34,7 +34,7 @@ export function followAll(store: Store, onMissed: () => void): void {
   let wasLost = store.state.connection === 'lost';
   source.addEventListener('changes', ({ data }: MessageEvent<string>) => {
     const message: LiveMessage = JSON.parse(data);
-    store.update({ ...applyMessage(store.state, message), connection: 'live' });
+    store.hear({ ...applyMessage(store.state, message), connection: 'live' });
     if (message.isIncomplete || wasLost) onMissed();
     wasLost = false;
   });
@@ -63,16 +63,20 @@ export function followCourse(store: Store, id: string, onState: () => void): voi
   unfollow();
   const source = (events = new EventSource(`/v1/evaluations/${encodeURIComponent(id)}/events`));
   let course: readonly CoursePoint[] = [];
+  const hearDetail = (change: Partial<Detail>): void => {
+    const { detail } = store.state;
+    if (detail?.id === id) store.hear({ detail: { ...detail, ...change } });
+  };
   source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
     const { data: figures }: { data: Parameters<typeof toCoursePoint>[0] } = JSON.parse(data);
     const { detail } = store.state;
-    if (detail?.id === id) changeDetail(store, id, { differences: extendCourses(detail.differences, figures) });
+    if (detail?.id === id) hearDetail({ differences: extendCourses(detail.differences, figures) });
     const point = toCoursePoint(figures);
     if (!point) return;
     // A resumed evaluation folds its stored episodes again.
     const isBehind = (course.at(-1)?.episodes ?? -1) < point.episodes;
     course = thin([...(isBehind ? course : course.filter(({ episodes }) => episodes < point.episodes)), point]);
-    changeDetail(store, id, { course });
+    hearDetail({ course });
   });
   source.addEventListener('state', () => {
     // All of its events come again to each new reader, and what is over stays as it is.
@@ -113,7 +117,7 @@ export async function followBoard(store: Store, id: string, signal: AbortSignal)
   const source = (events = new EventSource(`/v1/rollouts/${encodeURIComponent(id)}/events`));
   source.addEventListener('board', ({ data }: MessageEvent<string>) => {
     const board: BoardResource = JSON.parse(data);
-    if (!signal.aborted) store.update({ stream: { id, board } });
+    if (!signal.aborted) store.hear({ stream: { id, board } });
   });
   source.addEventListener('error', () => {
     if (store.state.stream?.board?.stream.state !== 'running') return source.close();

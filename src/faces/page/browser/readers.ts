@@ -18,7 +18,7 @@ export async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<A
   }
 }
 
-export function changeDetail({ state, update }: Store, id: string, change: Partial<Detail>): void {
+function changeDetail({ state, update }: Store, id: string, change: Partial<Detail>): void {
   if (state.detail?.id === id) update({ detail: { ...state.detail, ...change } });
 }
 

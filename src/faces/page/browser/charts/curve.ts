@@ -53,7 +53,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 /** The same canvas is kept while the curve grows. */
 export function renderCurve(curve: Curve): TemplateResult {
   return html`<figure class="curve">
-    <figcaption>${curve.title}</figcaption>
+    <figcaption><bdi>${curve.title}</bdi></figcaption>
     <div class="canvas" role="img" aria-label=${curve.alternative} ${ref((element) => element && draw(element, curve))}></div>
   </figure>`;
 }
@@ -61,10 +61,9 @@ export function renderCurve(curve: Curve): TemplateResult {
 function draw(element: Element, curve: Curve): void {
   if (!(element instanceof HTMLElement)) return;
   const before = drawn.get(element);
-  if (before?.curve === curve) return;
   const data = toAlignedData(curve);
   if (before && isSameShape(before.curve, curve)) {
-    before.plot.setData(data);
+    if (!isSameData(before.plot.data, data)) before.plot.setData(data);
     drawn.set(element, { ...before, curve });
     return;
   }
@@ -83,6 +82,15 @@ function isSameShape(one: Curve, other: Curve): boolean {
   const shapeOf = ({ label, band, more = [], levels, marks }: Curve): string =>
     JSON.stringify([label, band !== undefined, more.map((each) => [each.label, each.band !== undefined]), levels, marks]);
   return shapeOf(one) === shapeOf(other);
+}
+
+function isSameData(one: uPlot.AlignedData, other: uPlot.AlignedData): boolean {
+  return one.length === other.length && one.every((values, at) => areSame(values, other[at] ?? []));
+}
+
+function areSame(one: ArrayLike<unknown>, other: ArrayLike<unknown>): boolean {
+  for (let at = Math.max(one.length, other.length) - 1; at >= 0; at -= 1) if (one[at] !== other[at]) return false;
+  return true;
 }
 
 function forget(element: HTMLElement): void {
@@ -121,7 +129,7 @@ function getOptions(curve: Curve, width: number): uPlot.Options {
     legend: { live: true },
     cursor: { drag: { x: true, y: false } },
     axes: [
-      { ...axis, label: xLabel, labelSize: 22, incrs: [...WHOLE] },
+      { ...axis, label: xLabel, labelSize: 22, size: 36, incrs: [...WHOLE] },
       { ...axis, size: 64 },
     ],
     ...listSeries(curve),

@@ -50,7 +50,11 @@ export function formatRate(item: EvaluationItem): string {
 
 /** How long ago, with the exact time on hover. @param now milliseconds since 1970. */
 export function renderAge(time: string, now: number): TemplateResult {
-  return html`<time datetime=${time} title=${time}>${formatAge(now - Date.parse(time))} ago</time>`;
+  return html`<time datetime=${time} title=${time}>${formatAgeOf(time, now)} ago</time>`;
+}
+
+export function formatAgeOf(time: string, now: number): string {
+  return formatAge(now - Date.parse(time));
 }
 
 /** How long something is still leased. @param now milliseconds since 1970. */
@@ -92,7 +96,7 @@ export function formatTitle({ route, detail, transcript, stream }: PageState): s
     case 'access':
       return 'Access · Muster';
     case 'unknown':
-      return 'Muster';
+      return 'No such page · Muster';
   }
 }
 

@@ -8,6 +8,7 @@ import { computeDomain, renderIntervalBar, type Domain } from '../charts/interva
 import { ALL_EVALUATIONS, NO_FILTER, toEvaluation, type Filter, type Route } from '../model/route.ts';
 import { filterEvaluations, type PageState } from '../model/state.ts';
 import {
+  formatAgeOf,
   renderAge,
   toBar,
   formatCheckpoint,
@@ -20,6 +21,7 @@ import {
 import { renderBeside } from './beside.ts';
 import { link } from './link.ts';
 import { renderPoolSummary } from './pools.ts';
+import { renderWhenDue } from './row.ts';
 import { renderRunCurve } from './run-curve.ts';
 
 type Place = Extract<Route, { view: 'overview' }>;
@@ -109,7 +111,7 @@ function renderTable(items: readonly EvaluationItem[], state: PageState, actions
         ${repeat(
           items,
           ({ id }) => id,
-          (item) => renderRow(item, domains.get(item.suite), state.now, actions),
+          (item) => renderListed(item, domains.get(item.suite), state.now, actions),
         )}
       </tbody>
     </table>
@@ -122,6 +124,11 @@ function computeDomainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<st
   return new Map(domains.flatMap(([suite, domain]) => (domain ? [[suite, domain] as const] : [])));
 }
 
+function renderListed(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): unknown {
+  const inputs = [item, formatAgeOf(item.createdAt, now), ...(domain ?? [])];
+  return renderWhenDue({ state: item.state, inputs, now, draw: () => renderRow(item, domain, now, actions) });
+}
+
 function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
   const bar = toBar(item);
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
@@ -132,7 +139,7 @@ function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number
     <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
     <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
     <td class="number">${estimateText(item)}</td>
-    <td class="number">${formatEpisodes(item)}</td>
+    <td class="number episodes">${formatEpisodes(item)}</td>
     <td class="number">${formatRate(item)}</td>
     <td class="number">${formatEvaluationDuration(item)}</td>
     <td class="name"><bdi>${item.principal}</bdi></td>

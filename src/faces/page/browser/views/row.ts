@@ -1,0 +1,77 @@
+import { noChange, type ChildPart, type TemplateResult } from 'lit-html';
+import { AsyncDirective } from 'lit-html/async-directive.js';
+import { directive } from 'lit-html/directive.js';
+
+/** How old the figures of a row may be that is far from the window. */
+const FAR_MILLISECONDS = 5000;
+/** Rows so far above and below the window are ready before one has scrolled there. */
+const MARGIN = '50% 0px';
+
+interface Drawing {
+  /** A change of it is drawn at once, wherever the row is. */
+  readonly state: string;
+  /** All that the row is drawn from, but the time. */
+  readonly inputs: readonly unknown[];
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly draw: () => TemplateResult;
+}
+
+const rows = new WeakMap<Element, Row>();
+const observer = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => rows.get(target)?.move(isIntersecting)), {
+  rootMargin: MARGIN,
+});
+
+/** Keeps a row of a long list as it is while nothing of it has changed, and draws one that is far from the window less often. */
+class Row extends AsyncDirective {
+  #latest: Drawing | undefined;
+  #drawn: Drawing | undefined;
+  #isNear = true;
+  #element: Element | undefined;
+
+  render({ draw }: Drawing): TemplateResult {
+    return draw();
+  }
+
+  override update({ startNode }: ChildPart, [latest]: [Drawing]): TemplateResult | typeof noChange {
+    this.#latest = latest;
+    // There is no element before the first drawing.
+    if (!this.#element && startNode?.nextSibling instanceof Element) this.#observe(startNode.nextSibling);
+    return this.#isDue(latest) ? this.#draw(latest) : noChange;
+  }
+
+  move(isNear: boolean): void {
+    this.#isNear = isNear;
+    if (this.#latest && this.#isDue(this.#latest)) this.setValue(this.#draw(this.#latest));
+  }
+
+  protected override disconnected(): void {
+    if (this.#element) observer.unobserve(this.#element);
+    this.#element = undefined;
+  }
+
+  #observe(element: Element): void {
+    this.#element = element;
+    rows.set(element, this);
+    observer.observe(element);
+  }
+
+  #isDue({ state, inputs, now }: Drawing): boolean {
+    const drawn = this.#drawn;
+    if (!drawn || drawn.state !== state) return true;
+    if (!this.#isNear && now - drawn.now < FAR_MILLISECONDS) return false;
+    return inputs.some((input, at) => input !== drawn.inputs[at]);
+  }
+
+  #draw(latest: Drawing): TemplateResult {
+    this.#drawn = latest;
+    return this.render(latest);
+  }
+}
+
+const place = directive(Row);
+
+/** @returns what a template takes. */
+export function renderWhenDue(drawing: Drawing): unknown {
+  return place(drawing);
+}
