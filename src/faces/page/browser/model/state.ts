@@ -1,3 +1,4 @@
+import type { OfficialStatistics } from '../../../../aggregation/results/statistics.ts';
 import type { Transcript as ActedTranscript } from '../../../../agents/acting/transcript/transcript.ts';
 import type { ReplayDocument } from '../../../../orchestrator/replay/replay-document.ts';
 import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-board.ts';
@@ -149,13 +150,18 @@ export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint |
 
 /** The course that a summary has kept, where there is one; else what was seen while it was played. */
 export function getCourse({ evaluation, course }: Pick<Detail, 'evaluation' | 'course'>): readonly CoursePoint[] {
-  const summary = evaluation?.summary;
-  return hasCourse(summary) && summary.official.course.length > 1 ? summary.official.course : course;
+  const kept = evaluation && getOfficial(evaluation)?.course;
+  return kept && kept.length > 1 ? kept : course;
 }
 
-function hasCourse(summary: unknown): summary is { readonly official: { readonly course: readonly CoursePoint[] } } {
+/** Of an evaluation that has an answer. Undefined of a comparison, and of answers that an earlier version has stored. */
+export function getOfficial({ summary }: EvaluationResource): OfficialStatistics | undefined {
+  return hasOfficial(summary) ? summary.official : undefined;
+}
+
+function hasOfficial(summary: unknown): summary is { readonly official: OfficialStatistics } {
   const official = getMember(summary, 'official');
-  return Array.isArray(getMember(official, 'course'));
+  return Array.isArray(getMember(official, 'course')) && Array.isArray(getMember(official, 'tasks'));
 }
 
 function getMember(value: unknown, name: string): unknown {

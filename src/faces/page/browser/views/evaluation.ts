@@ -3,11 +3,12 @@ import { formatCount, formatDuration } from '../../../../kernel/text/figures.ts'
 import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
-import type { Detail, PageState } from '../model/state.ts';
+import { getOfficial, type Detail, type PageState } from '../model/state.ts';
 import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
 import { renderComparison } from './comparison.ts';
 import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
+import { renderReturns } from './returns.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
 export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
@@ -25,6 +26,7 @@ const FIRST_PAGE = { from: 0, arm: 0, ranking: '', beside: [] } as const satisfi
 
 function renderFound(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
   const place = state.route.view === 'evaluation' ? state.route : FIRST_PAGE;
+  const official = getOfficial(evaluation);
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
@@ -46,6 +48,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
     </div>
     ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
     ${evaluation.kind === 'comparison' ? nothing : renderCourse(detail, evaluation, state, actions)}
+    ${official && evaluation.kind === 'evaluation' ? renderReturns(official, evaluation.id, actions) : nothing}
     ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
 }

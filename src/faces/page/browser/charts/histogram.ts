@@ -1,0 +1,41 @@
+import { html, svg, type TemplateResult } from 'lit-html';
+import { formatCount } from '../../../../kernel/text/figures.ts';
+
+export interface Bins {
+  /** Ascending, one more than there are counts. */
+  readonly edges: readonly number[];
+  readonly counts: readonly number[];
+  /** What came least and most: no bar reaches further. */
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly format: (value: number) => string;
+}
+
+/** Units of the picture, which is stretched to its place. */
+const [WIDTH, HEIGHT] = [400, 100];
+/** A few episodes beside many do not vanish. */
+const LOWEST = 1.5;
+const ONLY_BAR = 16;
+
+/** How often which value came, with the mean as a line. Bins need not be equally wide: the area of a bar is its count. */
+export function renderHistogram({ edges, counts, min, max, mean, format }: Bins): TemplateResult {
+  const bins = counts.map((count, at) => {
+    const [low = min, high = max] = edges.slice(at);
+    return { count, from: Math.max(low, min), to: Math.min(high, max), density: count / (high - low || 1) };
+  });
+  const most = Math.max(...bins.map(({ density }) => density));
+  const tallest = bins.find(({ density }) => density === most);
+  const across = (value: number): number => (max > min ? ((value - min) / (max - min)) * WIDTH : WIDTH / 2);
+  const words = `Histogram of returns from ${format(min)} to ${format(max)}, most of them between ${format(tallest?.from ?? min)} and ${format(tallest?.to ?? max)}.`;
+  return html`<svg class="histogram" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${words}>
+      ${bins.map(({ count, from, to, density }) => {
+        const width = max > min ? across(to) - across(from) : ONLY_BAR;
+        const height = count === 0 ? 0 : Math.max(LOWEST, (density / most) * HEIGHT);
+        const left = max > min ? across(from) : (WIDTH - ONLY_BAR) / 2;
+        return svg`<rect class="count" x=${left} y=${HEIGHT - height} width=${width} height=${height}><title>${formatCount(count)} from ${format(from)} to ${format(to)}</title></rect>`;
+      })}
+      ${svg`<line class="mean" x1=${across(mean)} x2=${across(mean)} y1="0" y2=${HEIGHT} />`}
+    </svg>
+    <p class="ends muted"><span>${format(min)}</span><span>${format(max)}</span></p>`;
+}
