@@ -5,9 +5,10 @@ import { MusterServer } from '../../test/end-to-end/muster-server.ts';
 import { ANYTHING, CARTPOLE, REPOSITORY, Stage } from '../../test/end-to-end/stage.ts';
 import { ANSWER_TASK } from '../../test/support/agent-suite-fixture.ts';
 import { writeFiles } from '../../test/support/grading-fixture.ts';
-import { ScriptedModelServer, type ScriptedReply } from '../../test/support/model-server.ts';
+import { ScriptedModelServer } from '../../test/support/model-server.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { writeRun } from './blended-checkpoints.ts';
+import { playInPictures } from './scripted-model.ts';
 
 /** A real server with real evaluations, for pictures of each view. */
 
@@ -44,7 +45,13 @@ export async function openShownServer(): Promise<ShownServer> {
   await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
   const code = await stage.write('code.json', { name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 2 } });
   const agent = await stage.write('agent.yaml', 'agent: model\nendpoint: trainer\nmodel: org/policy\ntokenIds: vllm\n');
-  const model = opening.use(await ScriptedModelServer.start(({ seed = 0 }) => answerOf(seed)));
+  const sorting = await stage.write('sorting.json', {
+    name: 'sorting',
+    tasks: { from: join(REPOSITORY, 'examples/code'), only: [TASK] },
+    stop: { rule: 'fixed', episodes: 3 },
+  });
+  const solution = await readFile(join(REPOSITORY, 'examples/code', TASK, 'solution/sorting.py'), 'utf8');
+  const model = opening.use(await ScriptedModelServer.start((asked) => playInPictures(asked, solution)));
   const config = await stage.write('shown.json', {
     stateDir: stage.stateDir,
     sources: { roots: [join(REPOSITORY, 'examples'), ANYTHING, runs, agent] },
@@ -55,7 +62,7 @@ export async function openShownServer(): Promise<ShownServer> {
       nightly: limit(32, 20, '2GB', 100_000, 4),
     },
     arena: { tasks: [join(REPOSITORY, 'examples/code')] },
-    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling, code } },
+    server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling, code, sorting } },
   });
   const token = await stage.token('research', 'operator');
   const nightly = await stage.token('nightly', 'submitter');
@@ -68,13 +75,6 @@ export async function openShownServer(): Promise<ShownServer> {
   const views = await fill(shown, new Shown(server, nightly), { runs, agent });
   const opened = opening.move();
   return { url: server.url, token, views, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
-
-/** By its seed, a trajectory finds the answer or not. */
-function answerOf(seed: number): ScriptedReply {
-  const content = seed % 5 < 2 ? '42\n' : 'no\n';
-  const write = { name: 'write_file', arguments: { file: 'answer.txt', content } };
-  return { calls: [write, { name: 'submit', arguments: {} }] };
 }
 
 function limit(
@@ -113,7 +113,8 @@ async function fill(
     ofRun.push(await research.evaluate('cartpole', { uri, run: 'a2c-3', version: 20_000 * (at + 1) }, { halfWidth: 22 }));
   const stream = await research.train(agent);
   const episode = await research.playTask();
-  for (const id of [...ofRun, falling, compared]) await research.untilOver(id);
+  const acted = await research.evaluate('sorting', { uri: agent }, {});
+  for (const id of [...ofRun, falling, compared, acted]) await research.untilOver(id);
   await nightly.evaluate('cartpole', { uri: versions[7] ?? '', run: 'ppo-2', version: 80_000 }, { halfWidth: 1 });
   await nightly.evaluate('cartpole', { uri: versions[3] ?? '', run: 'ppo-2', version: 40_000 }, { halfWidth: 1 });
   return {
@@ -123,6 +124,7 @@ async function fill(
     beside: `/evaluations/${ofRun[4]}?beside=${ofRun[8]}`,
     comparison: `/evaluations/${compared}?arm=1`,
     episode: `/evaluations/${falling}/episodes/0`,
+    turns: `/evaluations/${acted}/episodes/0`,
     batch: '/batches/ppo-1%20nightly',
     agents: '/agents',
     transcript: `/agents/${episode}`,
