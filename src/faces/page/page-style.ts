@@ -22,6 +22,7 @@ nav a[aria-current=page]{color:var(--text);background:var(--grid)}
 .session{display:flex;flex-wrap:wrap;gap:.75rem;align-items:center;color:var(--muted);font-size:.9rem}
 footer{padding-top:1.5rem;padding-bottom:2rem;color:var(--muted);font-size:.85rem}
 h1,h2,p,ul,dl,dd,figure{margin:0}
+h1,h2,figcaption{overflow-wrap:anywhere}
 h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em}
 h2{font-size:1.1rem}
 main{padding-top:1.25rem}
@@ -64,7 +65,9 @@ tbody th{font-weight:600}
 th.number:first-child{width:1%}
 td.name,th.name{white-space:normal;min-width:9rem;max-width:22rem}
 td.name a{color:inherit;text-decoration-color:var(--line)}
+.evaluations th.name{min-width:min(21rem,30vw)}
 .picture{min-width:9rem;width:22%}
+.tall{max-height:34rem}
 td.picture{vertical-align:middle}
 td progress{width:4rem}
 tr.failed td{color:var(--bad)}
@@ -78,7 +81,7 @@ summary{cursor:pointer;color:var(--muted)}
 .state.promote,.state.equivalent{background:var(--goodArea);color:var(--good)}
 .state.regress{background:var(--badArea);color:var(--bad)}
 .state.lost,.state.inconclusive{background:var(--cautionArea);color:var(--caution)}
-.candidates th.name{min-width:9rem}
+.candidates th.name{min-width:10rem}
 .candidates a[aria-current=page]{text-decoration-thickness:3px;text-decoration-color:var(--estimate)}
 .state.waiting{background:var(--cautionArea);color:var(--caution)}
 `;
@@ -94,11 +97,18 @@ const FIGURES = `
 .figures dt{color:var(--muted);font-size:.85rem}
 .figures dd{font-weight:600;overflow-wrap:anywhere}
 progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:middle;margin-right:.5rem}
-.curve figcaption{font-weight:600;margin-bottom:.5rem}
-.canvas{min-height:340px;min-width:0}
+figcaption{font-weight:600;margin-bottom:.5rem}
+.film figcaption{font-weight:400;margin:0}
+.histogram{display:block;width:100%;height:150px;border-bottom:1px solid var(--muted)}
+.histogram .count{fill:var(--estimate);fill-opacity:.5;stroke:var(--surface);vector-effect:non-scaling-stroke}
+.histogram .count:hover{fill-opacity:.8}
+.histogram .mean{stroke:var(--estimate);stroke-width:2;vector-effect:non-scaling-stroke}
+.ends{display:flex;justify-content:space-between;font-size:.85rem;font-variant-numeric:tabular-nums;margin:.2rem 0 .7rem}
+progress.failed{accent-color:var(--bad);width:100%}
+.canvas{min-height:330px;min-width:0;overflow:hidden}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .u-legend .edge{display:none}
-.u-legend th,.u-legend td{border:0;padding:.1rem .6rem .1rem 0;font-weight:500}
+.u-legend th,.u-legend td{border:0;overflow-wrap:anywhere;white-space:normal;padding:.1rem .6rem .1rem 0;font-weight:500}
 .u-legend .u-marker{vertical-align:baseline}
 .canvas:not(:hover) .u-legend :is(.u-value,.own,.u-series:first-child){display:none}
 .u-inline.u-live th::after{display:none}
@@ -124,7 +134,10 @@ progress{accent-color:var(--estimate);width:10rem;height:.8rem;vertical-align:mi
 .step h3{margin:0;font-size:1rem;font-variant-numeric:tabular-nums}
 .step pre{margin:0;background:var(--page);border-radius:8px;padding:.5rem .7rem;max-height:14rem}
 .step pre.answered{border-left:3px solid var(--line);border-radius:0 8px 8px 0}
-.field{font-size:.82rem}
+.field{font-size:.82rem;overflow-wrap:anywhere}
+.field code{font-size:1em}
+.card>.head{margin-bottom:.4rem}
+.step>.head,.pool>.head{margin-bottom:0}
 .patch .added{color:var(--good)}
 .patch .removed{color:var(--bad)}
 .patch .place,.patch .file{color:var(--muted)}
@@ -141,10 +154,13 @@ i.destroying{background:repeating-linear-gradient(45deg,var(--grid) 0 3px,var(--
 @media (max-width:48rem){
 .evaluations thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .evaluations,.evaluations tbody{display:block}
-.evaluations tr{display:grid;grid-template-columns:auto 1fr auto;gap:.15rem .75rem;padding:.6rem 0;border-bottom:1px solid var(--grid)}
+.evaluations tr{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1.3fr) minmax(0,1fr);gap:.15rem .75rem;padding:.6rem 0;border-bottom:1px solid var(--grid)}
 .evaluations tr:last-child{border-bottom:0}
 .evaluations tbody tr>*{border:0;padding:0;width:auto;min-width:0;max-width:none}
 .evaluations th.name,.evaluations .picture{grid-column:1/-1}
+.evaluations td{white-space:normal}
+.evaluations .episodes::after{content:" episodes"}
+.evaluations td.name:nth-child(2){grid-column:2/-1}
 .evaluations th.name{order:-1}
 .evaluations .number{text-align:left}
 }
@@ -152,9 +168,22 @@ i.destroying{background:repeating-linear-gradient(45deg,var(--grid) 0 3px,var(--
 header,main,footer{padding-left:.75rem;padding-right:.75rem}
 .headline{font-size:2rem}
 .card{padding:.8rem}
+nav a{padding:.3rem .45rem}
+.facts>div{grid-template-columns:7rem 1fr}
 }
 @media print{
-header,.filters,.controls,button,.skip{display:none}
+header,.filters,.controls,.pages,button,.button,.skip{display:none}
+html{font-size:11px}
+body{font-size:11px}
+figure,.answer,.step,.pool,tr{break-inside:avoid}
+.head{break-after:avoid}
+.scroll,.tall,pre,.step pre{overflow:visible;max-height:none}
+th,td{padding-right:.6rem}
+.evaluations th.name,td.name,th.name,.picture{min-width:6rem}
+.canvas{min-height:0}
+.canvas .uplot,.canvas .u-wrap{width:100%!important;height:auto!important}
+.canvas canvas{position:static;width:100%!important;height:auto!important}
+.canvas :is(.u-over,.u-under){display:none}
 html{color-scheme:light}
 .state,.cells i{print-color-adjust:exact}
 }

@@ -28,6 +28,7 @@ const itemSchema = z.looseObject({
     .nullable(),
 });
 const axeSchema = z.array(z.looseObject({ id: z.string(), nodes: z.array(z.looseObject({ html: z.string() })) }));
+const reachedSchema = z.tuple([z.string(), z.string()]);
 type Item = z.infer<typeof itemSchema>;
 
 export interface Visit extends AsyncDisposable {
@@ -172,6 +173,30 @@ function solve(seed: number): ReturnType<Parameters<typeof ScriptedModelServer.s
       { name: 'submit', arguments: {} },
     ],
   };
+}
+
+const CONTROLS = 'a[href], button:enabled, input:enabled, select:enabled, summary, [tabindex="0"]';
+const MOST_TABS = 400;
+
+/** Controls that one does not reach by the tabulator, or of which one does not see that they are reached. */
+export async function listUnreachable(page: Page): Promise<readonly string[]> {
+  const controls = await page.locator(CONTROLS).filter({ visible: true }).all();
+  const reached = new Set<string>();
+  await page.evaluate(`document.querySelectorAll('${CONTROLS}').forEach((control, at) => (control.testPlace = String(at)))`);
+  for (let pressed = 0; pressed < MOST_TABS; pressed += 1) {
+    await page.keyboard.press('Tab');
+    const [place, outline] = reachedSchema.parse(
+      await page.evaluate(`[document.activeElement.testPlace ?? '', getComputedStyle(document.activeElement).outlineStyle]`),
+    );
+    if (place === '' || reached.has(place)) break;
+    if (outline !== 'none') reached.add(place);
+  }
+  const told = await Promise.all(
+    controls.map(async (control) =>
+      control.evaluate((element) => [String(Reflect.get(element, 'testPlace')), element.outerHTML.slice(0, 100)]),
+    ),
+  );
+  return told.flatMap(([place = '', html = '']) => (reached.has(place) ? [] : [html]));
 }
 
 /** What axe finds. The policy of the page lets no script of the test in, so it comes by the debugger. */

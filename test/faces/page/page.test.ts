@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ANYTHING, LATE } from '../../end-to-end/stage.ts';
 import { extent, isFullForm } from '../../support/full-form.ts';
-import { listViolations, PageFixture } from './page-fixture.ts';
+import { listUnreachable, listViolations, PageFixture } from './page-fixture.ts';
 
 const ATTACK = `<script>document.title='owned'</script>\u202e"><img src=x onerror="document.title='owned'">`;
 /** As long as the API takes the name of a run, and without a place to break it at. */
@@ -18,11 +18,13 @@ const MORE_ADDRESSES: readonly [string, string][] = [
   ['/rollouts', 'Rollouts'],
   ['/rollouts/ro-none', 'There is no stream'],
   ['/?run=RUN', 'Evaluations'],
-  ['/nowhere/at/all', 'There is no page'],
+  ['/evaluations/ENDED/episodes/none', 'There is no page'],
   ['/batches', 'Batches'],
   ['/agents', 'Agents'],
   ['/agents/ep-none', 'There is no episode'],
 ];
+/** Whose controls are reached one after the other, in the short form. */
+const BY_KEYBOARD: ReadonlySet<string> = new Set(['/', '/pools', '/agents/AGENT']);
 const WIDTHS = [360, 1440, 3840] as const;
 /** For axe: colours and places of all views; in the short form each in one of both. */
 const LOOKS: readonly (readonly ['light' | 'dark', number])[] = [
@@ -212,6 +214,8 @@ describe('the live page', () => {
     const turn = page.locator('.steps > li').first();
     await turn.getByText('Changed /app/answer.txt').waitFor();
     expect(await turn.locator('.patch .added').allTextContents()).toEqual([expect.stringMatching(/^\+(42|no)/)]);
+    // A line of a diff is a line of the page.
+    expect((await turn.locator('.patch').innerText()).split('\n')).toContainEqual(expect.stringMatching(/^\+(42|no)$/));
     expect(await turn.getByRole('heading').textContent()).toMatch(/1\..*write_file.*submit/s);
     await page.getByRole('heading', { name: 'Replay' }).waitFor();
     // Of a policy there is none.
@@ -380,6 +384,11 @@ describe('the live page', () => {
       await page.setViewportSize({ width, height: 900 });
       expect(await page.locator('html').evaluate((root) => Number(root.scrollWidth)), `${width} pixels`).toBeLessThanOrEqual(width);
     }
+    expect(isFullForm || BY_KEYBOARD.has(address) ? await listUnreachable(page) : []).toEqual([]);
+    // On paper there is nothing to press.
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('h1').first().isVisible()).toBe(true);
+    expect(await page.locator('header, button, select').filter({ visible: true }).count()).toBe(0);
     expect(complaints.filter((text) => !text.includes('404') && !text.includes('400'))).toEqual([]);
   });
 

@@ -25,7 +25,12 @@ export function renderCall(fields: readonly (readonly [string, string])[], answe
   ${answer === '' ? nothing : renderText('answer', answer, 'answered')}`;
 }
 
+/** Characters of a text that stands beside its name. */
+const SHORT = 80;
+
 export function renderText(name: string, text: string, kind = ''): TemplateResult {
+  if (kind === '' && text.length <= SHORT && !text.includes('\n'))
+    return html`<p class="field"><span class="muted">${name}</span> <code>${text}</code></p>`;
   return html`<p class="field"><span class="muted">${name}</span></p>
     <pre tabindex="0" class=${kind}>${text}</pre>`;
 }
@@ -37,7 +42,7 @@ export function renderPatch({ files, patch }: WorkspaceDiff): TemplateResult {
     patch === ''
       ? nothing
       : html`<pre tabindex="0" class="patch">
-${patch.split('\n').map((line) => html`<span class=${classifyLine(line)}>${line} </span>`)}</pre>`
+${patch.trimEnd().split('\n').map((line) => html`<span class=${classifyLine(line)}>${`${line}\n`}</span>`)}</pre>`
   }
   ${hidden.map(({ path, change }) => html`<p class="muted">${change}, not shown: <bdi>${path}</bdi></p>`)}`;
 }
