@@ -86,6 +86,9 @@ const episodeSchema = z.looseObject({ episode: z.string() });
 const issuedSchema = z.looseObject({ id: z.string(), token: z.string() });
 const leasedSchema = z.looseObject({ items: z.array(z.looseObject({ group: z.string(), lease: z.int() })) });
 const toldSchema = z.looseObject({ steps: z.array(z.looseObject({ verdict: z.looseObject({ reward: z.number() }) })) });
+const answeredSchema = z.looseObject({
+  summary: z.looseObject({ official: z.looseObject({ quantiles: z.looseObject({ p50: z.number() }) }) }),
+});
 const lineSchema = z.looseObject({ outcome: z.looseObject({ return: z.number() }) });
 const boardSchema = z.looseObject({ groups: z.array(z.looseObject({ state: z.string(), mean: z.number().nullable() })) });
 
@@ -129,6 +132,9 @@ describe('the live page', () => {
     const [mean = '', halfWidth = ''] = (await page.locator('.headline').textContent())?.split(' ± ') ?? [];
     expect(Number(mean)).toBeCloseTo(running?.mean ?? Number.NaN, 0);
     expect(Number(halfWidth)).toBeCloseTo(running?.halfWidth ?? Number.NaN, 0);
+    const { summary } = answeredSchema.parse(await place.send(`/v1/evaluations/${id}`));
+    const median = page.getByRole('figure', { name: 'Distribution of returns' }).locator('dd').nth(1);
+    expect(Number(await median.textContent())).toBeCloseTo(summary.official.quantiles.p50, 0);
     expect(await page.locator('section[aria-labelledby=episodes] tbody tr').count()).toBeGreaterThanOrEqual(
       Math.min(100, running?.episodes ?? 0),
     );
