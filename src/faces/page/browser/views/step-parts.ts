@@ -42,7 +42,10 @@ export function renderPatch({ files, patch }: WorkspaceDiff): TemplateResult {
     patch === ''
       ? nothing
       : html`<pre tabindex="0" class="patch">
-${patch.trimEnd().split('\n').map((line) => html`<span class=${classifyLine(line)}>${`${line}\n`}</span>`)}</pre>`
+${patch
+            .trimEnd()
+            .split('\n')
+            .map((line) => html`<span class=${classifyLine(line)}>${`${line}\n`}</span>`)}</pre>`
   }
   ${hidden.map(({ path, change }) => html`<p class="muted">${change}, not shown: <bdi>${path}</bdi></p>`)}`;
 }
