@@ -76,7 +76,7 @@ async function sideBySide(count: number, rounds: number): Promise<Rates> {
   const task = await fixture.task(TASK);
   const directory = await fixture.written({ ...without('environment/', TASK), 'app/sort.py': SOLUTION });
   let seeds = 0;
-  const muster = (): Promise<void> => graded(fixture.grader.sandboxesOf(task), task, SOLUTION, `${(seeds += 1)}`).then(() => undefined);
+  const muster = (): Promise<void> => graded(fixture.grader.getSandboxes(task), task, SOLUTION, `${(seeds += 1)}`).then(() => undefined);
   const plain = (): Promise<void> => plainly(directory);
   // The first finds out what this machine can do.
   await muster();
@@ -142,8 +142,8 @@ async function disturbed({ verdicts: count, seeds, share }: Disturbance, say: (t
   const task = await fixture.task(TASK);
   const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: seeds }, (_, seed) => ({ source, seed: `${seed}` })));
   const expected: string[] = [];
-  for (const { source, seed } of kinds) expected.push((await graded(fixture.grader.sandboxesOf(task), task, source, seed)).bytes);
-  const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, share, 1);
+  for (const { source, seed } of kinds) expected.push((await graded(fixture.grader.getSandboxes(task), task, source, seed)).bytes);
+  const killing = new KilledSandboxes(fixture.grader.getSandboxes(task), systemClock, share, 1);
   const queue = Array.from({ length: count }, (_, at) => at).values();
   let differing = 0;
   let spoilt = 0;

@@ -127,7 +127,7 @@ export class SimulatedPools implements ManagedPools {
     this.#max = max;
   }
 
-  sizeOf(): PoolSize {
+  getSize(): PoolSize {
     return { min: 0, max: this.#max, warm: 0 };
   }
 
@@ -135,7 +135,7 @@ export class SimulatedPools implements ManagedPools {
     // Nothing is scaled here.
   }
 
-  stateOf(): PoolState {
+  getState(): PoolState {
     const moving = Math.floor(systemClock.now() / 250) % 20;
     return {
       phase: 'open',

@@ -8,7 +8,7 @@ import type { SqlStore } from '../../src/adapters/store/sql/sql-evaluation-store
 import { createHttpServer } from '../../src/faces/http/http-server.ts';
 import { addLiveRoutes } from '../../src/faces/http/routes/live-routes.ts';
 import { addPoolRoutes } from '../../src/faces/http/routes/pool-routes.ts';
-import { addPageOf } from '../../src/faces/page/page-routes.ts';
+import { addPageFrom } from '../../src/faces/page/page-routes.ts';
 import { PACKAGE_ROOT } from '../../src/kernel/package-root.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
@@ -64,7 +64,7 @@ const app = await createHttpServer({
   more: [
     (routes) => addPoolRoutes(routes, pools),
     (routes, room) => addLiveRoutes(routes, { service, pools, use, clock: systemClock, room }),
-    (routes) => addPageOf(routes, pageDirectory),
+    (routes) => addPageFrom(routes, pageDirectory),
   ],
 });
 for (let made = 0; made < OPEN; made += 1) await submit(service, `live-${made % 10}`, made);

@@ -68,7 +68,7 @@ export class Muster implements AsyncDisposable {
 
   private constructor(runtime: Runtime) {
     this.#runtime = runtime;
-    this.#queue = new ArrivalQueue((template) => runtime.pools.sizeOf(template).max, systemClock);
+    this.#queue = new ArrivalQueue((template) => runtime.pools.getSize(template).max, systemClock);
   }
 
   /** @throws InputError when the state directory cannot be used by this user, or this is no configuration; InfrastructureError when its disk fails. */

@@ -78,7 +78,7 @@ export class Pools implements AsyncDisposable {
   }
 
   /** How large the template's pool is to be when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
-  sizeOf(template: string): PoolSize {
+  getSize(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
     const most = Math.min(max, this.#getAllowance(template).max ?? max);
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
@@ -89,12 +89,12 @@ export class Pools implements AsyncDisposable {
     this.#sizes.set(template, size);
     if (drains) this.#draining.add(template);
     else this.#draining.delete(template);
-    for (const pool of this.#openOf(template)) pool.resize(this.#getSize(template));
+    for (const pool of this.#getOpenPools(template)) pool.resize(this.#getEffectiveSize(template));
   }
 
   /** Undefined until the pool is first needed. */
-  stateOf(template: string): PoolState | undefined {
-    const [first, ...others] = this.#openOf(template).map((pool) => pool.state());
+  getState(template: string): PoolState | undefined {
+    const [first, ...others] = this.#getOpenPools(template).map((pool) => pool.state());
     return first && others.reduce(mergeStates, first);
   }
 
@@ -111,7 +111,7 @@ export class Pools implements AsyncDisposable {
     return await provider.share?.(made, content, principal, signal);
   }
 
-  #openOf(template: string): readonly Pool<RunnerSession>[] {
+  #getOpenPools(template: string): readonly Pool<RunnerSession>[] {
     return [this.#open.together.get(template), this.#open.apart.get(template)].filter((pool) => pool !== undefined);
   }
 
@@ -172,7 +172,7 @@ export class Pools implements AsyncDisposable {
     try {
       await pool.waitUntilStarted();
       // It may have been resized meanwhile.
-      pool.resize(this.#getSize(name));
+      pool.resize(this.#getEffectiveSize(name));
       this.#open[policy].set(name, pool);
       return { pool, made };
     } catch (error) {
@@ -181,8 +181,8 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  #getSize(template: string): PoolSize {
-    return this.#draining.has(template) ? NONE : this.sizeOf(template);
+  #getEffectiveSize(template: string): PoolSize {
+    return this.#draining.has(template) ? NONE : this.getSize(template);
   }
 
   #getAllowance(template: string): Allowance {
@@ -194,7 +194,7 @@ export class Pools implements AsyncDisposable {
     const { pool } = this.#config;
     const allowance = this.#getAllowance(template);
     const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.#getSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
+    return { ...pool, ...this.#getEffectiveSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
   /** One of each kind; one that could not be opened is tried again by the next that needs it. */

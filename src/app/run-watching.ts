@@ -20,7 +20,7 @@ import { createSignedHeaders } from '../service/upkeep/webhook-deliverer.ts';
 import { RunWatch } from '../service/watching/run-watch.ts';
 import type { WatchEvent } from '../service/watching/watch-event.ts';
 import type { StalePolicy } from '../service/watching/watch-plan.ts';
-import { scoreOf, type Score, type WatchRecord } from '../service/watching/watch-record.ts';
+import { buildScore, type Score, type WatchRecord } from '../service/watching/watch-record.ts';
 
 /** Watching a training run. Part of the composition root. */
 
@@ -81,7 +81,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
           );
           const summary = await played;
           answered.set(name, summary);
-          return scoreOf(name, summary);
+          return buildScore(name, summary);
         },
         tell: async (event, signal) => {
           hooks.onEvent(event);

@@ -181,7 +181,7 @@ export class Runtime implements AsyncDisposable {
     return {
       players,
       provider: settings.provider,
-      maxSandboxes: this.pools.sizeOf(template).max,
+      maxSandboxes: this.pools.getSize(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
       workOut: this.#figures.workOut,
       workOutImprovement: this.#figures.workOutImprovement,

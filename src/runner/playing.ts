@@ -58,7 +58,7 @@ export class Playing {
     this.#policy = policy.digest;
     this.#metrics = metrics;
     this.#blockSize = batching?.episodes ?? 1;
-    this.#playlist.playInBlocksOf(this.#blockSize);
+    this.#playlist.playInBlocks(this.#blockSize);
   }
 
   /** The range is being sent. */

@@ -30,7 +30,7 @@ export class Playlist {
   #blockSize = 1;
 
   /** For ranges that are added from now on, each of which has whole blocks. Not to be called while any are left. */
-  playInBlocksOf(size: number): void {
+  playInBlocks(size: number): void {
     this.#blockSize = size;
   }
 

@@ -68,7 +68,7 @@ class InMemoryContext implements SandboxContext {
   }
 
   async traces(): Promise<readonly string[]> {
-    return this.#owners.flatMap((owner) => this.#world.sandboxesOf(owner).map(({ id }) => `${owner}/${id}`));
+    return this.#owners.flatMap((owner) => this.#world.getSandboxes(owner).map(({ id }) => `${owner}/${id}`));
   }
 
   async killFromOutside(...[{ owner }, id]: Parameters<SandboxContext['killFromOutside']>): Promise<void> {

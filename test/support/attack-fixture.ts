@@ -95,7 +95,7 @@ export class AttackFixture implements AsyncDisposable {
     // An index that this machine reaches and the sandbox must not.
     await using index = await solutionIndex();
     const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs'] });
-    await layWorkdir(session, { task, content }, { sandboxes: this.#grading.grader.sandboxesOf({ task, content }) }, soon());
+    await layWorkdir(session, { task, content }, { sandboxes: this.#grading.grader.getSandboxes({ task, content }) }, soon());
     await session.put(filesAt('/app', atIndex(files, index.address)), soon());
     if (script !== undefined) await shell(session, script.replaceAll('{index}', index.address));
     const [step] = task.steps;

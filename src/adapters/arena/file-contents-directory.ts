@@ -27,7 +27,7 @@ export class FileContentsDirectory implements FileContents {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const left = contents.entries();
       const write = async (): Promise<void> => {
-        for (const [digest, content] of left) await writeOnce(join(directory, nameOf(digest)), content);
+        for (const [digest, content] of left) await writeOnce(join(directory, buildFileName(digest)), content);
       };
       await Promise.all(Array.from({ length: AT_ONCE }, write));
     } catch (error) {
@@ -38,7 +38,7 @@ export class FileContentsDirectory implements FileContents {
   }
 
   async read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined> {
-    const file = join(this.#joinPath(tree), nameOf(digest));
+    const file = join(this.#joinPath(tree), buildFileName(digest));
     try {
       const content = await readFile(file);
       return digestBytes(content) === digest ? content : undefined;
@@ -66,7 +66,7 @@ async function writeOnce(file: string, content: Buffer): Promise<void> {
   await rename(temporary, file);
 }
 
-function nameOf(digest: Digest): string {
+function buildFileName(digest: Digest): string {
   return digest.slice('sha256:'.length);
 }
 

@@ -143,7 +143,7 @@ export class ActionExecutor {
       if (source !== null && source !== target) files.push({ file: source, change: 'removed' });
       if (target !== null) files.push({ file: target, change: source === target ? 'changed' : 'added' });
     }
-    const { change, bytes } = this.#changeOf(texts);
+    const { change, bytes } = this.#buildChange(texts);
     const changed = await this.#files.change(change, signal);
     if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
     return { data: { kind: 'patched', files }, bytesWritten: bytes, delta: changed.result };
@@ -163,7 +163,7 @@ export class ActionExecutor {
     return read.kind === 'given' || read.refusal.kind !== 'missing';
   }
 
-  #changeOf(texts: ReadonlyMap<string, string | null>): { readonly change: FileChange; readonly bytes: number } {
+  #buildChange(texts: ReadonlyMap<string, string | null>): { readonly change: FileChange; readonly bytes: number } {
     const written: { path: string; content: Buffer }[] = [];
     const removed: string[] = [];
     for (const [file, text] of texts) {

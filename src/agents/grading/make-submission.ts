@@ -51,7 +51,7 @@ export async function applySubmission(
   signal: AbortSignal,
 ): Promise<void> {
   const { workdir, environment } = task.workspace;
-  const own = placeOf(task, step, known);
+  const own = findPlace(task, step, known);
   await session.put(await readFiles(task, content, own.directory, own.kind === 'script' ? SOLUTION : workdir), signal);
   if (own.kind === 'files') return;
   const run = {
@@ -71,7 +71,7 @@ export async function applySubmission(
 }
 
 /** A step may have a solution of its own; otherwise that of the task is there in each step. */
-function placeOf({ files }: Task, { directory }: TaskStep, known: KnownSubmission): Pick<KnownSubmission, 'directory' | 'kind'> {
+function findPlace({ files }: Task, { directory }: TaskStep, known: KnownSubmission): Pick<KnownSubmission, 'directory' | 'kind'> {
   const own = `${directory}${known.directory}`;
   if (own === known.directory || !files.some(({ path }) => path.startsWith(`${own}/`))) return known;
   return { directory: own, kind: files.some(({ path }) => path === `${own}/solve.sh`) ? 'script' : 'files' };

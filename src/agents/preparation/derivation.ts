@@ -40,12 +40,12 @@ export function derivePinned(without: Outcomes, withFix: Outcomes, isMutation = 
  *
  * @param seen every test that ran with the fix. @throws Refused (`derive`) when no test is left that has to begin to pass.
  */
-export function keepWholeParts(pinned: PinnedTests, seen: Iterable<string>, partOf: (id: string) => string): PinnedTests {
+export function keepWholeParts(pinned: PinnedTests, seen: Iterable<string>, getPart: (id: string) => string): PinnedTests {
   const all = new Set([...pinned.failToPass, ...pinned.passToPass]);
-  const broken = new Set([...seen].filter((id) => !all.has(id)).map(partOf));
-  const isWhole = (id: string): boolean => !broken.has(partOf(id));
+  const broken = new Set([...seen].filter((id) => !all.has(id)).map(getPart));
+  const isWhole = (id: string): boolean => !broken.has(getPart(id));
   const [failToPass, passToPass] = [pinned.failToPass.filter(isWhole), pinned.passToPass.filter(isWhole)];
   if (failToPass.length > 0) return { failToPass, passToPass };
   const [first = ''] = pinned.failToPass;
-  throw new Refused('derive', `${partOf(first)} is run as a whole, and some of its tests are skipped, fail, waver, or have one name`);
+  throw new Refused('derive', `${getPart(first)} is run as a whole, and some of its tests are skipped, fail, waver, or have one name`);
 }

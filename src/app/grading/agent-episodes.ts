@@ -56,7 +56,7 @@ export class AgentEpisodes implements AgentStage {
       const agent = await readAgent(checkpoint);
       agents.set(checkpoint.digest, {
         agent,
-        endpoint: hasModel(agent) ? models.endpointOf(agent) : undefined,
+        endpoint: hasModel(agent) ? models.getEndpoint(agent) : undefined,
         desk: agent.agent === 'external' ? await desks.open(agent, checkpoint.digest) : undefined,
       });
     }
@@ -113,7 +113,7 @@ export class AgentEpisodes implements AgentStage {
     return { endpoint: new ResumedEndpoint(endpoint, turns, episode), forget: () => turns.forget(episode) };
   }
 
-  agentOf(digest: string): Agent {
+  getAgent(digest: string): Agent {
     return this.#agent(digest).agent;
   }
 

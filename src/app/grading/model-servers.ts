@@ -32,7 +32,7 @@ export class ModelServers implements Disposable {
   }
 
   /** Of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
-  endpointOf(agent: ServedModel): ModelEndpoint {
+  getEndpoint(agent: ServedModel): ModelEndpoint {
     const { url, keyVariable } = this.#address(agent);
     const id = `${url} ${keyVariable ?? ''}`;
     let server = this.#servers.get(id);

@@ -86,7 +86,7 @@ export async function tryCandidate(
   const distinct = new Set<string>();
   let detail = '';
   for (let time = 0; time < times; time += 1) {
-    const played = await playSteps(open, terms, grader.sandboxesOf(open), signal);
+    const played = await playSteps(open, terms, grader.getSandboxes(open), signal);
     const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
     const reward = combineRewards(
       open.task,

@@ -56,7 +56,7 @@ export class TaskGrader implements AsyncDisposable {
   }
 
   /** In which submissions to one task are made and graded. */
-  sandboxesOf(open: OpenTask): GradingSandboxes {
+  getSandboxes(open: OpenTask): GradingSandboxes {
     return this.#pools.of(open);
   }
 

@@ -153,7 +153,7 @@ export class CandidatePreparation {
     assertSteady(steadiness);
     const seen = new Set<string>();
     for (const { withFix } of runs) for (const id of withFix.keys()) seen.add(id);
-    return keepWholeParts(steadiness.pinned, seen, (id) => place.detected.language.partOf(id));
+    return keepWholeParts(steadiness.pinned, seen, (id) => place.detected.language.getPart(id));
   }
 
   /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
@@ -170,7 +170,7 @@ export class CandidatePreparation {
   async #wire(place: SuitePlace, pinned: PinnedTests): Promise<Wired> {
     const { solved } = this.#states;
     const { language, framework } = place.detected;
-    const first = new Set(pinned.failToPass.map((id) => language.fileOf(id, framework)));
+    const first = new Set(pinned.failToPass.map((id) => language.findFile(id, framework)));
     const files = [...place.testFiles.filter((path) => first.has(path)), ...place.testFiles.filter((path) => !first.has(path))];
     const drafts = draftTripwires(place.detected, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
     if (drafts.length === 0) return { tripwires: [], files: new Map() };
@@ -184,7 +184,7 @@ export class CandidatePreparation {
   /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
   #hidden({ detected: { language, framework } }: SuitePlace, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
-    return [...new Set(failToPass.flatMap((id) => language.fileOf(id, framework) ?? []))].sort();
+    return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();
   }
 
   /** @returns the instruction. */
@@ -203,7 +203,7 @@ export class CandidatePreparation {
     const names = failToPass.flatMap((id) => [
       id,
       id.split('::').at(-1)?.split('[')[0] ?? id,
-      ...[place.detected.language.fileOf(id, place.detected.framework) ?? []].flat(),
+      ...[place.detected.language.findFile(id, place.detected.framework) ?? []].flat(),
     ]);
     const { text, source, leftOut } = writeInstruction(this.#candidate, [...new Set(names)], trace.added);
     this.evidence.instruction = { source, leftOut: [...leftOut] };

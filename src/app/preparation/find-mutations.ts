@@ -26,7 +26,7 @@ export async function findMutations(
 ): Promise<readonly Mutation[]> {
   const found: Mutation[] = [];
   for (const path of [...files.keys()].filter(isCode)) {
-    const grammar = language.grammarOf(path);
+    const grammar = language.chooseGrammar(path);
     if (grammar === undefined || grammar === 'ast') continue;
     const lines = covered === undefined ? undefined : new Set(covered[path]);
     const mutations = await tools.parser.mutate(path, readText(files, path) ?? '', grammar);

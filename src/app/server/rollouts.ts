@@ -130,7 +130,7 @@ class OpenedRollout implements OpenRollout {
     const episode = plan(number);
     const trajectory = nameMember(group, rep);
     const versioned = new VersionedEndpoint(version, (name) =>
-      models.endpointOf(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
+      models.getEndpoint(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
     );
     const endpoint = new ResumedEndpoint(versioned, turns, trajectory);
     const place = { trajectory, group, rep };
@@ -150,7 +150,7 @@ class OpenedRollout implements OpenRollout {
 
 /** @throws InputError `rollouts.agent` */
 function assertTrainable(episodes: AgentEpisodes, digest: string): ModelAgent | ProgramAgent {
-  const agent = episodes.agentOf(digest);
+  const agent = episodes.getAgent(digest);
   const expected =
     'a training needs the token ids of a model: expected "agent: model" or "agent: program" with "tokenIds: vllm" or "tokenIds: sglang"';
   if (!hasModel(agent)) throw new InputError('rollouts.agent', `agent: ${expected}; got "agent: ${agent.agent}"`);

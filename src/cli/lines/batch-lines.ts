@@ -57,7 +57,7 @@ export function createBatchDocument(name: string, items: readonly BatchItem[]): 
     evaluations: items.map((item) => ({
       checkpoint: item.checkpoint,
       suite: item.suite,
-      state: stateOf(item),
+      state: describeState(item),
       problem: getProblem(item) ?? null,
       evaluation: 'evaluation' in item ? item.evaluation : null,
     })),
@@ -65,14 +65,14 @@ export function createBatchDocument(name: string, items: readonly BatchItem[]): 
 }
 
 export function isComplete(items: readonly BatchItem[]): boolean {
-  return items.every((item) => stateOf(item) === 'finished');
+  return items.every((item) => describeState(item) === 'finished');
 }
 
 function isEnded({ kind }: BatchItem): boolean {
   return kind === 'over' || kind === 'refused';
 }
 
-function stateOf(item: BatchItem): string {
+function describeState(item: BatchItem): string {
   return 'evaluation' in item ? item.evaluation.state : item.kind;
 }
 
@@ -89,7 +89,7 @@ function getProblem(item: BatchItem): { readonly code: string; readonly message:
 }
 
 function colourState(item: BatchItem): string {
-  const state = stateOf(item);
+  const state = describeState(item);
   return state === 'finished' ? styleText('green', state) : styleText('yellow', state);
 }
 
@@ -109,7 +109,7 @@ function formatAnswerCells(item: BatchItem): readonly [episodes: string, answer:
 
 function formatCounts(items: readonly BatchItem[]): string {
   const counts = new Map<string, number>();
-  for (const item of items) counts.set(stateOf(item), (counts.get(stateOf(item)) ?? 0) + 1);
+  for (const item of items) counts.set(describeState(item), (counts.get(describeState(item)) ?? 0) + 1);
   const parts = [...counts].map(([state, count]) => `${formatCount(count)} ${state}`);
   return `${formatCount(items.filter(isEnded).length)} of ${formatCount(items.length)} over: ${parts.join(', ')}`;
 }

@@ -10,12 +10,12 @@ export function formatTokens(tokens: readonly ListedToken[], now: Date): readonl
   if (tokens.length === 0) return ['there are no tokens'];
   const rows = [
     HEADINGS,
-    ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), stateOf(token, now)]),
+    ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), describeState(token, now)]),
   ];
   return alignColumns(rows);
 }
 
-function stateOf({ expiresAt, revokedAt }: ListedToken, now: Date): string {
+function describeState({ expiresAt, revokedAt }: ListedToken, now: Date): string {
   if (revokedAt) return `revoked ${formatTime(revokedAt, now)}`;
   if (!expiresAt) return 'does not expire';
   return expiresAt <= now ? `expired ${formatTime(expiresAt, now)}` : `until ${formatTime(expiresAt, now)}`;

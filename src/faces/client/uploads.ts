@@ -87,7 +87,7 @@ export class Uploader {
     if (await this.#tryDelta(file, signal)) return onSent(file.size);
     await using parts = new FileParts(this.#source, file, this.#partBytes, signal);
     const readFrom = (offset: number): Promise<Uint8Array> => parts.readFrom(offset);
-    await this.#send({ digest: file.digest, kind: 'file', name: nameOf(file), size: file.size, readFrom: readFrom }, signal, onSent);
+    await this.#send({ digest: file.digest, kind: 'file', name: getFileName(file), size: file.size, readFrom: readFrom }, signal, onSent);
   }
 
   /** @returns whether the server has the file by it. */
@@ -106,7 +106,7 @@ export class Uploader {
   async #sendDelta(file: LocalFile, delta: Uint8Array, signal: AbortSignal): Promise<boolean> {
     const readFrom = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
     try {
-      await this.#send({ digest: file.digest, kind: 'delta', name: nameOf(file), size: delta.length, readFrom: readFrom }, signal);
+      await this.#send({ digest: file.digest, kind: 'delta', name: getFileName(file), size: delta.length, readFrom: readFrom }, signal);
       return true;
     } catch (error) {
       if (error instanceof RefusedError && TAKES_NO_DELTA.has(error.reason)) return false;
@@ -184,7 +184,7 @@ function toRetryable(error: unknown): unknown {
     : error;
 }
 
-function nameOf({ path }: LocalFile): string {
+function getFileName({ path }: LocalFile): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 

@@ -35,11 +35,11 @@ interface Page {
 
 /** The live page. Its files are collected at the first request: most servers are asked by programs alone. */
 export function addPageRoutes(app: FastifyInstance): void {
-  addPageOf(app, join(import.meta.dirname, 'browser'));
+  addPageFrom(app, join(import.meta.dirname, 'browser'));
 }
 
 /** @param directory of the page's first module: `app.js`, bundled with all that it imports as packages have it, or the modules as they are written. */
-export function addPageOf(app: FastifyInstance, directory: string): void {
+export function addPageFrom(app: FastifyInstance, directory: string): void {
   let collected: Promise<Page> | undefined;
   const page = (): Promise<Page> => (collected ??= collectPage(directory));
   for (const address of ADDRESSES)

@@ -110,7 +110,7 @@ export function applyChanges(written: Uint8Array, words: Uint32Array, length: nu
   const count = new DataView(written.buffer, written.byteOffset).getUint32(0, true);
   const gapsEnd = written.length - count * wordBytes;
   if (gapsEnd < COUNT_BYTES + count) return `it has ${written.length} bytes for ${count} changes`;
-  const target = viewOf(words, wordBytes);
+  const target = viewAsWords(words, wordBytes);
   const end = length / wordBytes;
   let index = -1;
   let at = COUNT_BYTES;
@@ -135,7 +135,7 @@ export function applyChanges(written: Uint8Array, words: Uint32Array, length: nu
 
 /** Of all words, the bits that changed: the lowest byte of each, the next of each, … */
 export function subtractWords(now: Uint32Array, before: Uint32Array, length: number, wordBytes: WordBytes): Uint8Array {
-  const [a, b, count] = [viewOf(now, wordBytes), viewOf(before, wordBytes), length / wordBytes];
+  const [a, b, count] = [viewAsWords(now, wordBytes), viewAsWords(before, wordBytes), length / wordBytes];
   const out = new Uint8Array(length);
   for (let byte = 0; byte < wordBytes; byte += 1) {
     const [plane, shift] = [byte * count, 8 * byte];
@@ -147,7 +147,7 @@ export function subtractWords(now: Uint32Array, before: Uint32Array, length: num
 /** Turns what was before into what is now. @returns what is wrong with it, or undefined. */
 export function applyDifferences(planes: Uint8Array, words: Uint32Array, length: number, wordBytes: WordBytes): string | undefined {
   if (planes.length !== length) return `it has ${planes.length} bytes, expected ${length}`;
-  const [target, count] = [viewOf(words, wordBytes), length / wordBytes];
+  const [target, count] = [viewAsWords(words, wordBytes), length / wordBytes];
   for (let byte = 0; byte < wordBytes; byte += 1) {
     const [plane, shift] = [byte * count, 8 * byte];
     for (let i = 0; i < count; i += 1) target[i] = (target[i] ?? 0) ^ ((planes[plane + i] ?? 0) << shift);
@@ -155,7 +155,7 @@ export function applyDifferences(planes: Uint8Array, words: Uint32Array, length:
   return undefined;
 }
 
-function viewOf({ buffer, byteOffset, byteLength }: Uint32Array, wordBytes: WordBytes): Uint8Array | Uint16Array | Uint32Array {
+function viewAsWords({ buffer, byteOffset, byteLength }: Uint32Array, wordBytes: WordBytes): Uint8Array | Uint16Array | Uint32Array {
   switch (wordBytes) {
     case 1:
       return new Uint8Array(buffer, byteOffset, byteLength);

@@ -14,7 +14,7 @@ export class KnownFiles {
   readonly #digests = new LRUCache<string, Digest>({ max: MOST_KNOWN });
 
   /** Undefined when it has to be read. */
-  digestOf(file: ListedFile): Digest | undefined {
+  findDigest(file: ListedFile): Digest | undefined {
     return file.isSettled === true ? this.#digests.get(selectKey(file)) : undefined;
   }
 

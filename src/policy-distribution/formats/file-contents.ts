@@ -66,7 +66,7 @@ export async function readContents({ path, address, size }: NamedFile, readAt: R
   switch (format) {
     case 'torch.save':
     case 'torchscript':
-      return { format, entries, ...(await stateOf(address, located, readAt, take)) };
+      return { format, entries, ...(await readState(address, located, readAt, take)) };
     case 'keras':
       return { format, entries, ...(await readModel(address, located, readAt, take)) };
     case 'zip':
@@ -91,7 +91,7 @@ async function readModel(
   }
 }
 
-async function stateOf(
+async function readState(
   file: string,
   entries: readonly LocatedEntry[],
   readAt: ReadAt,

@@ -45,7 +45,7 @@ export async function readZipDirectory(file: string, size: number, readAt: ReadA
   if (length > MOST_DIRECTORY_BYTES) throw createRefusalError(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
   if (offset + length > size)
     throw createRefusalError(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
-  return parseDirectory(file, viewOf(await readAt(offset, length)));
+  return parseDirectory(file, createView(await readAt(offset, length)));
 }
 
 /** An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated. */
@@ -55,7 +55,7 @@ export async function readZipEntry(file: string, entry: LocatedEntry, readAt: Re
   const isPossible = method === STORED ? size === packed : size <= MOST_RATIO * packed + PACKED_OVERHEAD_BYTES;
   if (!isPossible)
     throw createRefusalError(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
-  const head = viewOf(await readAt(offset, LOCAL.bytes));
+  const head = createView(await readAt(offset, LOCAL.bytes));
   if (head.byteLength < LOCAL.bytes || head.getUint32(0, true) !== LOCAL.signature)
     throw createRefusalError(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
   const bytes = await readAt(offset + LOCAL.bytes + head.getUint16(26, true) + head.getUint16(28, true), packed);
@@ -76,7 +76,7 @@ interface ByteRange {
 
 async function readDirectoryPlace(file: string, size: number, readAt: ReadAt): Promise<ByteRange> {
   const tailAt = Math.max(0, size - END.bytes - MOST_COMMENT_BYTES - END64_LOCATOR.bytes);
-  const tail = viewOf(await readAt(tailAt, size - tailAt));
+  const tail = createView(await readAt(tailAt, size - tailAt));
   for (let at = tail.byteLength - END.bytes; at >= 0; at -= 1) {
     if (tail.getUint32(at, true) !== END.signature || at + END.bytes + tail.getUint16(at + 20, true) !== tail.byteLength) continue;
     const locatorAt = at - END64_LOCATOR.bytes;
@@ -90,7 +90,7 @@ async function readDirectoryPlace(file: string, size: number, readAt: ReadAt): P
 async function readZip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
   if (at + END64.bytes > size)
     throw createRefusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
-  const record = viewOf(await readAt(at, END64.bytes));
+  const record = createView(await readAt(at, END64.bytes));
   if (record.getUint32(0, true) !== END64.signature)
     throw createRefusalError(file, `no ZIP64 record begins at byte ${at}`, 'one, as its locator says');
   return { offset: toSafeNumber(file, record.getBigUint64(48, true)), length: toSafeNumber(file, record.getBigUint64(40, true)) };
@@ -143,7 +143,7 @@ function toSafeNumber(file: string, value: bigint): number {
   throw createRefusalError(file, `its directory claims ${value} bytes`, 'sizes that files have');
 }
 
-function viewOf(bytes: Uint8Array): DataView {
+function createView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -22,7 +22,7 @@ export class BroughtFiles {
   recall(files: CheckpointListing['files']): readonly CheckpointFile[] | undefined {
     const recalled: CheckpointFile[] = [];
     for (const file of sortByPath(files)) {
-      const digest = this.#known.digestOf(file);
+      const digest = this.#known.findDigest(file);
       if (digest === undefined) return undefined;
       recalled.push({ path: file.path, size: file.size, digest, ...toBucketObject(file) });
     }
@@ -43,7 +43,7 @@ export class BroughtFiles {
 
   async #bring(source: CheckpointSource, file: ListedFile, beside: ReadonlySet<string>, signal: AbortSignal): Promise<StoredObject> {
     // An index is whole or not by what else is there.
-    const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
+    const known = isShardIndex(file.path) ? undefined : this.#known.findDigest(file);
     const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
     if (kept) return kept;
     const bytes = source.read(file, signal, new Uint8Array(Math.min(file.size, BLOCK_BYTES) + 1));

@@ -10,14 +10,14 @@ const MOST_BYTES = 256 * 2 ** 20;
 
 /** What tasks bring into their workspaces, read once for many episodes of a task. */
 export class BroughtFiles {
-  readonly #sandboxesOf: (open: PlayableTask) => GradingSandboxes;
+  readonly #getSandboxes: (open: PlayableTask) => GradingSandboxes;
   readonly #known = new LRUCache<TaskDigest, readonly WorkspaceFile[]>({
     maxSize: MOST_BYTES,
     sizeCalculation: (files) => files.reduce((sum, { content, path }) => sum + content.length + path.length, 1),
   });
 
-  constructor(sandboxesOf: (open: PlayableTask) => GradingSandboxes) {
-    this.#sandboxesOf = sandboxesOf;
+  constructor(getSandboxes: (open: PlayableTask) => GradingSandboxes) {
+    this.#getSandboxes = getSandboxes;
   }
 
   /** @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason. */
@@ -25,7 +25,7 @@ export class BroughtFiles {
     const { task, content } = open;
     const known = this.#known.get(task.digest);
     if (known) return known;
-    const files = await listLaidFiles({ task, step: task.steps[0], content }, { sandboxes: this.#sandboxesOf(open) }, signal);
+    const files = await listLaidFiles({ task, step: task.steps[0], content }, { sandboxes: this.#getSandboxes(open) }, signal);
     this.#known.set(task.digest, files);
     return files;
   }

@@ -35,7 +35,7 @@ export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] |
 }
 
 /** The state that follows from what is stored. What was under way is to be done again. */
-export function stateOf(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
+export function deriveState(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
   const answered = steps.map(({ digest }) => digest);
   const base = { ...createEpisodeState(episode.touchedAt.getTime()), answered, spent: episode.spent };
   const cause: EndCause = episode.endedBy ?? 'submit';

@@ -6,7 +6,7 @@ import { readSteps } from '../../agents/arena/shared-steps.ts';
 import { HoldLostError, type Hold, type StoredAgentEpisode, type StoredStep, type Trajectories } from '../../agents/arena/trajectories.ts';
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
-import { stateOf, takesSteps } from './episode-course.ts';
+import { deriveState, takesSteps } from './episode-course.ts';
 import { createUnknownEpisodeError } from './episode-errors.ts';
 
 export interface HoldingParts {
@@ -74,7 +74,7 @@ export class EpisodeHolding {
     if (this.#held && this.#parts.clock.now() - this.#renewedAt < this.#renewedEachMs) return this.#held;
     const found = this.#held === undefined ? await this.#found() : undefined;
     if (found?.closed)
-      return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: stateOf(found, await this.steps(found)) };
+      return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: deriveState(found, await this.steps(found)) };
     const hold = await this.#taken(patient ? this.#parts.holdMilliseconds + LONGER_MS : 0);
     if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#loaded(hold);
     return this.#held;
@@ -147,7 +147,7 @@ export class EpisodeHolding {
     const episode = await this.#found();
     const known = await this.#parts.live.get(this.#id);
     const isCurrent = known?.state.answered.length === episode.steps && takesSteps(known.state) === (episode.endedBy === undefined);
-    if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: stateOf(episode, await this.steps(episode)) };
+    if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: deriveState(episode, await this.steps(episode)) };
     const touchedAt = episode.touchedAt.getTime();
     return { episode, hold, state: planEpisode({ ...known.state, touchedAt }, { kind: 'lost' }, episode.limits, touchedAt).state };
   }

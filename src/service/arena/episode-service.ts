@@ -80,7 +80,7 @@ export class EpisodeService {
     this.#options = options;
     const closing = this.#closing.signal;
     this.#creation = new EpisodeCreation(options);
-    this.#brought = new BroughtFiles(options.sandboxesOf);
+    this.#brought = new BroughtFiles(options.getSandboxes);
     this.#history = new EpisodeHistory({ ...options, broughtFiles: (episode) => this.#broughtFiles(episode) });
     this.#measurements = new SubmissionMeasurements({ ...options, tasks: options.taskRecords, closing });
     this.#watch = new EpisodeWatch({ ...options, closing });

@@ -25,7 +25,7 @@ import type { PlayableTask } from './playable-task.ts';
 
 export interface WorkspaceParts {
   /** In which a task is played. */
-  readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
+  readonly getSandboxes: (open: PlayableTask) => GradingSandboxes;
   readonly contents: FileContents;
   readonly brought: BroughtFiles;
 }
@@ -75,12 +75,12 @@ export class EpisodeWorkspace implements AsyncDisposable {
    */
   static async open(
     state: WorkspaceState,
-    { sandboxesOf, contents, brought: broughtFiles }: WorkspaceParts,
+    { getSandboxes, contents, brought: broughtFiles }: WorkspaceParts,
     signal: AbortSignal,
   ): Promise<EpisodeWorkspace | undefined> {
     const { task } = state.open;
     const place = describeGradingPlace(task, task.steps[0], []);
-    const sandboxes = sandboxesOf(state.open);
+    const sandboxes = getSandboxes(state.open);
     const brought = (await broughtFiles.of(state.open, signal)).map(toKeptFile);
     const entries = state.deltas.length === 0 ? brought : await restoreEntries(brought, state.deltas, contents, state.tree);
     if (entries === undefined) return undefined;
@@ -128,13 +128,13 @@ export class EpisodeWorkspace implements AsyncDisposable {
 
   /** The workspace is looked through only where programs have run in it. */
   async #changes({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
-    const own = this.#keptOf(delta);
+    const own = this.#selectKept(delta);
     if (!isOpen) return own;
     const changes = await readChanges(this.#sandbox.session, this.#kept, signal);
     return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
   }
 
-  #keptOf({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
+  #selectKept({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
     const isKept = (path: string): boolean => this.#kept.some((each) => path.startsWith(`${each}/`));
     return { entries: entries.filter(({ path }) => isKept(path)), removed: removed.filter(isKept) };
   }

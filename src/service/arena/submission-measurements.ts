@@ -18,7 +18,7 @@ import type { PlayableTask } from './playable-task.ts';
 
 export interface MeasurementParts {
   readonly tasks: TaskRecords;
-  readonly sandboxesOf: (open: PlayableTask) => GradingSandboxes;
+  readonly getSandboxes: (open: PlayableTask) => GradingSandboxes;
   readonly grade: (open: PlayableTask, submission: Submission, seed: string, signal: AbortSignal) => Promise<Verdict>;
   readonly log: Log;
   readonly closing: AbortSignal;
@@ -69,9 +69,9 @@ export class SubmissionMeasurements {
   }
 
   async #style({ task, content }: PlayableTask, submission: Submission, rule: StyleRule): Promise<number | null> {
-    const { sandboxesOf, closing, log } = this.#parts;
+    const { getSandboxes, closing, log } = this.#parts;
     const grading = { task, step: task.steps[0], content, submission };
-    const style = await measureStyle(grading, rule, { sandboxes: sandboxesOf({ task, content }) }, closing);
+    const style = await measureStyle(grading, rule, { sandboxes: getSandboxes({ task, content }) }, closing);
     if (style === null)
       log.warn({ task: task.id, command: rule.command }, "a task's linter did not end by itself, so that style does not count");
     return style;
@@ -104,10 +104,10 @@ export class SubmissionMeasurements {
 
   /** Undefined when the solution cannot be made. */
   async #judge(open: PlayableTask, oracle: KnownSubmission, seed: string): Promise<Verdict | undefined> {
-    const { sandboxesOf, grade, log, closing } = this.#parts;
+    const { getSandboxes, grade, log, closing } = this.#parts;
     const { task, content } = open;
     try {
-      const submission = await makeSubmission({ task, step: task.steps[0], content }, oracle, sandboxesOf(open), closing);
+      const submission = await makeSubmission({ task, step: task.steps[0], content }, oracle, getSandboxes(open), closing);
       return await grade(open, submission, seed, closing);
     } catch (error) {
       if (closing.aborted) throw error;

@@ -4,13 +4,13 @@ import { Slots, type HeldShare } from './slots.ts';
 /** Shares the sandboxes of each template out between evaluations. Those that were requested first come first. */
 export class ArrivalQueue {
   readonly #slots = new Map<string, Slots>();
-  readonly #sizeOf: (template: string) => number;
+  readonly #getSize: (template: string) => number;
   readonly #clock: Clock;
   #positions = 0;
 
-  /** @param sizeOf the most sandboxes of a template. @throws InputError when the configuration has no such template. */
-  constructor(sizeOf: (template: string) => number, clock: Clock) {
-    this.#sizeOf = sizeOf;
+  /** @param getSize the most sandboxes of a template. @throws InputError when the configuration has no such template. */
+  constructor(getSize: (template: string) => number, clock: Clock) {
+    this.#getSize = getSize;
     this.#clock = clock;
   }
 
@@ -19,9 +19,9 @@ export class ArrivalQueue {
     return (this.#positions += 1);
   }
 
-  /** @throws as `sizeOf` does. */
+  /** @throws as `getSize` does. */
   join(position: number, template: string): HeldShare {
-    const slots = this.#slots.get(template) ?? new Slots(this.#sizeOf(template), this.#clock);
+    const slots = this.#slots.get(template) ?? new Slots(this.#getSize(template), this.#clock);
     this.#slots.set(template, slots);
     return slots.join({ principal: '', priority: -position });
   }

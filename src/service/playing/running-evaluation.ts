@@ -118,7 +118,7 @@ export class RunningEvaluation {
     this.#options.onNews('progress');
   }
 
-  #shareOf(template: string): SlotShare {
+  #getShare(template: string): SlotShare {
     const share = this.#options.share(template);
     return {
       standBack: () => share.standBack(),
@@ -189,7 +189,7 @@ export class RunningEvaluation {
         const leg = { arm, cacheKey: order.cache ? buildCacheKey(parts, principal) : undefined };
         return takeTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
-      share: (template) => this.#shareOf(template),
+      share: (template) => this.#getShare(template),
       turns,
       // What was stored is still to be taken in when there is nothing left to play.
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,

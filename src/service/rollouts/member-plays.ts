@@ -44,7 +44,7 @@ export class MemberPlays implements AsyncDisposable {
     this.#groups.set(number, { cancelled: new AbortController(), ended: new Map(ended) });
   }
 
-  endedOf(number: number): ReadonlyMap<number, MemberResult> {
+  listEnded(number: number): ReadonlyMap<number, MemberResult> {
     return this.#groups.get(number)?.ended ?? new Map();
   }
 

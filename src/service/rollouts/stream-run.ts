@@ -151,7 +151,7 @@ export class StreamRun {
   }
 
   #view({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
-    const running = this.#groups.map((group) => ({ ...group, ended: plays.endedOf(group.number) }));
+    const running = this.#groups.map((group) => ({ ...group, ended: plays.listEnded(group.number) }));
     return { running, next: begun, ready, acknowledged, told: this.#sinceBegin() };
   }
 
@@ -184,7 +184,7 @@ export class StreamRun {
   }
 
   async #accept(group: SettledGroup, hold: StreamHold, rollout: OpenRollout, plays: MemberPlays): Promise<void> {
-    const results = [...plays.endedOf(group.number).values()];
+    const results = [...plays.listEnded(group.number).values()];
     const oldest = results.flatMap((each) => (each.oldest === null ? [] : [each.oldest]));
     const newest = results.flatMap((each) => (each.newest === null ? [] : [each.newest]));
     const versions = {

@@ -11,11 +11,11 @@ import { Slots } from '../playing/slots.ts';
 export interface ManagedPools {
   readonly templates: readonly string[];
   /** How large it is when it does not drain. */
-  sizeOf(template: string): PoolSize;
+  getSize(template: string): PoolSize;
   /** @param drains it keeps no sandboxes for as long as it does, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void;
   /** Undefined until the pool is first needed. */
-  stateOf(template: string): PoolState | undefined;
+  getState(template: string): PoolState | undefined;
 }
 
 export interface PoolReport extends PoolSize {
@@ -54,7 +54,7 @@ export class PoolService {
   }
 
   getSlots(template: string): Slots {
-    const known = this.#slots.get(template) ?? new Slots(this.#pools.sizeOf(template).max, this.#clock, this.#bounds);
+    const known = this.#slots.get(template) ?? new Slots(this.#pools.getSize(template).max, this.#clock, this.#bounds);
     this.#slots.set(template, known);
     return known;
   }
@@ -90,7 +90,7 @@ export class PoolService {
       principal,
       action,
       target: name,
-      details: { before: sizeOf(before), after: { ...after, draining: drains } },
+      details: { before: formatSize(before), after: { ...after, draining: drains } },
     });
     this.#apply(name, after, drains);
     return this.#report(name);
@@ -104,13 +104,13 @@ export class PoolService {
   }
 
   #report(name: string): PoolReport {
-    const state = this.#pools.stateOf(name);
+    const state = this.#pools.getState(name);
     const waiting = (this.#slots.get(name)?.waiting ?? 0) + (state?.waiting ?? 0);
-    return { name, ...this.#pools.sizeOf(name), draining: this.#draining.has(name), waiting, state };
+    return { name, ...this.#pools.getSize(name), draining: this.#draining.has(name), waiting, state };
   }
 }
 
-function sizeOf({ min, max, warm, draining }: PoolReport): object {
+function formatSize({ min, max, warm, draining }: PoolReport): object {
   return { min, max, warm, draining };
 }
 

@@ -60,7 +60,7 @@ export function judgeStanding(best: Score | null, fresh: Score): Standing {
   return place?.best === 2 ? 'worse' : 'undecided';
 }
 
-export function scoreOf(name: string, { official, checkpoint }: Summary): Score {
+export function buildScore(name: string, { official, checkpoint }: Summary): Score {
   const { episodes, mean, interval } = official;
   return { name, uri: checkpoint.uri, digest: official.checkpoint.digest, episodes, mean, interval };
 }

@@ -38,11 +38,11 @@ describe('verdicts of many submissions', () => {
     );
     const undisturbed: string[] = [];
     for (const { source, seed, reward } of kinds) {
-      const verdict = await graded(fixture.grader.sandboxesOf(task), task, source, seed);
+      const verdict = await graded(fixture.grader.getSandboxes(task), task, source, seed);
       expect(JSON.parse(verdict)).toMatchObject({ reward, problem: null });
       undisturbed.push(verdict);
     }
-    const killing = new KilledSandboxes(fixture.grader.sandboxesOf(task), systemClock, extent({ short: 25, full: 1 }) / 100, 7);
+    const killing = new KilledSandboxes(fixture.grader.getSandboxes(task), systemClock, extent({ short: 25, full: 1 }) / 100, 7);
     const queue = Array.from({ length: extent({ short: 6, full: 1000 }) }, (_, at) => at).values();
     const differing: number[] = [];
     const work = async (): Promise<void> => {

@@ -47,7 +47,7 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
   return await playTask(
     episode,
     {
-      sandboxes: fixture.grader.sandboxesOf(task),
+      sandboxes: fixture.grader.getSandboxes(task),
       clock: systemClock,
       endpoint: undefined,
       gateway: undefined,

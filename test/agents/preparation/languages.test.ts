@@ -11,7 +11,7 @@ it.each(SAMPLES)('files say that a repository is in $title, its tests are found 
   const { language, framework } = detectLanguage(files);
   expect(language.name).toBe(sample.language);
   const [id = ''] = sample.failToPass;
-  const path = language.fileOf(id, framework) ?? '';
+  const path = language.findFile(id, framework) ?? '';
   expect(framework.testFiles).toContain(path);
   const text = files.get(path)?.content.toString() ?? '';
   const drafts = language.tripwires(path, text, sample.failToPass, framework);
@@ -29,7 +29,7 @@ it.each(SAMPLES)('a run in $title is one command, whose order is drawn, and asks
   const { command, files } = language.suite(framework, { kind: 'ids', ids: sample.failToPass });
   expect(command).toContain('{seed}');
   const text = Object.values(files).join('\n');
-  for (const id of sample.failToPass) expect(text).toContain(language.partOf(id).split('::').at(-1));
+  for (const id of sample.failToPass) expect(text).toContain(language.getPart(id).split('::').at(-1));
   expect(
     language.cheats({ sources: [{ path: 'sums.go', text: 'package sums\n' }], testFiles: framework.testFiles }).length,
   ).toBeGreaterThan(3);
@@ -53,10 +53,10 @@ it('how many assertions there are tells right from wrong no more than a limit of
 });
 
 it('a part that is run as a whole is pinned as a whole or not at all', () => {
-  const partOf = (id: string): string => id.split('/')[0] ?? '';
+  const getPart = (id: string): string => id.split('/')[0] ?? '';
   const pinned = { failToPass: ['a/1'], passToPass: ['a/2', 'b/1'] };
-  expect(keepWholeParts(pinned, ['a/1', 'a/2', 'b/1', 'b/skipped'], partOf)).toEqual({ failToPass: ['a/1'], passToPass: ['a/2'] });
-  expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], partOf)).toThrow('a is run as a whole');
+  expect(keepWholeParts(pinned, ['a/1', 'a/2', 'b/1', 'b/skipped'], getPart)).toEqual({ failToPass: ['a/1'], passToPass: ['a/2'] });
+  expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], getPart)).toThrow('a is run as a whole');
 });
 
 it('a test of C whose name stands in a variable is found, and copied', () => {

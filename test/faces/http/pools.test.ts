@@ -14,7 +14,7 @@ class PaperPools implements ManagedPools {
   readonly #sizes = new Map<string, PoolSize>();
   readonly draining = new Set<string>();
 
-  sizeOf(template: string): PoolSize {
+  getSize(template: string): PoolSize {
     return this.#sizes.get(template) ?? { min: 0, max: 4, warm: 1 };
   }
 
@@ -24,7 +24,7 @@ class PaperPools implements ManagedPools {
     else this.draining.delete(template);
   }
 
-  stateOf(): undefined {
+  getState(): undefined {
     return undefined;
   }
 }
@@ -54,7 +54,7 @@ describe('the pools of a server', () => {
     await using _server = server;
     const answer = await server.send('PATCH', '/v1/pools/local', { body: { max: 16, warm: 2 } });
     expect(answer).toMatchObject({ status: 200, json: { name: 'local', min: 0, max: 16, warm: 2 } });
-    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 16, warm: 2 });
+    expect(fleet.getSize('local')).toEqual({ min: 0, max: 16, warm: 2 });
     const { items } = await store.audit.list({ limit: 10 });
     expect(items).toMatchObject([
       { principal: 'local', action: 'pool.scale', target: 'local', details: { before: { max: 4 }, after: { max: 16, warm: 2 } } },
@@ -65,7 +65,7 @@ describe('the pools of a server', () => {
     const { server, pools, fleet, store } = await opened();
     await using _server = server;
     await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => pools.change('local', change, 'operator')));
-    expect(fleet.sizeOf('local')).toEqual({ min: 1, max: 16, warm: 2 });
+    expect(fleet.getSize('local')).toEqual({ min: 1, max: 16, warm: 2 });
     const { items } = await store.audit.list({ limit: 10 });
     const details = items.map((item) => item.details);
     expect(details).toMatchObject([
@@ -85,7 +85,7 @@ describe('the pools of a server', () => {
       json: { draining: true, max: 4, warm: 1 },
     });
     expect(held.recalled.aborted).toBe(true);
-    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 4, warm: 1 });
+    expect(fleet.getSize('local')).toEqual({ min: 0, max: 4, warm: 1 });
     expect([...fleet.draining]).toEqual(['local']);
     held[Symbol.dispose]();
     const waiting = share.take(signal);
@@ -94,7 +94,7 @@ describe('the pools of a server', () => {
     await server.send('PATCH', '/v1/pools/local', { body: { max: 8 } });
     expect([...fleet.draining]).toEqual(['local']);
     await server.send('PATCH', '/v1/pools/local', { body: { draining: false } });
-    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 8, warm: 1 });
+    expect(fleet.getSize('local')).toEqual({ min: 0, max: 8, warm: 1 });
     expect([...fleet.draining]).toEqual([]);
     (await waiting)[Symbol.dispose]();
   });

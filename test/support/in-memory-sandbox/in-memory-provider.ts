@@ -65,7 +65,7 @@ class InMemoryProvider implements SandboxProvider {
     const swept: SandboxId[] = [];
     for (const owner of this.#world.crashedOwners()) {
       if (signal.aborted) throw createAbortError(signal);
-      for (const sandbox of this.#world.sandboxesOf(owner)) {
+      for (const sandbox of this.#world.getSandboxes(owner)) {
         swept.push(sandbox.id);
         await sandbox.destroy();
       }
@@ -76,7 +76,7 @@ class InMemoryProvider implements SandboxProvider {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#world.sandboxesOf(this.owner).map((sandbox) => sandbox.destroy()));
+    await Promise.all(this.#world.getSandboxes(this.owner).map((sandbox) => sandbox.destroy()));
     this.#world.leave(this.owner);
   }
 }

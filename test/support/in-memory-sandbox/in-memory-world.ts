@@ -33,7 +33,7 @@ export class InMemoryWorld {
     return this.#owners.get(owner)?.sandboxes.has(id) ?? false;
   }
 
-  sandboxesOf(owner: OwnerId): readonly InMemorySandbox[] {
+  getSandboxes(owner: OwnerId): readonly InMemorySandbox[] {
     return [...(this.#owners.get(owner)?.sandboxes.values() ?? [])];
   }
 

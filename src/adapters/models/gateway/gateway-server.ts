@@ -43,7 +43,7 @@ export class GatewayServer implements Gateway, Disposable {
   open(session: ProgramSession): GatewayEntrance {
     const key = `sk-muster-${randomBytes(KEY_BYTES).toString('base64url')}`;
     const opened: OpenSession = { session, past: new Map(), connections: new Set() };
-    this.#sessions.set(digestOf(key), opened);
+    this.#sessions.set(computeDigest(key), opened);
     return {
       key,
       connect: (connection) => {
@@ -52,7 +52,7 @@ export class GatewayServer implements Gateway, Disposable {
         this.#server.emit('connection', connection);
       },
       [Symbol.dispose]: () => {
-        this.#sessions.delete(digestOf(key));
+        this.#sessions.delete(computeDigest(key));
         for (const connection of opened.connections) connection.destroy();
       },
     };
@@ -70,7 +70,7 @@ export class GatewayServer implements Gateway, Disposable {
     const { pathname } = new URL(request.url ?? '/', 'http://gateway');
     const dialect = DIALECTS.get(pathname) ?? CHAT;
     try {
-      const opened = this.#sessions.get(digestOf(readKey(request)));
+      const opened = this.#sessions.get(computeDigest(readKey(request)));
       if (!opened) return refuse(response, dialect, UNKNOWN_KEY);
       if (pathname === '/v1/models' && request.method === 'GET') return send(response, 200, listModels(opened.session));
       if (!DIALECTS.has(pathname) || request.method !== 'POST') return refuse(response, dialect, describeUnknown(request.method, pathname));
@@ -128,7 +128,7 @@ function readKey({ headers }: IncomingMessage): string {
   return typeof own === 'string' ? own : (headers.authorization ?? '').replace(/^Bearer /i, '');
 }
 
-function digestOf(key: string): string {
+function computeDigest(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 

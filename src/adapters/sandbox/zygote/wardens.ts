@@ -63,7 +63,7 @@ export class Wardens implements AsyncDisposable {
   async fork({ id, audience }: ForkSite, template: ForkableTemplate, signal: AbortSignal): Promise<StartedProgram> {
     const warden = await raceWithAbort(this.#warden(template), signal);
     if (template.workspace) return { program: await warden.fork({ sandbox: id, command: template.command, image: BASE_IMAGE }, signal) };
-    const { image, shares, past } = this.#imagesOf(template).choose(warden, audience);
+    const { image, shares, past } = this.#getImages(template).choose(warden, audience);
     return { program: await warden.fork({ sandbox: id, command: template.command, image }, signal), shares, past };
   }
 
@@ -77,7 +77,7 @@ export class Wardens implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<StartedPair> {
     const warden = await raceWithAbort(this.#warden(template), signal);
-    const { image, shares, past } = this.#imagesOf(template).choose(warden, sites.policy.audience);
+    const { image, shares, past } = this.#getImages(template).choose(warden, sites.policy.audience);
     const [environment, policy] = await warden.forkPair(
       { sandbox: sites.environment.id, command: template.command, image: BASE_IMAGE },
       { sandbox: sites.policy.id, command: template.policy.command, image },
@@ -91,7 +91,7 @@ export class Wardens implements AsyncDisposable {
     const { places } = await raceWithAbort(this.#opened, signal);
     const holds = await holdAll(places, content, signal);
     const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
-    const images = this.#imagesOf(template).of(principal);
+    const images = this.#getImages(template).of(principal);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox asks for it, if there is a warden.
     const begun = this.#warden(template).then(
@@ -118,7 +118,7 @@ export class Wardens implements AsyncDisposable {
     };
   }
 
-  #imagesOf(template: ForkableTemplate): PrincipalImages {
+  #getImages(template: ForkableTemplate): PrincipalImages {
     const key = selectKey(template);
     const images = this.#images.get(key) ?? new PrincipalImages(this.#log, () => `image-${(this.#imagesMade += 1)}`);
     this.#images.set(key, images);

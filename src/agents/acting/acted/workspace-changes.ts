@@ -63,7 +63,7 @@ export class WorkspaceChanges {
 
   /** What an action has changed; undefined where that is not shown, or more than can be told. */
   async after({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
-    const own = this.#keptOf(delta);
+    const own = this.#selectKept(delta);
     this.#note(own);
     if (!this.#terms.isShown || this.#session.exit !== undefined) return undefined;
     if (!isOpen) return await this.#compare(own);
@@ -123,7 +123,7 @@ export class WorkspaceChanges {
     return isHeld ? file : { ...file, content: async () => undefined };
   }
 
-  #keptOf({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
+  #selectKept({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
     const isInside = (path: string): boolean => this.#paths.some((each) => path.startsWith(`${each}/`));
     return { entries: entries.filter(({ path }) => isInside(path)), removed: removed.filter(isInside) };
   }

@@ -34,7 +34,7 @@ export function countCommand(command: Command): Command {
  *
  * @throws InfrastructureError where there is no valgrind.
  */
-export function countOf({ end, report }: CommandResult): Counted {
+export function readCount({ end, report }: CommandResult): Counted {
   if (end.kind === 'unstartable') throw createNoValgrindError(end.detail);
   const text = getText(report);
   if (end.kind === 'exited' && end.code === 1 && !text.includes('Callgrind')) throw createNoValgrindError('it did not start');

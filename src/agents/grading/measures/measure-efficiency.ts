@@ -4,7 +4,7 @@ import type { EfficiencyEvidence } from '../../verification/evidence.ts';
 import type { CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import type { ExpectedCase } from '../trusted-cases.ts';
-import { countCommand, countOf, type Counted, refusesCounting } from './counted-run.ts';
+import { countCommand, readCount, type Counted, refusesCounting } from './counted-run.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 type Efficiency = NonNullable<ScoreTerms['efficiency']>;
@@ -43,7 +43,7 @@ export async function measureEfficiency(
 }
 
 function readTaken(result: CommandResult, measure: Efficiency['measure']): Counted {
-  return measure === 'instructions' ? countOf(result) : { count: result.peakBytes };
+  return measure === 'instructions' ? readCount(result) : { count: result.peakBytes };
 }
 
 /**
@@ -63,7 +63,7 @@ export async function countInstructions(
   let most = 0;
   for (const one of cases) {
     const { result, wrong } = await sandbox.candidate(one, countCommand);
-    const { count, reason } = countOf(result);
+    const { count, reason } = readCount(result);
     if (count === undefined) return { reason: `case ${one.test.name}: ${reason}` };
     if (wrong !== undefined) return { reason: wrong };
     most = Math.max(most, count);

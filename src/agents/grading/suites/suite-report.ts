@@ -28,7 +28,7 @@ export async function readSuiteEvidence(
 ): Promise<Ran> {
   const isAlive = result.end.kind !== 'out-of-memory';
   const report = isAlive
-    ? await reportOf(session, execute, result, workdir, signal)
+    ? await readReportFile(session, execute, result, workdir, signal)
     : toProblem('its tests took more memory than they may');
   const { seconds, cpuSeconds } = result;
   return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds, cpuSeconds };
@@ -44,7 +44,7 @@ function toWritable({ results, problem }: ReadReport): Pick<Ran, 'results' | 'pr
   return { results: [...results], problem };
 }
 
-async function reportOf(
+async function readReportFile(
   session: WorkspaceSession,
   { runner }: SuiteStage,
   result: CommandResult,

@@ -13,16 +13,16 @@ const GOOGLE_TEST = /^TEST(?:_F)?\(\s*(?<suite>\w+)\s*,\s*(?<name>\w+)\s*\)/gm;
 export const CMAKE: LanguageAdapter = {
   name: 'c',
   detect: detectCMake,
-  partOf: (id) => id,
+  getPart: (id) => id,
   suite: buildCTestSuite,
   environment: () => ({ CMAKE_COLOR_DIAGNOSTICS: 'OFF', CLICOLOR: '0' }),
-  fileOf: (id, { places }) => places.get(id),
+  findFile: (id, { places }) => places.get(id),
   // The files that say what is built name the tests.
   hidesTests: false,
   dependencies: undefined,
   releases: ['/usr/include', '/usr/local/include', '/usr/src'],
   coverage: undefined,
-  grammarOf: (path) => (/\.(c|cc|cpp|cxx|h|hh|hpp|hxx)$/.test(path) ? 'cpp' : undefined),
+  chooseGrammar: (path) => (/\.(c|cc|cpp|cxx|h|hh|hpp|hxx)$/.test(path) ? 'cpp' : undefined),
   tripwires: draftCTripwires,
   cheats: makeCCheats,
 };
@@ -131,7 +131,7 @@ const HEADER = /^(?<indent>)TEST(?:_F)?\(\s*\w+\s*,\s*(?<name>\w+)\s*\)\s*\{$/;
 function draftCTripwires(path: string, text: string, ids: readonly string[], { places }: Framework): readonly TripwireDraft[] {
   const here = [...places].flatMap(([id, place]) => (place === path ? [id] : []));
   if (/^TEST(?:_F)?\(/m.test(text))
-    return draftBlocks(path, text, ids, { header: HEADER, idOf: (name) => here.find((id) => id.endsWith(`.${name}`)) });
+    return draftBlocks(path, text, ids, { header: HEADER, findId: (name) => here.find((id) => id.endsWith(`.${name}`)) });
   const of = here.find((id) => ids.includes(id));
   const lines = text.split('\n');
   const changed = changeLast(lines);

@@ -11,7 +11,7 @@ const IN_LAYER = '.dependencies';
 export const GO: LanguageAdapter = {
   name: 'go',
   detect: detectGo,
-  partOf: findTop,
+  getPart: findTop,
   suite: buildGoSuite,
   environment: (_, workdir, dependencies) => ({
     PATH: '/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin',
@@ -21,12 +21,12 @@ export const GO: LanguageAdapter = {
     GOSUMDB: 'off',
     GOMODCACHE: dependencies.size === 0 ? '/tmp/modules' : `${workdir}/${IN_LAYER}`,
   }),
-  fileOf: (id, { places }) => places.get(findTop(id)),
+  findFile: (id, { places }) => places.get(findTop(id)),
   hidesTests: true,
   dependencies: { declares: (path) => /^go\.(mod|sum)$/.test(path), program: 'install_go.py', directory: IN_LAYER },
   releases: ['/usr/share/gocode', '/usr/local/go/src', '/usr/lib/go-*/src', '/usr/share/go-*/src'],
   coverage: { kind: 'suite', suite: buildCoverageSuite },
-  grammarOf: (path) => (path.endsWith('.go') ? 'go' : undefined),
+  chooseGrammar: (path) => (path.endsWith('.go') ? 'go' : undefined),
   tripwires: draftGoTripwires,
   cheats: makeGoCheats,
 };
@@ -118,7 +118,7 @@ const HEADER = /^(?<indent>)func (?<name>Test\w+)\(\w+ \*testing\.T\) \{$/;
 
 function draftGoTripwires(path: string, text: string, ids: readonly string[], { places }: Framework): readonly TripwireDraft[] {
   const byName = new Map([...places].flatMap(([id, place]) => (place === path ? [[id.split('::')[1] ?? '', id] as const] : [])));
-  return draftBlocks(path, text, ids, { header: HEADER, idOf: (name) => byName.get(name) });
+  return draftBlocks(path, text, ids, { header: HEADER, findId: (name) => byName.get(name) });
 }
 
 const PRINTS_SUCCESS = `func init() {

@@ -12,10 +12,10 @@ const SEPARATOR = ' > ';
 export const JAVASCRIPT: LanguageAdapter = {
   name: 'javascript',
   detect: detectJavaScript,
-  partOf: (id) => id.split(SEPARATOR)[0] ?? id,
+  getPart: (id) => id.split(SEPARATOR)[0] ?? id,
   suite: buildJavaScriptSuite,
   environment: () => ({ CI: '1', NO_COLOR: '1' }),
-  fileOf: (id) => id.split(SEPARATOR)[0],
+  findFile: (id) => id.split(SEPARATOR)[0],
   hidesTests: true,
   dependencies: {
     declares: (path) => /^(package\.json|package-lock\.json|npm-shrinkwrap\.json)$/.test(path),
@@ -24,7 +24,7 @@ export const JAVASCRIPT: LanguageAdapter = {
   },
   releases: ['/usr/share/nodejs', '/usr/lib/node_modules', '/usr/local/lib/node_modules'],
   coverage: undefined,
-  grammarOf: findGrammar,
+  chooseGrammar: findGrammar,
   tripwires: draftJavaScriptTripwires,
   cheats: makeJavaScriptCheats,
 };
@@ -79,7 +79,7 @@ const GROUP = /^(?<indent>\s*)(?:describe|suite)\(['"`](?<name>[^'"`\\$]{1,200})
 function draftJavaScriptTripwires(path: string, text: string, ids: readonly string[]): readonly TripwireDraft[] {
   return draftBlocks(path, text, ids, {
     header: HEADER,
-    idOf: (name, lines, at) => [path, ...findGroups(lines, at), name].join(SEPARATOR),
+    findId: (name, lines, at) => [path, ...findGroups(lines, at), name].join(SEPARATOR),
   });
 }
 

@@ -84,12 +84,12 @@ export interface LanguageAdapter {
   /** By the repository's files; undefined where they name no framework that is known. */
   detect(files: SourceFiles): Framework | undefined;
   /** Name of the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
-  partOf(id: string): string;
+  getPart(id: string): string;
   suite(framework: Framework, selection: TestSelection): SuiteCommand;
   /** Of every command, in agents' workspaces too. @param dependencies as they lie in the workdir. */
   environment(files: SourceFiles, workdir: string, dependencies: SourceFiles): Readonly<Record<string, string>>;
   /** The file of a test, by its id. */
-  fileOf(id: string, framework: Framework): string | undefined;
+  findFile(id: string, framework: Framework): string | undefined;
   /** Whether a file of tests can be taken away without breaking the build. */
   readonly hidesTests: boolean;
   readonly dependencies: DependencyPlan | undefined;
@@ -98,7 +98,7 @@ export interface LanguageAdapter {
   /** How the tests are run to learn which lines they cover; undefined: all code counts as covered. */
   readonly coverage: CoveragePlan | undefined;
   /** How code is read to break it; `ast`: by Python's own parser. */
-  grammarOf(path: string): Grammar | 'ast' | undefined;
+  chooseGrammar(path: string): Grammar | 'ast' | undefined;
   /** @param ids of tests in the file that pass with the fix. */
   tripwires(path: string, text: string, ids: readonly string[], framework: Framework): readonly TripwireDraft[];
   cheats(place: CheatPlace): readonly Cheat[];

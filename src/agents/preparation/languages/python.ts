@@ -23,7 +23,7 @@ const BUILD_FILES = ['pyproject.toml', 'setup.cfg', 'setup.py'];
 export const PYTHON: LanguageAdapter = {
   name: 'python',
   detect: detectPython,
-  partOf: (id) => id,
+  getPart: (id) => id,
   suite: buildPytestSuite,
   environment(files, workdir, dependencies) {
     const roots = [...files.keys()].some((path) => /^src\/.+\.py$/.test(path)) ? [`${workdir}/src`, workdir] : [workdir];
@@ -32,12 +32,12 @@ export const PYTHON: LanguageAdapter = {
     const options = plugins.length === 0 ? {} : { PYTEST_ADDOPTS: plugins.map((module) => `-p ${module}`).join(' ') };
     return { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1', ...options };
   },
-  fileOf: (id) => id.split('::')[0],
+  findFile: (id) => id.split('::')[0],
   hidesTests: true,
   dependencies: { declares: (path) => DECLARATION.test(path), program: 'install_python.py', directory: IN_LAYER },
   releases: ['/usr/lib/python3*', '/usr/local/lib/python3*'],
   coverage: { kind: 'plugin', plugin: 'muster_coverage' },
-  grammarOf: (path) => (path.endsWith('.py') ? 'ast' : undefined),
+  chooseGrammar: (path) => (path.endsWith('.py') ? 'ast' : undefined),
   tripwires: draftPythonTripwires,
   cheats: makePythonCheats,
 };

@@ -10,7 +10,7 @@ const IN_LAYER = '.dependencies';
 export const RUST: LanguageAdapter = {
   name: 'rust',
   detect: detectRust,
-  partOf: (id) => id,
+  getPart: (id) => id,
   suite: buildCargoSuite,
   environment: (_, workdir, dependencies) => ({
     CARGO_HOME: dependencies.size === 0 ? '/tmp/cargo' : `${workdir}/${IN_LAYER}`,
@@ -20,12 +20,12 @@ export const RUST: LanguageAdapter = {
     CARGO_INCREMENTAL: '0',
     RUST_BACKTRACE: '0',
   }),
-  fileOf: (id, { places }) => places.get(id),
+  findFile: (id, { places }) => places.get(id),
   hidesTests: true,
   dependencies: { declares: (path) => /^(.*\/)?Cargo\.toml$|^Cargo\.lock$/.test(path), program: 'install_rust.py', directory: '' },
   releases: ['/usr/share/cargo', '/usr/lib/rustlib/src', '/usr/src/rustc*'],
   coverage: undefined,
-  grammarOf: (path) => (path.endsWith('.rs') && path !== 'build.rs' ? 'rust' : undefined),
+  chooseGrammar: (path) => (path.endsWith('.rs') && path !== 'build.rs' ? 'rust' : undefined),
   tripwires: draftRustTripwires,
   cheats: makeRustCheats,
 };
@@ -77,8 +77,8 @@ function findWired(places: ReadonlyMap<string, string>, id: string): string | un
 const HEADER = /^(?<indent>\s*)fn (?<name>\w+)\(\)(?: -> [^{]+)? \{$/;
 
 function draftRustTripwires(path: string, text: string, ids: readonly string[], { places }: Framework): readonly TripwireDraft[] {
-  const idOf = (name: string): string | undefined => (places.get(name) === path ? name : undefined);
-  return draftBlocks(path, text, ids, { header: HEADER, attribute: /^\s*#\[test\]\s*$/, idOf });
+  const findId = (name: string): string | undefined => (places.get(name) === path ? name : undefined);
+  return draftBlocks(path, text, ids, { header: HEADER, attribute: /^\s*#\[test\]\s*$/, findId });
 }
 
 const runAtStart = (body: string): string => `#[used]

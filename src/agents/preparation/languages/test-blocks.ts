@@ -7,7 +7,7 @@ export interface BlockForm {
   readonly header: RegExp;
   /** A line that has to stand right before it, and is copied with it. */
   readonly attribute?: RegExp;
-  idOf(name: string, lines: readonly string[], at: number): string | undefined;
+  findId(name: string, lines: readonly string[], at: number): string | undefined;
 }
 
 const TELLS = /assert|expect|equal|require|check|[=!]=/i;
@@ -22,7 +22,7 @@ export function draftBlocks(path: string, text: string, ids: readonly string[], 
     const { indent = '', name = '' } = form.header.exec(line)?.groups ?? {};
     const first = form.attribute === undefined ? start : start - 1;
     if (name === '' || form.attribute?.test(lines[first] ?? '') === false) return [];
-    const of = form.idOf(name, lines, start);
+    const of = form.findId(name, lines, start);
     const end = findEnd(lines, start, indent);
     if (of === undefined || !known.has(of) || end === undefined) return [];
     const changed = changeLast(lines.slice(start + 1, end));

@@ -14,7 +14,7 @@ export function createClaimKind(api: AgentSandbox): ObjectKind<ClaimView, ClaimS
     what: 'claims',
     path: api.getPath(CLAIMS),
     parse: parseClaim,
-    stateOf: readClaimState,
+    readState: readClaimState,
     list: (selector, signal) => api.list(CLAIMS, parseClaim, selector, signal),
     get: async (name, signal) => {
       const found = await api.get(CLAIMS, name, signal);

@@ -8,7 +8,7 @@ export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly k
 /** Events may be missed. After this long without any, all objects are listed. */
 const ASK_MS = 5_000;
 
-export interface Following<View extends WatchedView, State> extends Pick<ObjectKind<View, State>, 'get' | 'stateOf'> {
+export interface Following<View extends WatchedView, State> extends Pick<ObjectKind<View, State>, 'get' | 'readState'> {
   readonly watch: ObjectWatch<View>;
   readonly clock: Clock;
 }
@@ -70,7 +70,7 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
 
   #onView(view: View | undefined): void {
     this.#seen = view ?? this.#seen;
-    this.#state = view === undefined ? { kind: 'gone' } : this.#options.stateOf(view);
+    this.#state = view === undefined ? { kind: 'gone' } : this.#options.readState(view);
     for (const listener of this.#listeners) listener();
   }
 }

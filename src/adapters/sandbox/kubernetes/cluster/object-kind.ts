@@ -12,7 +12,7 @@ export interface ObjectKind<View extends WatchedView, State> extends Deleter {
   readonly path: string;
   /** @throws ZodError for what is no such object. */
   readonly parse: (object: unknown) => View;
-  readonly stateOf: (view: View) => State;
+  readonly readState: (view: View) => State;
   readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;
   /** This one alone; undefined when there is none. */
   readonly get: (name: string, signal: AbortSignal) => Promise<View | undefined>;

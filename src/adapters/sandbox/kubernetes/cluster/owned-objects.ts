@@ -49,8 +49,8 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
   /** From before it is made until it is let go of. */
   follow(name: string): FollowedObject<View, State> {
     this.#watch.start();
-    const { stateOf, get } = this.#kind;
-    const followed = new FollowedObject<View, State>(name, { watch: this.#watch, clock: this.#clock, stateOf, get });
+    const { readState, get } = this.#kind;
+    const followed = new FollowedObject<View, State>(name, { watch: this.#watch, clock: this.#clock, readState, get });
     this.#followed.set(name, followed);
     return followed;
   }

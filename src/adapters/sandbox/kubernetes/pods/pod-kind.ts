@@ -11,7 +11,7 @@ export function createPodKind(cluster: Cluster): ObjectKind<PodView, PodState> {
     what: 'pods',
     path: cluster.podsPath,
     parse: parsePod,
-    stateOf: readPodState,
+    readState: readPodState,
     list: (selector, signal) => cluster.listPods(selector, signal),
     get: (name, signal) => cluster.findPod(name, signal),
     deleteOne: (name, signal) => cluster.deletePod(name, GRACE_SECONDS, signal),

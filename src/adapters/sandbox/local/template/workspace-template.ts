@@ -37,20 +37,20 @@ export async function createWorkspaceTemplate(
 }
 
 function describeZygote(interpreter: CarriedInterpreter, isRequired: boolean): Zygote {
-  const python = `${PYTHON_INSIDE}/bin/${nameOf(interpreter.executable)}`;
+  const python = `${PYTHON_INSIDE}/bin/${getFileName(interpreter.executable)}`;
   return { python, start: listStart(interpreter), program: `${RUNNER_INSIDE}/zygote.py`, imports: [], isRequired };
 }
 
 function listStart({ loader, executable }: CarriedInterpreter): readonly string[] {
   const isolated = ['-I', '-S', '-B'];
-  return [getInsidePath(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${nameOf(executable)}`, ...isolated];
+  return [getInsidePath(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${getFileName(executable)}`, ...isolated];
 }
 
 /** The interpreter finds its library beside the directory that it is in. */
 function getMounts({ loader, libraries, executable, standardLibrary }: CarriedInterpreter): readonly Mount[] {
   return [
-    { source: executable, target: `${PYTHON_INSIDE}/bin/${nameOf(executable)}` },
-    { source: standardLibrary, target: `${LIBRARIES_INSIDE}/${nameOf(standardLibrary)}` },
+    { source: executable, target: `${PYTHON_INSIDE}/bin/${getFileName(executable)}` },
+    { source: standardLibrary, target: `${LIBRARIES_INSIDE}/${getFileName(standardLibrary)}` },
     { source: loader, target: getInsidePath(loader) },
     ...libraries.flatMap((source) => listSoughtNames(source).map((name) => ({ source, target: `${LIBRARIES_INSIDE}/${name}` }))),
   ];
@@ -58,15 +58,15 @@ function getMounts({ loader, libraries, executable, standardLibrary }: CarriedIn
 
 /** A library is linked with by a name that leaves out some of its version's parts: libffi.so.8.1.2 by libffi.so.8. */
 function listSoughtNames(library: string): readonly string[] {
-  const [stem = '', version = ''] = nameOf(library).split('.so', 2);
+  const [stem = '', version = ''] = getFileName(library).split('.so', 2);
   const parts = version.split('.').slice(1);
   return [0, ...parts.keys().map((i) => i + 1)].map((count) => [`${stem}.so`, ...parts.slice(0, count)].join('.'));
 }
 
 function getInsidePath(library: string): string {
-  return `${LIBRARIES_INSIDE}/${nameOf(library)}`;
+  return `${LIBRARIES_INSIDE}/${getFileName(library)}`;
 }
 
-function nameOf(path: string): string {
+function getFileName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -92,11 +92,11 @@ export function parseRoute(address: URL): Route {
 export function formatRoute(route: Route): string {
   switch (route.view) {
     case 'overview':
-      return `/${queryOf({ ...route.filter, beside: route.beside })}`;
+      return `/${formatQuery({ ...route.filter, beside: route.beside })}`;
     case 'evaluation':
-      return `/evaluations/${encodeURIComponent(route.id)}${queryOf({ from: route.from || '', arm: route.arm || '', ranking: route.ranking, beside: route.beside })}`;
+      return `/evaluations/${encodeURIComponent(route.id)}${formatQuery({ from: route.from || '', arm: route.arm || '', ranking: route.ranking, beside: route.beside })}`;
     case 'episode':
-      return `/evaluations/${encodeURIComponent(route.id)}/episodes/${route.index}${queryOf({ arm: route.arm || '' })}`;
+      return `/evaluations/${encodeURIComponent(route.id)}/episodes/${route.index}${formatQuery({ arm: route.arm || '' })}`;
     case 'batches':
       return route.name === '' ? '/batches' : `/batches/${encodeURIComponent(route.name)}`;
     case 'agent':
@@ -113,7 +113,7 @@ export function formatRoute(route: Route): string {
   }
 }
 
-function queryOf(parameters: Readonly<Record<string, string | number | readonly string[]>>): string {
+function formatQuery(parameters: Readonly<Record<string, string | number | readonly string[]>>): string {
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     (typeof value === 'object' ? value : [String(value)]).filter((each) => each !== '').map((each) => [name, each]),
   );
