@@ -70,7 +70,8 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   }
 }
 
-async function workThrough<Item, Result>(
+/** Works on the items in their order, so many at a time. @returns in the order of the items. */
+export async function workThrough<Item, Result>(
   items: readonly Item[],
   workers: number,
   work: (item: Item) => Promise<Result>,

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { workThrough } from '../../../src/app/preparation/prepare.ts';
 import { withPatience } from '../../../src/app/preparation/prepare-candidate.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 
@@ -18,4 +20,20 @@ it('an infrastructure that fails is tried again, and leaves one candidate void w
   expect(failures).toBe(3);
   const broken = async (): Promise<typeof BASE> => Promise.reject(new RangeError('a defect'));
   await expect(withPatience(BASE, broken, { retryMilliseconds: 0 }, signal)).rejects.toThrow('a defect');
+});
+
+it.each([1, 3])('candidates are worked on %i at a time, and come out in their order', async (workers) => {
+  const held = Array.from({ length: 7 }, () => Promise.withResolvers<void>());
+  const begun: number[] = [];
+  const all = workThrough([...held.keys()], workers, async (at) => {
+    begun.push(at);
+    await held[at]?.promise;
+    return 10 * at;
+  });
+  for (const [at, { resolve }] of held.entries()) {
+    await setImmediate();
+    expect(begun).toHaveLength(Math.min(at + workers, held.length));
+    resolve();
+  }
+  expect(await all).toEqual([0, 10, 20, 30, 40, 50, 60]);
 });

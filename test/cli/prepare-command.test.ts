@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
+import { createPrepareCommand } from '../../src/cli/commands/prepare/prepare-command.ts';
+import { InputError } from '../../src/kernel/errors.ts';
+
+it('the flags of muster prepare become its terms', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-prepare-'));
+  const seen: PrepareTerms[] = [];
+  const command = createPrepareCommand(
+    (terms) => {
+      seen.push(terms);
+      throw new InputError('repository.git', 'no repository');
+    },
+    () => Promise.resolve([]),
+  );
+  const words = ['library', '--out', directory, '--workers', '3', '--commits', '0', '--mutations', '5', '--since', '2025-01-31'];
+  try {
+    const flags = [...words, '--allow-licence', 'GPL', '--registry', 'a.example', '--registry', 'b.example'];
+    await expect(command.parseAsync(flags, { from: 'user' })).rejects.toThrow('no repository');
+    const counts = { workers: 3, commits: 0, mutations: 5, since: Date.UTC(2025, 0, 31) / 1000, testSeconds: 600 };
+    expect(seen).toEqual([
+      {
+        repository: 'library',
+        out: directory,
+        licences: expect.arrayContaining(['MIT', 'GPL']),
+        registries: ['a.example', 'b.example'],
+        ...counts,
+      },
+    ]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
