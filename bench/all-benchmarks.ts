@@ -24,6 +24,7 @@ import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
+import { preparedCandidates } from './prepared-candidates.ts';
 import { policyApart } from './policy-apart.ts';
 import { rolloutExports } from './rollout-exports.ts';
 import { rolloutLoad } from './rollout-load.ts';
@@ -58,6 +59,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   checkpointStore,
   egress,
   verdicts,
+  preparedCandidates,
   episodeCost,
   aggregationThroughput,
   arenaSteps,
