@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from muster.trl import MusterEnvironment, environment_reward
 from muster_client import AsyncClient, Client, Retry
 from tests.real_server import REPOSITORY, RealServer
 
@@ -43,6 +44,28 @@ def test_an_episode_is_played_forked_compared_and_graded(server: RealServer) -> 
         reward = muster.arena.reward(episode.id)
         assert (reward.reward, reward.tests_passed, reward.total_tests) == (1.0, 12, 12)
         assert [found.id for found in muster.arena.list(agent="sync", state="closed", least_reward=1)] == [episode.id]
+
+
+def test_environments_of_trl_have_actions_as_tools_and_are_graded_once_submitted_or_not(server: RealServer) -> None:
+    with Client(server.url, retry=PATIENT) as muster:
+        solved, idle = MusterEnvironment(muster), MusterEnvironment(muster)
+        assert environment_reward([solved]) == [None]
+        assert "sort_records" in solved.reset(task=TASK, prompt="whatever else a row has")
+        idle.reset(task=TASK)
+        assert "sorting.py" in solved.run("ls")
+        solved.write_file("sorting.py", SOLUTION)
+        assert solved.read_file("sorting.py").count(SOLUTION) == 1
+        assert "letter for letter" in solved.edit_file("sorting.py", "no such text", "")
+        solved.submit()
+        with pytest.raises(ValueError, match="nothing more can be done"):
+            solved.run("ls")
+        rewards = environment_reward([solved, idle])
+        assert rewards[0] is not None and rewards[1] is not None and rewards[0] > rewards[1]
+        assert environment_reward([solved, idle]) == rewards
+        left = MusterEnvironment(muster, agent="left")
+        left.reset(task=TASK)
+        left.reset(task=TASK)
+        assert [(each.state, each.outcome) for each in muster.arena.list(agent="left")] == [("open", None), ("closed", "void")]
 
 
 def test_the_same_with_asyncio_after_the_server_was_killed_in_between(server: RealServer) -> None:

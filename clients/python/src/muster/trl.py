@@ -6,12 +6,15 @@
 The stream decides which tasks are played: of TRL's dataset, only the number of rows counts. `group_size` is `num_generations`, and
 `batch` the number of groups that TRL generates at a time. TRL trains one sequence for each sample, so of a trajectory with several
 segments the last one.
+
+`MusterEnvironment` is the other way round: TRL samples, and its model's tools work in Muster's sandboxes.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from muster.group_rows import GroupSource
-from muster_client import Client, RolloutStream
+from muster_client import AgentReward, Client, RolloutStream
 
 
 class MusterRollouts:
@@ -36,3 +39,92 @@ def muster_reward(completions: list[Any], muster_reward: list[float | None], **_
     """A reward function of TRL: what Muster's verifiers have said. None for what has no verdict."""
     assert len(completions) == len(muster_reward)
     return muster_reward
+
+
+class MusterEnvironment:
+    """A workspace for a model that TRL samples by itself: its public methods are the model's tools.
+
+        trainer = GRPOTrainer(model, environment_reward, environment_factory=lambda: MusterEnvironment(client), train_dataset=rows, …)
+
+    Each row has the name of a `task` of the server's arena. TRL makes one environment for each sample of a batch, and begins an episode
+    in it with each `reset`.
+    """
+
+    def __init__(self, client: Client, agent: str = "trl") -> None:
+        self._client = client
+        self._agent = agent
+        self._episode: str | None = None
+        self._steps = 0
+        self._is_over = True
+        self._graded: AgentReward | None = None
+
+    def reset(self, task: str, **_: Any) -> str:
+        """The instruction of the task. An episode that was left open is given up. Raises as the client does."""
+        if self._episode is not None and not self._is_over:
+            self._client.arena.cancel(self._episode)
+        started = self._client.arena.start(task, agent=self._agent)
+        self._episode, self._steps, self._is_over, self._graded = started.id, 0, False, None
+        return started.observation
+
+    def run(self, command: str) -> str:
+        """Runs a command in a shell that begins in the working directory.
+
+        Args:
+            command: What bash is to run.
+        """
+        return self._act({"action": "run", "command": command})
+
+    def read_file(self, file: str) -> str:
+        """Reads a file.
+
+        Args:
+            file: Its path, from the working directory on.
+        """
+        return self._act({"action": "read_file", "file": file})
+
+    def write_file(self, file: str, content: str) -> str:
+        """Writes a whole file.
+
+        Args:
+            file: Its path, from the working directory on.
+            content: What it is to hold.
+        """
+        return self._act({"action": "write_file", "file": file, "content": content})
+
+    def edit_file(self, file: str, old: str, new: str) -> str:
+        """Replaces a text that a file holds exactly once.
+
+        Args:
+            file: Its path, from the working directory on.
+            old: The text that is there.
+            new: The text that takes its place.
+        """
+        return self._act({"action": "edit_file", "file": file, "old": old, "new": new})
+
+    def submit(self) -> str:
+        """Ends the work: what lies in the working directory is graded."""
+        return self._act({"action": "submit"})
+
+    def _act(self, action: dict[str, str]) -> str:
+        """Raises ValueError when the episode is over, which TRL hands to the model."""
+        if self._episode is None or self._is_over:
+            raise ValueError("the work is submitted: nothing more can be done")
+        step = self._client.arena.step(self._episode, self._steps + 1, action)
+        self._steps += 1
+        self._is_over = step.done
+        return step.observation
+
+    def _reward(self) -> float | None:
+        """Of what lies there when the model has not submitted by itself. None when there is no verdict."""
+        if self._episode is None:
+            return None
+        if not self._is_over:
+            self._act({"action": "submit"})
+        self._graded = self._graded or self._client.arena.reward(self._episode)
+        return self._graded.reward
+
+
+def environment_reward(environments: list[MusterEnvironment], **_: Any) -> list[float | None]:
+    """A reward function of TRL: the verdicts on what the models have left behind. None for what has no verdict."""
+    with ThreadPoolExecutor(max(1, len(environments))) as side_by_side:
+        return list(side_by_side.map(MusterEnvironment._reward, environments))
