@@ -1,3 +1,4 @@
+import type { AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import type { EpisodeFilter } from '../../../agents/arena/trajectories.ts';
 import type { Position } from '../../../evaluation-store/paging.ts';
 import type { Filter, Query } from './firestore-client.ts';
@@ -7,6 +8,10 @@ import { formatValue } from './firestore-values.ts';
 export const EPISODES = 'muster-episodes';
 export const STEPS = 'muster-steps';
 export const PARTS = 'muster-parts';
+
+export function joinPath(id: AgentEpisodeId): string {
+  return `${EPISODES}/${id}`;
+}
 
 /** Episodes latest first. The indexes in deploy/firestore are those that such queries need. */
 export function buildListQuery(filter: EpisodeFilter, limit: number, after: Position | undefined): Query {

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { parseAgentEpisodeId, type AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import { NOTHING_SPENT, type EndCause } from '../../../agents/arena/episode-state.ts';
 import { countSharedSteps, getTree } from '../../../agents/arena/shared-steps.ts';
@@ -17,16 +16,14 @@ import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../.
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { formatTerms, readAgentEpisode, readAgentStep } from '../../store/sql/agent-episode-row.ts';
+import { formatTerms, readAgentEpisode } from '../../store/sql/agent-episode-row.ts';
 import { readNumber, readOptional, readText } from '../../store/sql/schema/columns.ts';
 import type { Row } from '../../store/sql/schema/database.ts';
 import { FirestoreClient, type FirestorePlace, type Write } from './firestore-client.ts';
 import { formatValue, type Fields, type StoredDocument } from './firestore-values.ts';
-import { buildListQuery, formatListed, EPISODES, PARTS, STEPS } from './episode-queries.ts';
-import { joinParts, writeStep } from './step-document.ts';
+import { buildListQuery, formatListed, joinPath, EPISODES } from './episode-queries.ts';
+import { createStepWrites, StepDocuments } from './step-documents.ts';
 
-/** Steps read with one request: each has up to a megabyte, and those that were cut more. */
-const STEPS_AT_ONCE = 50;
 const REMOVED_AT_ONCE = 200;
 const TREES_AT_ONCE = 100;
 /** Attempts to write a document that others write as well. */
@@ -38,10 +35,12 @@ const ATTEMPTS = 8;
  */
 export class FirestoreTrajectories implements Trajectories {
   readonly #client: FirestoreClient;
+  readonly #steps: StepDocuments;
   readonly #clock: Clock;
 
   private constructor(client: FirestoreClient, clock: Clock) {
     this.#client = client;
+    this.#steps = new StepDocuments(client);
     this.#clock = clock;
   }
 
@@ -110,19 +109,14 @@ export class FirestoreTrajectories implements Trajectories {
     const { episode } = hold;
     return this.#change(episode, async (document, attempt) => {
       const row = requireHeld(hold, document);
-      if (attempt > 1 && (await this.#isStored(episode, step, row))) return { result: undefined };
-      const isNext = readNumber(row, 'steps') === step.number - 1;
+      const last = readNumber(row, 'steps');
+      if (attempt > 1 && last === step.number && (await this.#steps.isStored(episode, step))) return { result: undefined };
+      const isNext = last === step.number - 1;
       if (!isNext || row['ended_by'] !== null || row['closed_at'] !== null) throw new HoldLostError(episode);
       const now = this.#now();
-      const { fields, parts } = writeStep(step, now);
-      const path = joinStepPath(episode, step.number);
-      const creations: Write[] = [
-        { kind: 'create', path, fields },
-        ...parts.map((bytes, i): Write => ({ kind: 'create', path: `${path}/${PARTS}/${i}`, fields: { bytes } })),
-      ];
       const counted = { steps: step.number, touched_at: now, spent: JSON.stringify(step.spent) };
       const ended = step.endedBy === undefined ? {} : { ended_by: step.endedBy, state: 'grading' };
-      return { fields: { ...counted, ...ended }, creations, result: undefined };
+      return { fields: { ...counted, ...ended }, creations: createStepWrites(episode, step, now), result: undefined };
     });
   }
 
@@ -166,7 +160,7 @@ export class FirestoreTrajectories implements Trajectories {
   /** Steps first: should this end in between, the episodes are still there to say which steps are left. */
   async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
     const moment = this.#now() - milliseconds;
-    for (const member of (await this.#members(tree, moment)) ?? []) await this.#removeSteps(readId(member.row));
+    for (const member of (await this.#members(tree, moment)) ?? []) await this.#steps.remove(readId(member.row));
     const members = (await this.#members(tree, moment)) ?? [];
     for (let i = 0; i < members.length; i += REMOVED_AT_ONCE) {
       const removed = members.slice(i, i + REMOVED_AT_ONCE);
@@ -174,42 +168,8 @@ export class FirestoreTrajectories implements Trajectories {
     }
   }
 
-  async steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]> {
-    const steps: StoredStep[] = [];
-    while (steps.length < limit) {
-      const asked = Math.min(limit - steps.length, STEPS_AT_ONCE);
-      const found = await this.#querySteps(id, steps.at(-1)?.number ?? after, asked);
-      for (const { row } of found) steps.push(readAgentStep(await this.#completed(id, row)));
-      if (found.length < asked) break;
-    }
-    return steps;
-  }
-
-  #querySteps(id: AgentEpisodeId, after: number, limit: number, select?: readonly string[]): Promise<readonly StoredDocument[]> {
-    return this.#client.query({
-      collection: STEPS,
-      parent: joinPath(id),
-      where: [{ field: 'number', op: 'GREATER_THAN', value: formatValue(after) }],
-      orderBy: ['number'],
-      limit,
-      ...(select === undefined ? {} : { select }),
-    });
-  }
-
-  async #completed(id: AgentEpisodeId, row: Row): Promise<Row> {
-    const count = readNumber(row, 'parts');
-    if (count === 0) return row;
-    const path = joinStepPath(id, readNumber(row, 'number'));
-    const parts = await Promise.all(Array.from({ length: count }, (_, i) => this.#client.get(`${path}/${PARTS}/${i}`)));
-    const bytes = z.array(z.instanceof(Buffer)).safeParse(parts.map((part) => part?.row['bytes']));
-    if (!bytes.success) throw new InfrastructureError('store.unreadable', `a part of a step of ${id} is missing`);
-    return { ...row, ...joinParts(bytes.data) };
-  }
-
-  async #isStored(id: AgentEpisodeId, step: NewStep, row: Row): Promise<boolean> {
-    if (readNumber(row, 'steps') !== step.number) return false;
-    const [stored] = await this.steps(id, step.number - 1, 1);
-    return stored?.digest === step.digest && stored.answer === step.answer;
+  steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]> {
+    return this.#steps.read(id, after, limit);
   }
 
   /** The episodes of a tree; undefined when one of them was not closed by then. */
@@ -224,18 +184,6 @@ export class FirestoreTrajectories implements Trajectories {
     });
     const isOver = members.every(({ row }) => (readOptional(row, 'closed_at', readNumber) ?? Infinity) <= moment);
     return isOver ? members : undefined;
-  }
-
-  async #removeSteps(id: AgentEpisodeId): Promise<void> {
-    for (;;) {
-      const found = await this.#querySteps(id, 0, REMOVED_AT_ONCE, ['number', 'parts']);
-      if (found.length === 0) return;
-      const paths = found.flatMap(({ row }) => {
-        const path = joinStepPath(id, readNumber(row, 'number'));
-        return Array.from({ length: readNumber(row, 'parts') }, (_, i) => `${path}/${PARTS}/${i}`).concat(path);
-      });
-      await this.#client.commit(paths.map((path) => ({ kind: 'remove', path })));
-    }
   }
 
   /** Reads an episode's document, decides, and writes, until no other has written in between. */
@@ -273,12 +221,4 @@ function requireHeld({ episode, fence }: Hold, document: StoredDocument | undefi
 
 function readId(row: Row): AgentEpisodeId {
   return parseAgentEpisodeId(readText(row, 'id'));
-}
-
-function joinPath(id: AgentEpisodeId): string {
-  return `${EPISODES}/${id}`;
-}
-
-function joinStepPath(id: AgentEpisodeId, number: number): string {
-  return `${joinPath(id)}/${STEPS}/${number}`;
 }
