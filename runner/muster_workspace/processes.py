@@ -10,6 +10,8 @@ from muster_workspace.linux import remove_ipc
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
+# Less than a page without its longest line.
+_LAST_BYTES = 1 << 11
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # Killed processes are gone in microseconds, but for one that waits for a disk.
 _GONE_SECONDS = 10.0
@@ -105,9 +107,12 @@ def end_all(accounts: Accounts) -> None:
     """Kill every other process, reap them, and remove what processes leave in the kernel. Raises Remaining."""
     deadline = time.monotonic() + _GONE_SECONDS
     while True:
-        with contextlib.suppress(ProcessLookupError):
+        try:
             # Everything that this user may signal, without the first process, which this is.
             os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            # There is no other, not even one that has ended and was not reaped.
+            break
         accounts.reap()
         if next(others(), None) is None:
             break
@@ -144,9 +149,10 @@ def read_proc(name: str) -> bytes:
     """The content of a file of /proc."""
     descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts = []
-        while part := os.read(descriptor, _READ_BYTES):
-            parts.append(part)
+        parts = [os.read(descriptor, _READ_BYTES)]
+        # The kernel fills a page at least, unless there is nothing more.
+        while len(parts[-1]) > _LAST_BYTES:
+            parts.append(os.read(descriptor, _READ_BYTES))
         return b"".join(parts)
     finally:
         os.close(descriptor)

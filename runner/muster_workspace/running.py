@@ -26,6 +26,10 @@ _WRITE_BYTES = 1 << 16
 class Beside(Protocol):
     """What runs on while a command runs."""
 
+    @property
+    def runs(self) -> bool:
+        """Whether anything does."""
+
     def drain(self) -> None:
         """Take what it has printed."""
 
@@ -95,14 +99,12 @@ class RunningCommand:
             self._end_input()
 
     def _serve(self, exited: int) -> dict[str, Any]:
-        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid, alone=self._beside is None)
+        is_alone = self._beside is None or not self._beside.runs
+        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid, alone=is_alone)
         sample = self._start + _SAMPLE_SECONDS
         while True:
             now = time.monotonic()
-            may_have_ended = now >= sample
-            if may_have_ended:
-                self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
-                sample = now + _SAMPLE_SECONDS
+            may_have_ended = False
             for key, events in self._selector.select(max(0.0, min(limit.deadline, sample) - now)):
                 may_have_ended = may_have_ended or key.fd == exited
                 if self._line is not None and key.data is self._line:
@@ -113,9 +115,14 @@ class RunningCommand:
             if self._line is not None and self._line.seconds is not None:
                 limit.shorten(now, self._line.seconds)
                 self._line.seconds = None
-            status = self._look_for_end(exited) if may_have_ended else None
+            is_due = time.monotonic() >= sample
+            status = self._look_for_end(exited) if may_have_ended or is_due else None
             if status is not None:
                 return end_of(status)
+            # Only of a command that still runs: most have ended by then, and looking through all processes takes time.
+            if is_due:
+                self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
+                sample = time.monotonic() + _SAMPLE_SECONDS
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if limit.is_over():
