@@ -1,8 +1,14 @@
 """The time of a command on a machine that has other things to do."""
 
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+
 import pytest
 
-from muster_workspace import time_limit
+from muster_workspace import processes, time_limit
 from muster_workspace.time_limit import TimeLimit
 
 
@@ -12,11 +18,14 @@ class Machine:
     now = 100.0
     waited = 7.0
 
+    def monotonic(self) -> float:
+        return self.now
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
-    monkeypatch.setattr(time_limit.time, "monotonic", lambda: machine.now)
+    monkeypatch.setattr(time_limit, "time", machine)
     monkeypatch.setattr(time_limit, "waiting_seconds", lambda _but: machine.waited)
     return machine
 
@@ -61,3 +70,46 @@ def test_a_command_past_its_time_that_is_hung_up_on_ends_by_the_hang_up(machine:
     assert not is_over(limit, machine, 110, 30)
     limit.shorten(111, 1)
     assert is_over(limit, machine, 112, 30)
+
+
+@contextlib.contextmanager
+def crowd_on_one_processor(size: int, cpu_seconds: float) -> Iterator[list[int]]:
+    """Processes that have used so much of one processor each, and stopped then."""
+    processor = min(os.sched_getaffinity(0))
+    crowd: list[int] = []
+    try:
+        for _ in range(size):
+            crowd.append(os.fork())
+            if crowd[-1] == 0:
+                os.sched_setaffinity(0, {processor})
+                os.setpgid(0, crowd[0])
+                os.kill(os.getpid(), signal.SIGSTOP)
+                while time.process_time() < cpu_seconds:
+                    pass
+                os.kill(os.getpid(), signal.SIGSTOP)
+                os._exit(0)
+        for pid in crowd:
+            os.waitpid(pid, os.WUNTRACED)
+        # All of them begin at the same time.
+        os.killpg(crowd[0], signal.SIGCONT)
+        for pid in crowd:
+            os.waitpid(pid, os.WUNTRACED)
+        yield crowd
+    finally:
+        for pid in crowd:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def test_what_real_processes_wait_for_a_processor_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine()
+    monkeypatch.setattr(time_limit, "time", machine)
+    limit = TimeLimit(machine.now, 0.01, but=None, alone=True)
+    with crowd_on_one_processor(3, 0.05) as crowd:
+        monkeypatch.setattr(processes, "others", lambda: iter(crowd))
+        machine.now += 0.01
+        # Two of three have waited while the first used its 50 ms, so that they get back three times 10 ms, and no more.
+        assert not limit.is_over()
+        assert limit.deadline == pytest.approx(100.04)
+        machine.now += 0.03
+        assert limit.is_over()
