@@ -27,6 +27,7 @@ class AgentRequests:
             case "read" | "list" | "search":
                 self._look(frame, request, kind)
             case "start" | "poll" | "stop":
+                self._channel.flush()
                 self._run_on(frame, request, kind, given)
             case "change":
                 self._change(frame, request, given)

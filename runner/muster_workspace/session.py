@@ -40,7 +40,12 @@ class _Session:
         self._input = bytearray()
 
     def receive(self) -> fields.Frame | None:
-        """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side."""
+        """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side.
+
+        When the next frame is there already, its answer goes with the one before: each write wakes Muster.
+        """
+        if (known := self._channel.pending()) is not None:
+            return known
         self._channel.flush()
         while self._agent is not None and self._agent.started.runs:
             if (frame := self._channel.pending()) is not None:
@@ -65,8 +70,10 @@ class _Session:
             case "input":
                 self._input += fields.data(frame, "data")
             case "exec":
+                self._channel.flush()
                 self._exec(frame, request)
             case "series":
+                self._channel.flush()
                 Series(frame, self._take_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
                 self._done(request)
             case "line" | "hangup":

@@ -21,6 +21,8 @@ export interface Effect {
   readonly delta: WorkspaceDelta;
   /** Whether programs have run, which may have changed anything. */
   readonly isOpen: boolean;
+  /** What they have changed, where that was read with them. */
+  readonly changes?: FileResult<WorkspaceDelta> | undefined;
 }
 
 const NOTHING_CHANGED: WorkspaceDelta = { entries: [], removed: [] };
@@ -29,6 +31,7 @@ interface Done {
   readonly data: ObservationData;
   readonly bytesWritten?: number;
   readonly delta?: WorkspaceDelta;
+  readonly changes?: FileResult<WorkspaceDelta> | undefined;
 }
 
 export interface Performed {
@@ -62,12 +65,12 @@ export class ActionExecutor {
 
   /** Runs a tool of the task. @throws as `perform` does. */
   async callTool(call: ToolCall, seconds: number, signal: AbortSignal): Promise<Performed> {
-    return this.#toPerformed({ data: await this.#commands.callTool(call, seconds, signal) });
+    return this.#toPerformed(await this.#commands.callTool(call, seconds, signal));
   }
 
-  #toPerformed({ data, bytesWritten = 0, delta = NOTHING_CHANGED }: Done): Performed {
+  #toPerformed({ data, bytesWritten = 0, delta = NOTHING_CHANGED, changes }: Done): Performed {
     if (data.kind === 'started') this.#runsOn = true;
-    return { observation: toObservation(data), bytesWritten, effect: { delta, isOpen: data.kind === 'ran' || this.#runsOn } };
+    return { observation: toObservation(data), bytesWritten, effect: { delta, isOpen: data.kind === 'ran' || this.#runsOn, changes } };
   }
 
   async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
@@ -88,7 +91,7 @@ export class ActionExecutor {
       case 'start':
       case 'poll':
       case 'stop':
-        return { data: await this.#commands.perform(action, seconds, signal) };
+        return await this.#commands.perform(action, seconds, signal);
       case 'submit':
         return { data: { kind: 'submitted' } };
     }

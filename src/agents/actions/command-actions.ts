@@ -1,7 +1,8 @@
-import type { Command, CommandResult, OutputBounds } from '../workspace/command.ts';
+import type { Command, OutputBounds } from '../workspace/command.ts';
 import type { FileResult } from '../workspace/file-answers.ts';
 import { StartedCommands, type Polled } from '../workspace/started-commands.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import { joinDeltas, runAndReadChanges, type RunWithChanges, type WorkspaceDelta } from '../workspace/workspace-snapshots.ts';
 import type { Action } from './action.ts';
 import { formatExcerpt } from './escaped-text.ts';
 import type { ObservationData } from './observation.ts';
@@ -15,6 +16,14 @@ export interface ActionTerms {
   readonly environment: Readonly<Record<string, string>>;
   /** Of what a command prints, each stream. */
   readonly output: OutputBounds;
+  /** Directories whose changes are read with each command that runs; none are when it is left out. */
+  readonly watched?: readonly string[];
+}
+
+/** What an agent sees of a command, and what that has changed, where it was read with it. */
+export interface Commanded {
+  readonly data: ObservationData;
+  readonly changes?: FileResult<WorkspaceDelta> | undefined;
 }
 
 /** The first one that there is: tasks are written for bash, and some images have none. */
@@ -36,36 +45,39 @@ export class CommandActions {
   }
 
   /** @param seconds that it may take at most. @throws InfrastructureError when the workspace is lost; the signal's reason. */
-  async perform(action: CommandAction, seconds: number, signal: AbortSignal): Promise<ObservationData> {
+  async perform(action: CommandAction, seconds: number, signal: AbortSignal): Promise<Commanded> {
     switch (action.action) {
       case 'run':
         return await this.#run(action, seconds, signal);
       case 'start':
-        return await this.#start(action, signal);
+        return { data: await this.#start(action, signal) };
       case 'poll':
-        return toPolled(action.name, await this.#started.poll(action.name, Math.min(action.wait, seconds), signal));
+        return { data: toPolled(action.name, await this.#started.poll(action.name, Math.min(action.wait, seconds), signal)) };
       case 'stop':
-        return toPolled(action.name, await this.#started.stop(action.name, signal));
+        return { data: toPolled(action.name, await this.#started.stop(action.name, signal)) };
     }
   }
 
   /** Runs a tool of the task with its arguments as one line of JSON. */
-  async callTool({ tool, values }: ToolCall, seconds: number, signal: AbortSignal): Promise<ObservationData> {
+  async callTool({ tool, values }: ToolCall, seconds: number, signal: AbortSignal): Promise<Commanded> {
     const rest = { ...this.#command(`${JSON.stringify(values)}\n`), seconds: boundSeconds(tool.timeout, seconds) };
-    return toRan(await this.#session.run({ argv: tool.command, ...rest }, signal));
+    return toCommanded(await this.#runOne({ argv: tool.command, ...rest }, signal));
   }
 
-  async #run(
-    { command, stdin, timeout }: Extract<Action, { action: 'run' }>,
-    seconds: number,
-    signal: AbortSignal,
-  ): Promise<ObservationData> {
+  async #run({ command, stdin, timeout }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<Commanded> {
     const rest = { ...this.#command(stdin), seconds: boundSeconds(timeout, seconds) };
     const ran = await this.#inShell(
-      (shell) => this.#session.run({ argv: [shell, '-c', command], ...rest }, signal),
-      ({ end }) => end.kind === 'unstartable',
+      (shell) => this.#runOne({ argv: [shell, '-c', command], ...rest }, signal),
+      ({ result: { end } }) => end.kind === 'unstartable',
+      joinChanges,
     );
-    return toRan(ran);
+    return toCommanded(ran);
+  }
+
+  async #runOne(command: Command, signal: AbortSignal): Promise<RunWithChanges> {
+    const { watched } = this.#terms;
+    if (watched !== undefined) return await runAndReadChanges(this.#session, command, watched, signal);
+    return { result: await this.#session.run(command, signal), changes: undefined };
   }
 
   async #start({ name, command, stdin }: Extract<Action, { action: 'start' }>, signal: AbortSignal): Promise<ObservationData> {
@@ -83,11 +95,15 @@ export class CommandActions {
   }
 
   /** With the next shell where there is none of the first. */
-  async #inShell<Result>(begin: (shell: string) => Promise<Result>, isMissing: (result: Result) => boolean): Promise<Result> {
+  async #inShell<Result>(
+    begin: (shell: string) => Promise<Result>,
+    isMissing: (result: Result) => boolean,
+    join = (_first: Result, second: Result): Result => second,
+  ): Promise<Result> {
     const result = await begin(this.#shell);
     if (this.#shell !== SHELLS[0] || !isMissing(result)) return result;
     [, this.#shell] = SHELLS;
-    return await begin(this.#shell);
+    return join(result, await begin(this.#shell));
   }
 }
 
@@ -95,8 +111,14 @@ function boundSeconds(asked: number, most: number): number {
   return Math.max(0.001, Math.min(asked, most));
 }
 
-function toRan({ end, stdout, stderr }: CommandResult): ObservationData {
-  return { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) };
+function toCommanded({ result: { end, stdout, stderr }, changes }: RunWithChanges): Commanded {
+  return { data: { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) }, changes };
+}
+
+/** What was refused at the first look, the second one tells of. */
+function joinChanges({ changes: first }: RunWithChanges, { result, changes: second }: RunWithChanges): RunWithChanges {
+  if (first?.kind !== 'given' || second?.kind !== 'given') return { result, changes: second };
+  return { result, changes: { kind: 'given', result: joinDeltas(first.result, second.result) } };
 }
 
 function toPolled(name: string, polled: FileResult<Polled>): ObservationData {

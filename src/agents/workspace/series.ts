@@ -1,7 +1,16 @@
 import { type Answer, CollectionAnswer, CommandAnswer } from './answers.ts';
-import { type Collected, type Command, type CommandResult, commandFields, type FileRefusal, type WorkspaceFile } from './command.ts';
+import {
+  type Collected,
+  type Command,
+  type CommandResult,
+  commandFields,
+  type FileRefusal,
+  GRACE_MS,
+  MOST_WAITING_MS,
+  type WorkspaceFile,
+} from './command.ts';
 import { type AnswerFrame, DATA_BYTES } from './workspace-frames.ts';
-import { MOST_WAITING_MS, GRACE_MS, type WorkspaceSession } from './workspace-session.ts';
+import type { WorkspaceSession } from './workspace-session.ts';
 
 /** One command on several inputs, one after the other, in a workspace that is made anew before each. */
 export interface Series {

@@ -11,18 +11,21 @@ import type { Sandbox, SandboxExit } from '../../pool/ports/sandbox.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
 import type { CommandLine } from './command-line.ts';
-import { type Collected, type CollectionBounds, type Command, commandFields, type CommandResult, type WorkspaceFile } from './command.ts';
+import {
+  type Collected,
+  type CollectionBounds,
+  type Command,
+  commandFields,
+  type CommandResult,
+  GRACE_MS,
+  longestMilliseconds,
+  type WorkspaceFile,
+} from './command.ts';
 import { OpenRequests, type OpenRequest } from './open-requests.ts';
 import { DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
 
 /** Characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
-/** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
-export const GRACE_MS = 60_000;
-/** What a command may get beyond its time on a busy machine, as time_limit.py counts it. */
-export const MOST_WAITING_MS = 60_000;
-/** An input that goes with its request in one write. */
-const SENT_TOGETHER_BYTES = 64 * 1024;
 
 /**
  * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out one after the other, in the order
@@ -96,10 +99,10 @@ export class WorkspaceSession implements Occupant {
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
   async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {
-    const { seconds, input = new Uint8Array() } = command;
+    const { input = new Uint8Array() } = command;
     const answer = new CommandAnswer(line);
     try {
-      return await this.#ask(answer, seconds * 1000 + MOST_WAITING_MS + GRACE_MS, signal, async (request) => {
+      return await this.#ask(answer, longestMilliseconds(command), signal, async (request) => {
         for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
         await this.#send({ type: 'exec', request, ...commandFields(command, this.environment), line: line !== undefined });
         line?.attach((frame) => void this.#send({ request, ...frame }));
@@ -157,11 +160,8 @@ export class WorkspaceSession implements Occupant {
     milliseconds = GRACE_MS,
   ): Promise<Result> {
     return this.#ask(answer, milliseconds, signal, async (request) => {
-      const given = splitChunks(input).map((data) => ({ type: 'input', request, data }));
-      const frame = { request, ...asked };
-      // Each write wakes the program.
-      if (input.length <= SENT_TOGETHER_BYTES) return await this.#send(...given, frame);
-      for (const each of [...given, frame]) await this.#send(each);
+      for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
+      await this.#send({ request, ...asked });
     });
   }
 
@@ -205,10 +205,12 @@ export class WorkspaceSession implements Occupant {
     return new Deadline(this.#clock, milliseconds, late, signal);
   }
 
-  async #send(...frames: readonly object[]): Promise<void> {
+  async #send(frame: object): Promise<void> {
     const { stdin } = this.#sandbox;
-    if (!stdin.write(frames.map((frame) => `${JSON.stringify(frame)}\n`).join('')) && !this.#closed)
-      await Promise.race([once(stdin, 'drain'), this.gone]);
+    // What is asked in one turn goes in one write: each wakes the program.
+    stdin.cork();
+    process.nextTick(() => stdin.uncork());
+    if (!stdin.write(`${JSON.stringify(frame)}\n`) && !this.#closed) await Promise.race([once(stdin, 'drain'), this.gone]);
   }
 
   #onLine(line: string): void {

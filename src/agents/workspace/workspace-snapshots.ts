@@ -1,4 +1,5 @@
 import { type FileResult, ChangeAnswer, FileAnswer } from './file-answers.ts';
+import { GRACE_MS, longestMilliseconds, type Command, type CommandResult } from './command.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
@@ -34,6 +35,28 @@ export async function readChanges(
   bounds: { readonly files: number; readonly bytes: number } = SNAPSHOT_BOUNDS,
 ): Promise<FileResult<WorkspaceDelta>> {
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...bounds }, signal);
+}
+
+/** A command, and what has become of the workspace with it; undefined when the sandbox has ended with the command. */
+export interface RunWithChanges {
+  readonly result: CommandResult;
+  readonly changes: FileResult<WorkspaceDelta> | undefined;
+}
+
+/** Runs a command and reads what has changed behind it, in one exchange. @throws as both do. */
+export async function runAndReadChanges(
+  session: WorkspaceSession,
+  command: Command,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<RunWithChanges> {
+  const ran = session.run(command, signal);
+  const look = { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS };
+  const looked = session.request(new DeltaAnswer(), look, signal, undefined, longestMilliseconds(command) + GRACE_MS);
+  // The command fails with it, and says why.
+  looked.catch(() => undefined);
+  const result = await ran;
+  return { result, changes: session.exit === undefined ? await looked : undefined };
 }
 
 /** What two changes, one after the other, come to. */

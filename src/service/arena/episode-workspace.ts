@@ -60,7 +60,8 @@ export class EpisodeWorkspace implements AsyncDisposable {
   private constructor(sandbox: GradingSandbox, { open: { task }, tree }: WorkspaceState, contents: FileContents, kept: readonly string[]) {
     const { workdir, environment } = task.workspace;
     this.#sandbox = sandbox;
-    this.#executor = new ActionExecutor(sandbox.session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
+    const terms = { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS, watched: kept };
+    this.#executor = new ActionExecutor(sandbox.session, terms);
     this.#contents = contents;
     this.#kept = kept;
     this.#tree = tree;
@@ -127,10 +128,10 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 
   /** The workspace is looked through only where programs have run in it. */
-  async #changes({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
+  async #changes({ delta, isOpen, changes: read }: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
     const own = this.#selectKept(delta);
     if (!isOpen) return own;
-    const changes = await readChanges(this.#sandbox.session, this.#kept, signal);
+    const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, signal));
     return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
   }
 
