@@ -20,7 +20,7 @@ import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/po
 import { createPool, type Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
-import { Permits } from './permits.ts';
+import { Permits } from '../../pool/permits.ts';
 import { findToolMount } from './tool-mount.ts';
 import { TrustedSandboxes } from './trusted-sandboxes.ts';
 

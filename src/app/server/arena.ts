@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { FileContentsDirectory } from '../../adapters/arena/file-contents-directory.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
@@ -8,6 +9,7 @@ import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
 import type { Quota } from '../../service/access/quota.ts';
+import { CommandStarts } from '../../service/arena/command-starts.ts';
 import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { GradingPools } from '../grading/grading-pools.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
@@ -16,6 +18,9 @@ import { isShared } from '../stores.ts';
 import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
 import { createTimedId } from './timed-id.ts';
+
+/** Of one command a processor is busy for half of the time or more; the others of its time it waits for this process. */
+const STARTS_PER_PROCESSOR = 3;
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
@@ -39,6 +44,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     listTasks: () => listReadableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,
+    starts: new CommandStarts(systemClock, STARTS_PER_PROCESSOR * availableParallelism()),
     holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),
     holdMilliseconds: config.server.ownershipSeconds * 1000,
     audit: store.audit,

@@ -8,6 +8,7 @@ import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
+import type { CommandStarts } from './command-starts.ts';
 import { toActed, type Acted } from './episode-course.ts';
 import { EpisodeWorkspace, type WorkspaceParts } from './episode-workspace.ts';
 import type { PlayableTask } from './playable-task.ts';
@@ -17,6 +18,7 @@ export interface StageParts extends WorkspaceParts {
   readonly closing: AbortSignal;
   /** @returns undefined when there is no such task any more. */
   readonly findTask: (name: string) => Promise<PlayableTask | undefined>;
+  readonly starts: CommandStarts;
 }
 
 /** What an episode is played with: undefined deltas when the files of some step were not kept. */
@@ -54,10 +56,11 @@ export class EpisodeStage implements AsyncDisposable {
     if (read.kind === 'misfit') return toActed(describeMisfit(read.misfit), NOTHING_CHANGED, null, 0, 0);
     if (read.kind === 'action' && read.action.action === 'submit')
       return toActed(toObservation({ kind: 'submitted' }), NOTHING_CHANGED, null, 0, 0, true);
-    const { clock, closing } = this.#parts;
+    const { clock, closing, starts } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       const workspace = await this.opened(asked);
       const notice = this.#isReplaced ? PROCESSES_GONE : null;
+      using _place = beginsCommand(read) ? await starts.enter(closing) : undefined;
       const began = clock.now();
       try {
         const { observation, bytesWritten, delta } = await workspace.perform(read, seconds, closing);
@@ -124,4 +127,8 @@ export class EpisodeStage implements AsyncDisposable {
     const found = await this.#parts.findTask(task);
     return found?.task.digest === taskDigest ? found : undefined;
   }
+}
+
+function beginsCommand(read: Exclude<ReadAction | ReadToolCall, { readonly kind: 'misfit' }>): boolean {
+  return read.kind === 'tool' || read.action.action === 'run';
 }

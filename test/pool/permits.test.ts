@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Permits } from '../../src/app/grading/permits.ts';
+import { Permits } from '../../src/pool/permits.ts';
 
 const never = new AbortController().signal;
 

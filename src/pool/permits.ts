@@ -1,4 +1,4 @@
-import { raceWithAbort } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../kernel/abort.ts';
 
 interface Waiting {
   readonly count: number;
