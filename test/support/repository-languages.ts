@@ -95,7 +95,7 @@ export const SAMPLES: readonly LanguageSample[] = [
     program: 'cmake',
     before: {
       'CMakeLists.txt':
-        'cmake_minimum_required(VERSION 3.20)\nproject(sums C)\ninclude(CTest)\nadd_library(sums STATIC sums.c)\ntarget_include_directories(sums PUBLIC .)\nadd_subdirectory(tests)\n',
+        'cmake_minimum_required(VERSION 3.20)\nproject(sums C)\noption(SUMS_BUILD_TESTS "Build the tests" OFF)\nadd_library(sums STATIC sums.c)\ntarget_include_directories(sums PUBLIC .)\nif(SUMS_BUILD_TESTS)\n  enable_testing()\n  add_subdirectory(tests)\nendif()\n',
       'sums.h': 'int add(int a, int b);\nint mean(const int *numbers, int count);\n',
       'sums.c':
         '#include "sums.h"\n\n/* The sum of two numbers. */\nint add(int a, int b) {\n    return a + b;\n}\n\nint mean(const int *numbers, int count) {\n    int sum = 0;\n    for (int at = 0; at < count; at++) sum = add(sum, numbers[at]);\n    return sum / count;\n}\n',

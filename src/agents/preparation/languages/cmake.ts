@@ -67,6 +67,22 @@ function* readTests(written: string): Generator<readonly [string, string]> {
 }
 
 /**
+ * Many projects build their tests only when an option of their own asks for them. CMake includes this before it comes to the options. Projects within
+ * the project keep their tests to themselves.
+ */
+const TEST_OPTIONS = `if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+  file(STRINGS CMakeLists.txt options REGEX "^[ \\t]*(option|OPTION)[ \\t]*\\\\(")
+  foreach(each IN LISTS options)
+    string(REGEX REPLACE "^[ \\t]*(option|OPTION)[ \\t]*\\\\([ \\t]*([A-Za-z0-9_]+).*" "\\\\2" name "\${each}")
+    string(TOUPPER "\${name}" upper)
+    if(upper MATCHES "TESTS?(ING)?$" AND NOT upper MATCHES "NO_|WITHOUT|DISABLE|SKIP|FUZZ|BENCH" AND NOT DEFINED CACHE{\${name}})
+      set(\${name} ON CACHE BOOL "")
+    endif()
+  endforeach()
+endif()
+`;
+
+/**
  * A program of a tripwire is built like the one that it is a copy of: its file stands beside that one's, under one of the names that copies have. It is added
  * once all targets are known.
  */
@@ -122,7 +138,7 @@ exec ctest --test-dir /tmp/build --output-junit "$1" --schedule-random --timeout
   return {
     runner: 'ctest',
     command: ['sh', '/tests/run.sh', '{report}', '{seed}'],
-    files: { 'run.sh': script, 'tripwires.cmake': TRIPWIRES },
+    files: { 'run.sh': script, 'tripwires.cmake': `${TEST_OPTIONS}${TRIPWIRES}` },
   };
 }
 
