@@ -24,6 +24,12 @@ describe('muster eval --log', () => {
     expect(lines.map(({ mean, episodes }) => [Number(mean), episodes])).toEqual(
       summaries.map(({ official }: { official: { mean: number } }) => [official.mean, '4']),
     );
+    expect(lines.map(({ better, regress }) => [better, regress])).toEqual([
+      ['1', '0'],
+      ['0', '0'],
+      ['0', '0'],
+    ]);
+    expect(await readFile(stage.path('logs/reports/step-100.html'), 'utf8')).toContain(`${summaries[1].official.mean}`);
   });
 
   it('is refused before anything is played when a sink cannot be opened', async () => {

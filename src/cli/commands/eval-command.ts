@@ -1,11 +1,12 @@
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
-import type { LogEntry, OpenLog, ResultLog } from '../../app/result-log.ts';
+import type { OpenLog, ResultLog } from '../../app/result-log.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { toSummaries } from '../../orchestrator/results/summaries.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import { judgeStanding, scoreOf, type Score } from '../../service/watching/watch-record.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
 import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -85,7 +86,8 @@ interface Verdict {
 async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: string, written: WrittenFlags): Promise<number> {
   using interrupt = watchInterruption(process);
   const page = written.report === undefined ? undefined : await reportFile(written.report);
-  await using log = written.log === undefined ? undefined : await openLog(written.log);
+  await using opened = written.log === undefined ? undefined : await openLog(written.log);
+  const log = opened && new CheckpointLog(opened);
   await using evaluator = await evaluateSuite({ ...written, suite });
   const flags = { ...written, checkpoint: listPlayers(written, evaluator) };
   const summaries: Summary[] = [];
@@ -99,7 +101,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
     if (verdict.summary) {
       summaries.push(verdict.summary);
       const step = readStep(verdict.title.checkpoint, summaries.length);
-      isLogged = (!log || (await hasLogged(log, await createEntry(verdict.summary, step)))) && isLogged;
+      isLogged = (!log || (await log.hasLogged(verdict.title.checkpoint, verdict.summary, step))) && isLogged;
     }
     // Who reads the document by a program would not see what the text says.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
@@ -117,20 +119,29 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
   return exitCode === EXIT_CODES.done && !isLogged ? EXIT_CODES.infrastructure : exitCode;
 }
 
-/** A log that fails is reported, and takes nothing from the answer. */
-async function hasLogged(log: ResultLog, entry: LogEntry): Promise<boolean> {
-  try {
-    await log.log(entry);
-    return true;
-  } catch (error) {
-    await print(process.stderr, formatErrorReport(error));
-    return false;
-  }
-}
+/** Of the checkpoints of one command, each with its verdict: how it stands to the best one before it. */
+class CheckpointLog {
+  readonly #log: ResultLog;
+  #best: Score | null = null;
 
-async function createEntry(summary: Summary, step: number): Promise<LogEntry> {
-  const { reportPage } = await import('../../faces/report/page.ts');
-  return { step, figures: toFigures(summary.official), page: reportPage({ kind: 'evaluation', summary }) };
+  constructor(log: ResultLog) {
+    this.#log = log;
+  }
+
+  /** A log that fails is reported, and takes nothing from the answer. */
+  async hasLogged(name: string, summary: Summary, step: number): Promise<boolean> {
+    const { reportPage } = await import('../../faces/report/page.ts');
+    const score = scoreOf(name, summary);
+    const standing = judgeStanding(this.#best, score);
+    if (standing === 'first' || standing === 'better') this.#best = score;
+    try {
+      await this.#log.log({ step, figures: toFigures(score, standing), page: reportPage({ kind: 'evaluation', summary }) });
+      return true;
+    } catch (error) {
+      await print(process.stderr, formatErrorReport(error));
+      return false;
+    }
+  }
 }
 
 /** The checkpoints or agents to evaluate. @throws InputError `eval.needs-checkpoint` when nothing is named. */

@@ -187,11 +187,10 @@ async function watchAndPrintRun(
       printed.push(print(isNews ? process.stdout : process.stderr, `${text}\n`));
     },
     onEvaluated: async ({ name, score, standing }, summary, count) => {
-      const flags = { better: Number(standing === 'first' || standing === 'better'), regress: Number(standing === 'worse') };
       if (!log) return;
       const { reportPage } = await import('../../faces/report/page.ts');
       const page = reportPage({ kind: 'evaluation', summary });
-      await log.log({ step: readStep(name, count), figures: { ...toFigures(score), ...flags }, page });
+      await log.log({ step: readStep(name, count), figures: toFigures(score, standing), page });
     },
     onUntold: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
     async during(name, evaluation) {

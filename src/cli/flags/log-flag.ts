@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { Standing } from '../../service/watching/watch-record.ts';
 import { collect } from './flag-values.ts';
 
 /** Flags of the commands whose results can be logged. */
@@ -16,7 +17,7 @@ export function addLogFlag(command: Command): Command {
   return command.addOption(
     new Option(
       '--log <sink>',
-      'log mean, interval and episodes: tensorboard, wandb, mlflow, aim or csv; tensorboard:DIR, wandb:DIR or csv:DIR say where (default: muster-runs); again for further ones',
+      'log mean, interval, episodes and verdict: tensorboard, wandb, mlflow, aim or csv; tensorboard:DIR, wandb:DIR or csv:DIR say where (default: muster-runs); again for further ones',
     ).argParser((value: string, before: readonly string[] | undefined) => collect(parseSink(value), before)),
   );
 }
@@ -45,12 +46,14 @@ export function readStep(name: string, place: number): number {
   return Number.isSafeInteger(step) ? step : place;
 }
 
-/** The logged fields of a result; unknown values are left out. */
-export function toFigures({ mean, interval, episodes }: LoggedResult): Record<string, number> {
+/** The logged fields of a result; unknown values are left out. @param standing to the best one before it. */
+export function toFigures({ mean, interval, episodes }: LoggedResult, standing: Standing): Record<string, number> {
   return {
     ...(mean === null ? {} : { mean }),
     ...(interval === null ? {} : { low: interval.low, high: interval.high, half_width: (interval.high - interval.low) / 2 }),
     episodes,
+    better: Number(standing === 'first' || standing === 'better'),
+    regress: Number(standing === 'worse'),
   };
 }
 

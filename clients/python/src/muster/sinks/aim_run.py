@@ -22,7 +22,10 @@ class AimRun:
             self._run.track(value, name=PREFIX + name, step=step)
 
     def keep(self, step: int, path: Path) -> None:
-        """Aim keeps documents only where a store for them was set up: they lie in the run's directory."""
+        if self._run.artifacts_uri is None:
+            # A place of the user's own for artifacts stands; without one, they lie in Aim's repository.
+            self._run.set_artifacts_uri(f"file://{Path(self._run.repo.path).absolute()}/{PREFIX.rstrip('/')}")
+        self._run.log_artifact(str(path), name=f"{PREFIX}{step}/{path.name}", block=True)
 
     def link(self, step: int, url: str) -> None:
         self._run[f"{PREFIX}{LINK}/{step}"] = url

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from muster.sinks.sink import FIGURES, LINK
+from muster.sinks.sink import FIGURES, LINK, keep_beside
 
 
 class CsvFile:
@@ -13,6 +13,7 @@ class CsvFile:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
         self._file = (directory / "muster.csv").open("a", newline="", encoding="utf-8")
         self._writer = csv.DictWriter(self._file, ("step", *FIGURES, LINK), restval="")
         if self._file.tell() == 0:
@@ -23,7 +24,7 @@ class CsvFile:
         self._file.flush()
 
     def keep(self, step: int, path: Path) -> None:
-        """A CSV file has no place for documents: they lie in the run's directory."""
+        keep_beside(self._directory, step, path)
 
     def link(self, step: int, url: str) -> None:
         self._writer.writerow({"step": step, LINK: url})

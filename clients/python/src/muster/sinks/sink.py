@@ -1,5 +1,6 @@
 """The port that results are logged through."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -11,6 +12,15 @@ PREFIX = "muster/"
 """Before the names, where a sink keeps the figures of others too."""
 
 
+def keep_beside(directory: Path, step: int, path: Path) -> None:
+    """For a sink that has no place for documents: a copy in `reports`, beside its figures."""
+    kept = directory / "reports" / f"step-{step}{path.suffix}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    # A callback keeps its reports in the same place of the run's directory.
+    if not (kept.exists() and kept.samefile(path)):
+        shutil.copyfile(path, kept)
+
+
 @runtime_checkable
 class Sink(Protocol):
     """Takes figures of checkpoints. Steps may come late and out of order; a sink may be called from another thread than made it."""
@@ -19,7 +29,7 @@ class Sink(Protocol):
         """@param step: the checkpoint's. @param figures: by names of FIGURES."""
 
     def keep(self, step: int, path: Path) -> None:
-        """Keeps a document about a checkpoint's evaluation, where the sink has a place for it."""
+        """Keeps a document about a checkpoint's evaluation."""
 
     def link(self, step: int, url: str) -> None:
         """@param url: of the page on which the server shows a checkpoint's evaluation."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.sinks.sink import LINK, PREFIX
+from muster.sinks.sink import LINK, PREFIX, keep_beside
 
 
 class TensorBoardEvents:
@@ -17,6 +17,7 @@ class TensorBoardEvents:
         from tensorboard.plugins.text.summary_v2 import text_pb
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        self._directory = directory
         self._text: Any = text_pb
         self._event: Any = event_pb2.Event
         self._summary: Any = summary_pb2.Summary
@@ -28,7 +29,7 @@ class TensorBoardEvents:
         self._writer.flush()
 
     def keep(self, step: int, path: Path) -> None:
-        """Event files have no place for documents: they lie in the run's directory."""
+        keep_beside(self._directory, step, path)
 
     def link(self, step: int, url: str) -> None:
         summary = self._text(PREFIX + LINK, [f"[{url}]({url})"])

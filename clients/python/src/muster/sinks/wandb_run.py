@@ -48,4 +48,5 @@ def _begin_run(wandb: Any, directory: Path) -> Any:
     if mode is None and not wandb.login(prompt=False):
         mode = "offline"
         logger.warning("wandb has no login: figures are kept offline in %s; send them with `wandb login`, then `wandb sync`", directory)
-    return wandb.init(project=os.environ.get("WANDB_PROJECT", "muster"), dir=str(directory), mode=mode)
+    # wandb's own process, which writes there, may work in another directory.
+    return wandb.init(project=os.environ.get("WANDB_PROJECT", "muster"), dir=str(directory.absolute()), mode=mode)

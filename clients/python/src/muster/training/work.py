@@ -158,7 +158,7 @@ class Work:
         return found
 
     def _keep_documents(self, score: Score, summary: Summary, client: Client) -> None:
-        """Summary and report in the run's directory, the report in the sinks that have a place for it, and where the server shows it."""
+        """Summary and report in the run's directory, the report in the sinks, and where the server shows it."""
         report = self.directory / "reports" / f"step-{score.step}.html"
         try:
             write_whole(self.directory / "summaries" / f"step-{score.step}.json", json.dumps(summary.raw, indent=2).encode())
