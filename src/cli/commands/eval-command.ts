@@ -6,7 +6,7 @@ import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import { toSummaries } from '../../orchestrator/results/summaries.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { judgeStanding, scoreOf, type Score } from '../../service/watching/watch-record.ts';
+import { judgeStanding, buildScore, type Score } from '../../service/watching/watch-record.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
 import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -131,7 +131,7 @@ class CheckpointLog {
   /** A log that fails is reported, and takes nothing from the answer. */
   async hasLogged(name: string, summary: Summary, step: number): Promise<boolean> {
     const { reportPage } = await import('../../faces/report/page.ts');
-    const score = scoreOf(name, summary);
+    const score = buildScore(name, summary);
     const standing = judgeStanding(this.#best, score);
     if (standing === 'first' || standing === 'better') this.#best = score;
     try {
