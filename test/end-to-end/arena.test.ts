@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -8,7 +10,7 @@ import { startedGymEpisodeSchema } from '../../src/faces/http/schemas/agent-epis
 import { connect } from '../../src/app/client/server-client.ts';
 import { Agent, episodeSchema, TASK, TASKS, type Answered } from './arena/http-agent.ts';
 import { MusterServer } from './muster-server.ts';
-import { Stage } from './stage.ts';
+import { REPOSITORY, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -19,15 +21,18 @@ function configOf(stage: Stage, changes: object = {}): Promise<string> {
 const solution = (): Promise<string> => readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
 
 describe('the arena', () => {
-  it('plays the three calls with the names of a Gym-style API, and the reward stays the same bytes', async () => {
+  it('plays the three calls with the names of a Gym-style API, the reward stays the same bytes, and the example runs', async () => {
     await using stage = await Stage.open();
-    const agent = new Agent((await MusterServer.start(stage, await configOf(stage))).url);
+    const { url } = await MusterServer.start(stage, await configOf(stage));
+    const agent = new Agent(url);
     const begun = await agent.send('POST', '/episodes', { task_id: TASK, agent_id: 'claude-sonnet-4' });
     const { episode_id: id, observation, actions } = startedGymEpisodeSchema.parse(begun.json);
     expect(observation.text).toContain('sort_records');
     expect(actions.map(({ name }) => name)).toContain('edit_file');
+    const written = { action: 'edit_file', file: 'src/sort.py', code: 'def sort(arr): ...' };
+    expect((await agent.send('POST', `/episodes/${id}/steps`, written)).json).toMatchObject({ step: 1, done: false });
     const edit = { action: 'edit_file', file: 'sorting.py', code: await solution() };
-    expect((await agent.send('POST', `/episodes/${id}/steps`, edit)).json).toMatchObject({ step: 1, done: false });
+    expect((await agent.send('POST', `/episodes/${id}/steps`, edit)).json).toMatchObject({ step: 2, done: false });
     expect(await agent.send('GET', `/v1/episodes/${id}/reward`)).toMatchObject({ status: 409, json: { code: 'episode.open' } });
     const reward = await agent.send('GET', `/episodes/${id}/reward`);
     expect(rewardSchema.parse(reward.json)).toMatchObject({ outcome: 'rewarded', reward: 1, tests_passed: 12, total_tests: 12 });
@@ -37,9 +42,11 @@ describe('the arena', () => {
       json: { code: 'episode.over' },
     });
     const events = await agent.send('GET', `/v1/episodes/${id}/events`);
-    expect(events.text.match(/^event: \w+$/gm)).toEqual(['event: step', 'event: closed']);
-    expect((await agent.send('GET', `/v1/episodes/${id}/steps`)).json).toMatchObject({ items: [{ action: edit, answer: { step: 1 } }] });
+    expect(events.text.match(/^event: \w+$/gm)).toEqual(['event: step', 'event: step', 'event: closed']);
+    expect((await agent.send('GET', `/v1/episodes/${id}/steps`)).json).toMatchObject({ items: [{ action: written }, { action: edit }] });
     expect((await agent.send('GET', '/v1/episodes?state=closed')).json).toMatchObject({ items: [{ episode: id, reward: 1 }], next: null });
+    const { stdout } = await promisify(execFile)('python3', [join(REPOSITORY, 'examples/arena/agent.py'), url]);
+    expect(stdout).toContain('12 of 12 cases pass');
   });
 
   it('takes each step once, and an action that is none costs one', async () => {

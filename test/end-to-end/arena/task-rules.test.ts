@@ -8,6 +8,7 @@ import { rewardSchema } from '../../../src/agents/arena/episode-answers.ts';
 import { startedEpisodeSchema } from '../../../src/faces/http/schemas/agent-episode-schemas.ts';
 import { MusterServer } from '../muster-server.ts';
 import { Stage } from '../stage.ts';
+import { killWorkspaces } from '../../support/process-table.ts';
 import { Agent, TASK, TASKS } from './http-agent.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -102,7 +103,7 @@ describe('a task that says how it is played', () => {
 });
 
 describe('a task that was checked', () => {
-  it('is refused while it is not sound, by what its check has stored', async () => {
+  it('is refused while it is not sound, and an episode whose task has changed goes on as long as its workspace does', async () => {
     await using stage = await Stage.open();
     const directory = stage.path('tasks');
     await cp(join(TASKS, TASK), join(directory, TASK), { recursive: true });
@@ -124,7 +125,21 @@ describe('a task that was checked', () => {
     expect(await check('--keep')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is in use by another Muster') });
     // Mended, it is another task, of which nothing is known.
     await writeFile(solution, right);
-    expect((await start()).status).toBe(201);
+    const { episode } = startedEpisodeSchema.parse((await start()).json);
+    await agent.step(episode, { action: 'run', command: 'echo kept >kept' });
+    await writeFile(solution, `${right}# another one`);
+    // The episode goes on in its workspace; what would have to be made of the task's files cannot be had.
+    expect((await agent.step(episode, { action: 'run', command: 'cat kept' })).observation.text).toContain('kept');
+    expect(await agent.send('GET', `/v1/episodes/${episode}/diff`)).toMatchObject({
+      status: 409,
+      json: { code: 'episode.files', detail: expect.stringContaining('its task has changed since it began') },
+    });
+    expect(killWorkspaces(stage.path(''))).toBeGreaterThan(0);
+    expect(await agent.send('POST', `/v1/episodes/${episode}/steps`, { action: 'run', command: 'cat kept' })).toMatchObject({
+      status: 409,
+      json: { code: 'episode.over' },
+    });
+    expect((await agent.send('GET', `/v1/episodes/${episode}/reward`)).json).toMatchObject({ outcome: 'void', reward: null });
     command.signal('SIGTERM');
     await command.ended;
   });
