@@ -46,6 +46,7 @@ export class Pools implements AsyncDisposable {
   readonly #log: Log;
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #providers = new Map<string, Promise<SandboxProvider>>();
+  readonly #made = { together: new Map<string, Promise<SandboxTemplate>>(), apart: new Map<string, Promise<SandboxTemplate>>() };
   readonly #pools = { together: new Map<string, Promise<OpenPool>>(), apart: new Map<string, Promise<OpenPool>>() };
   /** Pools that are open. */
   readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
@@ -111,6 +112,19 @@ export class Pools implements AsyncDisposable {
     return await provider.share?.(made, content, principal, signal);
   }
 
+  /** What the pool's sandboxes are made of. What could not be made is tried again by the next caller. @throws InputError, InfrastructureError */
+  make({ template, policy }: PoolName, signal: AbortSignal): Promise<SandboxTemplate> {
+    const made = this.#made[policy];
+    let making = made.get(template);
+    if (!making) {
+      const settings = { ...this.getSettings(template), policy };
+      making = getPlugin(settings).template(template, settings, { projectDirectory: PACKAGE_ROOT, signal: this.#closing.signal });
+      making.catch(() => made.delete(template));
+      made.set(template, making);
+    }
+    return raceWithAbort(making, signal);
+  }
+
   #getOpenPools(template: string): readonly Pool<RunnerSession>[] {
     return [this.#open.together.get(template), this.#open.apart.get(template)].filter((pool) => pool !== undefined);
   }
@@ -160,13 +174,13 @@ export class Pools implements AsyncDisposable {
 
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.getSettings(name);
-    const made = await getPlugin(settings).template(name, { ...settings, policy }, { projectDirectory: PACKAGE_ROOT, signal });
+    const made = await this.make({ template: name, policy }, signal);
     const pool = createPool({
       provider: await this.#getProvider(settings.provider),
       template: made,
       config: this.#buildPoolConfig(name),
       clock: this.#clock,
-      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
+      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned, settings.limits.memoryBytes),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
     });
     try {

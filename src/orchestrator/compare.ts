@@ -21,6 +21,8 @@ export interface NamedCheckpoint {
   readonly checkpoint: StoredCheckpoint;
   /** As the caller gave it. */
   readonly uri: string;
+  /** What messages call it in place of the URI. */
+  readonly name?: string | undefined;
 }
 
 export interface ComparisonRequest {
@@ -29,6 +31,7 @@ export interface ComparisonRequest {
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly baseline: Baseline;
   readonly baselineUri: string;
+  readonly baselineName?: string | undefined;
   /** One at least. */
   readonly candidates: readonly NamedCheckpoint[];
   readonly terms: ComparisonTermsInput;
@@ -107,8 +110,10 @@ export async function compare(
   return summary;
 }
 
-function listPlayed({ baseline, baselineUri, candidates }: ComparisonRequest): readonly NamedCheckpoint[] {
-  return baseline.kind === 'played' ? [{ uri: baselineUri, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
+function listPlayed({ baseline, baselineUri, baselineName, candidates }: ComparisonRequest): readonly NamedCheckpoint[] {
+  return baseline.kind === 'played'
+    ? [{ uri: baselineUri, name: baselineName, checkpoint: baseline.checkpoint }, ...candidates]
+    : candidates;
 }
 
 interface CheckpointEpisodes extends FailedEpisodes {
@@ -118,13 +123,13 @@ interface CheckpointEpisodes extends FailedEpisodes {
 
 /** Of each checkpoint, the baseline's first. */
 function listCheckpointEpisodes(
-  { baselineUri, candidates }: ComparisonRequest,
+  { baselineUri, baselineName, candidates }: ComparisonRequest,
   official: OfficialComparison,
 ): readonly CheckpointEpisodes[] {
   return [
-    { whose: `episodes of ${baselineUri}`, failures: official.baselineFailures, resolved: official.pairs },
+    { whose: `episodes of ${baselineName ?? baselineUri}`, failures: official.baselineFailures, resolved: official.pairs },
     ...official.candidates.map(({ failures, pairs, name }, i) => ({
-      whose: `episodes of ${candidates[i]?.uri ?? name}`,
+      whose: `episodes of ${candidates[i]?.name ?? candidates[i]?.uri ?? name}`,
       failures,
       resolved: pairs,
     })),
@@ -168,16 +173,16 @@ function getDigest(baseline: Baseline): StoredCheckpoint['digest'] {
 }
 
 /** A checkpoint against itself takes the whole budget to say nothing. */
-function assertDistinct({ baseline, baselineUri, candidates }: ComparisonRequest): void {
-  const seen = new Map([[getDigest(baseline), baselineUri]]);
-  for (const { checkpoint, uri } of candidates) {
+function assertDistinct({ baseline, baselineUri, baselineName, candidates }: ComparisonRequest): void {
+  const seen = new Map([[getDigest(baseline), baselineName ?? baselineUri]]);
+  for (const { checkpoint, uri, name = uri } of candidates) {
     const other = seen.get(checkpoint.digest);
     if (other !== undefined) {
       throw new InputError(
         'comparison.same-checkpoint',
-        `${uri} and ${other} are the same checkpoint (${checkpoint.digest}); give each checkpoint once`,
+        `${name} and ${other} are the same checkpoint (${checkpoint.digest}); give each checkpoint once`,
       );
     }
-    seen.set(checkpoint.digest, uri);
+    seen.set(checkpoint.digest, name);
   }
 }

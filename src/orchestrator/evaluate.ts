@@ -20,6 +20,8 @@ export interface EvaluationRequest {
   readonly checkpoint: StoredCheckpoint;
   /** The URI as the caller gave it. */
   readonly checkpointUri: string;
+  /** What messages call it in place of the URI. */
+  readonly checkpointName?: string | undefined;
 }
 
 export interface EvaluateOptions extends RunOptions<RunningStatistics> {
@@ -53,7 +55,7 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending: ended, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError))
-    throw nameCheckpoint(failure, [{ uri: request.checkpointUri, checkpoint: request.checkpoint }]);
+    throw nameCheckpoint(failure, [{ name: request.checkpointName, uri: request.checkpointUri, checkpoint: request.checkpoint }]);
   await context.turns?.next();
   const official = await evaluation.official(context.workOut);
   const ending = isAllFailed(request.suite, ended, official) ? 'failures' : ended;

@@ -18,6 +18,7 @@ import {
   type RunnerFrame,
 } from './frames.ts';
 import type { Collected, Killed } from './played-episode.ts';
+import { tellMemory } from './memory-at-timeout.ts';
 import { Playing, type PlayTerms } from './playing.ts';
 import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
 import { RecordingInProgress, type Recording } from './recording.ts';
@@ -39,6 +40,7 @@ import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
  */
 export class RunnerSession implements Occupant {
   readonly #sandbox: Sandbox;
+  readonly #memoryBytes: number;
   readonly #channel: Channel;
   readonly #playing: Playing;
   readonly #uncollected = new UnclaimedEpisodes();
@@ -59,8 +61,9 @@ export class RunnerSession implements Occupant {
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
 
-  private constructor(sandbox: Sandbox, clock: Clock) {
+  private constructor(sandbox: Sandbox, clock: Clock, memoryBytes: number) {
     this.#sandbox = sandbox;
+    this.#memoryBytes = memoryBytes;
     this.#past = sandbox.past ?? FRESH;
     this.#channel = new Channel(sandbox, { onFrame: (frame) => this.#onFrame(frame), onExit: (exit) => this.#onExit(exit) });
     this.#playing = new Playing(clock, {
@@ -73,11 +76,12 @@ export class RunnerSession implements Occupant {
   /**
    * Waits for the runner's first frame.
    *
+   * @param memoryBytes that the sandbox may use.
    * @throws InfrastructureError when the runner ends before it; InputError `runner.cannot-start` when it would do so each time, or speaks
    * another version of the protocol.
    */
-  static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<RunnerSession> {
-    const session = new RunnerSession(sandbox, clock);
+  static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal, memoryBytes = Infinity): Promise<RunnerSession> {
+    const session = new RunnerSession(sandbox, clock, memoryBytes);
     await raceWithAbort(session.#ready.promise, signal);
     return session;
   }
@@ -251,11 +255,16 @@ export class RunnerSession implements Occupant {
 
   /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
   #onLate(reason: string, outcome: Outcome | undefined): void {
-    const heard = outcome === undefined ? undefined : this.#sandbox.capabilities?.isHeard?.();
-    if (heard === undefined) return this.#close(reason, outcome);
+    const { isHeard, usage } = this.#sandbox.capabilities ?? {};
+    if (outcome === undefined || (!isHeard && !usage)) return this.#close(reason, outcome);
     this.#isLate = true;
+    void this.#explainLateness(reason, outcome);
+  }
+
+  async #explainLateness(reason: string, outcome: Outcome): Promise<void> {
     const unheard = 'its sandbox was out of reach when the time limit passed';
-    void heard.then((isHeard) => (isHeard ? this.#close(reason, outcome) : this.#close(unheard, { kind: 'lost', detail: unheard })));
+    if ((await this.#sandbox.capabilities?.isHeard?.()) === false) return this.#close(unheard, { kind: 'lost', detail: unheard });
+    this.#close(reason, await tellMemory(outcome, this.#sandbox, this.#memoryBytes));
   }
 
   #onExit(exit: SandboxExit): void {

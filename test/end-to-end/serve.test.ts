@@ -229,7 +229,10 @@ describe('the commands that speak to a server', () => {
     const refused = await own.run(['submit', 'cartpole', '-c', misfit, ...at]);
     expect({ exitCode: refused.exitCode, answer: JSON.parse(refused.stdout) }).toMatchObject({
       exitCode: 2,
-      answer: { state: 'failed', failure: { kind: 'input', code: 'checkpoint.refused' } },
+      answer: {
+        state: 'failed',
+        failure: { kind: 'input', code: 'checkpoint.refused', message: expect.stringMatching(/^late\.safetensors: /) },
+      },
     });
     expect((await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
     const beyond = await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
@@ -237,6 +240,24 @@ describe('the commands that speak to a server', () => {
     expect(beyond.stderr).toContain('it begins anew at midnight UTC');
     limited.command.signal('SIGTERM');
     expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('fail as the operator’s fault where a template has no Python, which the server says itself', async () => {
+    await using own = await Stage.open();
+    const python = own.path('no-python');
+    const config = await own.write('broken.json', { templates: { local: { python } }, server: { port: 0 } });
+    const broken = await MusterServer.start(own, config);
+    expect(broken.command.stderr).toContain(`muster: templates.local: no Python at ${python}`);
+    const answer = await fetch(`${broken.url}/readyz`);
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 503,
+      body: { ready: false, reasons: [{ code: 'template.unusable', detail: expect.stringContaining(python) }] },
+    });
+    const failed = await own.run(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
+    expect(failed.exitCode).toBe(3);
+    expect(failed.stderr).toContain("Ask the server's operator to mend that");
+    broken.command.signal('SIGTERM');
+    expect(await broken.command.ended).toMatchObject({ exitCode: 0 });
   });
 
   it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {

@@ -35,6 +35,8 @@ const play: PlayEpisode = (episode) => ({ return: solves(episode) });
 interface Contest {
   readonly suite?: SuiteDefinition;
   readonly candidates?: readonly (StoredCheckpoint | undefined)[];
+  /** In place of `candidates`. */
+  readonly named?: ComparisonRequest['candidates'];
   readonly baseline?: ComparisonRequest['baseline'];
   readonly terms?: ComparisonTermsInput;
   readonly fixture?: Partial<FixtureOptions>;
@@ -44,13 +46,13 @@ interface Contest {
 async function compared({
   suite = suiteWith(),
   candidates = [BETTER],
+  named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` })),
   baseline,
   terms = {},
   fixture = {},
   options = {},
 }: Contest): Promise<ComparisonSummary> {
   await using setup = new EvaluationFixture({ program: scriptedRunner(play), clock: systemClock, ...fixture });
-  const named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` }));
   const played = { kind: 'played', checkpoint: OLD ?? paper('old') } as const;
   const request = { suite, suiteFiles: undefined, baseline: baseline ?? played, baselineUri: 'baseline', candidates: named, terms };
   return await compare(setup.context, request, options);
@@ -149,7 +151,11 @@ describe('a comparison', () => {
     await expect(compared({ suite })).rejects.toThrow(/reward\.bounds/);
   });
 
-  it('of a checkpoint with itself is refused', async () => {
+  it('of a checkpoint with itself is refused by the names that people know', async () => {
+    const named = { checkpoint: OLD ?? paper('old'), uri: 'sha256:0', name: 'copy.safetensors' };
+    await expect(compared({ candidates: [OLD], named: [named] })).rejects.toThrow(
+      /^copy\.safetensors and baseline are the same checkpoint/,
+    );
     await expect(compared({ candidates: [OLD] })).rejects.toThrow(/candidate-0 and baseline are the same checkpoint/);
   });
 

@@ -297,6 +297,23 @@ describe('the time limit of an episode', () => {
     expect(second.closed?.unplayed.map(({ index }) => index)).toEqual([2]);
   });
 
+  it.each([
+    [600, '; its sandbox had used 600 B of memory by then, and may use 1.0 KiB'],
+    [100, ''],
+    [undefined, ''],
+  ])('is told with the memory that was used by then, where that is much: %s of 1024 bytes', async (peakMemoryBytes, told) => {
+    programs['runner'] = scriptedRunner(() => never);
+    const sandbox = await provider.create({ id: parseSandboxId('full'), template: TEMPLATE }, forever);
+    const usage =
+      peakMemoryBytes === undefined ? () => Promise.reject(new Error('no figures')) : () => Promise.resolve({ peakMemoryBytes });
+    const session = await RunnerSession.open(Object.assign(sandbox, { capabilities: { usage } }), clock, forever, 1024);
+    await session.load(load, limits, forever);
+    session.play(episodes(0));
+    await clock.advance(10_001);
+    const { played } = await collect(session, 1);
+    expect(played).toMatchObject([{ outcome: { kind: 'failed', cause: 'timeout', detail: `not finished within 10 s${told}` } }]);
+  });
+
   for (const isHeard of [true, false]) {
     it(`is ${isHeard ? '' : 'not '}held against an episode whose sandbox ${isHeard ? 'answers' : 'is out of reach'}`, async () => {
       programs['runner'] = scriptedRunner(() => never);

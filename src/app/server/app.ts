@@ -26,12 +26,14 @@ import type { Library } from '../../service/orders/library.ts';
 import type { RolloutService } from '../../service/rollouts/rollout-service.ts';
 import { PoolService } from '../../service/upkeep/pool-service.ts';
 import { checkReadiness } from './readiness.ts';
+import type { ServerTemplates } from './server-templates.ts';
 import type { Starter } from './starter.ts';
 import { toBound } from '../../service/access/quota.ts';
 
 export interface AppParts {
   readonly store: SqlStore;
   readonly runtime: Runtime;
+  readonly templates: ServerTemplates;
   readonly pools: PoolService;
   readonly service: EvaluationService;
   readonly registry: Registry;
@@ -46,7 +48,7 @@ export interface AppParts {
 
 /** The HTTP server of `muster serve` over its services: who may call, within which bounds, and every route. It does not listen yet. */
 export function createApp(parts: AppParts): ReturnType<typeof createHttpServer> {
-  const { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
+  const { store, runtime, templates, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
   const { server } = runtime.config;
   return createHttpServer({
     service,
@@ -61,7 +63,7 @@ export function createApp(parts: AppParts): ReturnType<typeof createHttpServer> 
     identify: starter ? starter.identify : identifyOthers(store, server),
     requestsPerMinute: toBound(server.requestsPerMinute),
     streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
-    readiness: () => checkReadiness({ service, store, stateDir: runtime.config.stateDir }),
+    readiness: () => checkReadiness({ service, store, templates, stateDir: runtime.config.stateDir }),
     checkpoints: checkpointService,
     arena,
     rollouts,

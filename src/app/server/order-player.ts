@@ -25,6 +25,7 @@ import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { Answer, PlayCourse, Player, RecordedEpisode, ReplayCourse } from '../../service/orders/player.ts';
 import { buildQuestion } from '../../service/orders/question.ts';
 import { OrderedContents } from './ordered-contents.ts';
+import { blameOperator } from './server-templates.ts';
 import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
 /** Some hundred bytes each. */
@@ -38,22 +39,31 @@ export class OrderPlayer implements Player {
   readonly #contents: OrderedContents;
   readonly #turns: StoredTurns;
   readonly #version: string;
+  readonly #isOwn: boolean;
   readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
-  /** @param source of what callers may name by its URI. @param version of Muster. */
-  constructor(runtime: Runtime, source: CheckpointSource, turns: StoredTurns, version: string) {
+  /** @param source of what callers may name by its URI. @param version of Muster. @param isOwn whether callers configure it themselves. */
+  constructor(runtime: Runtime, source: CheckpointSource, turns: StoredTurns, version: string, isOwn = false) {
     this.#runtime = runtime;
     this.#turns = turns;
     this.#contents = new OrderedContents(runtime, source);
     this.#version = version;
+    this.#isOwn = isOwn;
   }
 
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
-    switch (order.kind) {
-      case 'evaluation':
-        return this.#evaluate(order, course);
-      case 'comparison':
-        return this.#compare(order, course);
+    return this.#blameRightly(order, order.kind === 'evaluation' ? this.#evaluate(order, course) : this.#compare(order, course));
+  }
+
+  replay(order: EvaluationOrder, episode: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument> {
+    return this.#blameRightly(order, this.#replay(order, episode, course));
+  }
+
+  async #blameRightly<Result>(order: EvaluationOrder, result: Promise<Result>): Promise<Result> {
+    try {
+      return await result;
+    } catch (error) {
+      throw this.#isOwn ? error : blameOperator(error, order.suite.template);
     }
   }
 
@@ -83,7 +93,7 @@ export class OrderPlayer implements Player {
     const runs = describeWhatRuns(suite, [checkpoint]);
     const runtime = { suite, draw: describeDraw(suite), runs, template: this.#digestTemplate(suite.template, [checkpoint]) };
     const journal = this.#openJournal(course, runtime, 0, checkpoint.digest);
-    const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
+    const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri, checkpointName: order.checkpoint.name };
     return await evaluate(context, request, {
       journal,
       signal: course.signal,
@@ -98,7 +108,7 @@ export class OrderPlayer implements Player {
     const baseline = await this.#contents.openCheckpoint(order.baseline, course.signal);
     const candidates = [];
     for (const content of order.candidates)
-      candidates.push({ checkpoint: await this.#contents.openCheckpoint(content, course.signal), uri: content.uri });
+      candidates.push({ checkpoint: await this.#contents.openCheckpoint(content, course.signal), uri: content.uri, name: content.name });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
     await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
     const context = await this.#buildContext({ suite, suiteFiles, checkpoints }, course);
@@ -108,6 +118,7 @@ export class OrderPlayer implements Player {
       suiteFiles,
       baseline: { kind: 'played', checkpoint: baseline },
       baselineUri: order.baseline.uri,
+      baselineName: order.baseline.name,
       candidates,
       terms: order.terms,
     } as const;
@@ -122,7 +133,7 @@ export class OrderPlayer implements Player {
     });
   }
 
-  async replay(order: EvaluationOrder, { arm, recorded }: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument> {
+  async #replay(order: EvaluationOrder, { arm, recorded }: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument> {
     const content = listCheckpoints(order)[arm];
     if (!content) throw new InputError('arm.not-found', `arm: the order has no arm ${arm}`);
     const suite = readOrderedSuite(order);

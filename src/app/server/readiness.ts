@@ -6,13 +6,14 @@ import { getMessage } from '../../kernel/errors.ts';
 interface Parts {
   readonly service: { readonly isDraining: boolean };
   readonly store: Pick<EvaluationStore, 'webhooks'>;
+  readonly templates: { findHindrances(): Promise<readonly string[]> };
   readonly stateDir: string;
   /** @returns why nothing new should be kept in the state directory. */
   readonly lack?: (stateDir: string) => Promise<string | undefined>;
 }
 
 /** Why a server should be sent no work; none when all is well. */
-export async function checkReadiness({ service, store, stateDir, lack = findLackOfSpace }: Parts): Promise<readonly Reason[]> {
+export async function checkReadiness({ service, store, templates, stateDir, lack = findLackOfSpace }: Parts): Promise<readonly Reason[]> {
   const reasons: Reason[] = [];
   if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });
   try {
@@ -20,6 +21,7 @@ export async function checkReadiness({ service, store, stateDir, lack = findLack
   } catch (error) {
     reasons.push({ code: 'store.unavailable', detail: getMessage(error) });
   }
+  for (const detail of await templates.findHindrances()) reasons.push({ code: 'template.unusable', detail });
   const lacking = await lack(stateDir).catch(getMessage);
   if (lacking !== undefined) reasons.push({ code: 'disk.full', detail: lacking });
   return reasons;

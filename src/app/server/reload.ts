@@ -13,8 +13,8 @@ export type Reload =
       readonly kind: 'reloaded';
       readonly changed: readonly string[];
       readonly pending: readonly string[];
-      /** Suites that cannot be played, and why. */
-      readonly suiteProblems: readonly string[];
+      /** Suites and templates that cannot be used, and why. */
+      readonly problems: readonly string[];
     }
   /** The one in force stays. */
   | { readonly kind: 'refused'; readonly problem: string };
@@ -27,14 +27,14 @@ export interface ReloadParts {
   readonly bounds: EpisodeBounds;
   readonly webhooks: Pick<WebhookDeliverer, 'look'>;
   /** Of the configuration in force. */
-  readonly problemsOfSuites: () => Promise<readonly string[]>;
+  readonly findProblems: () => Promise<readonly string[]>;
 }
 
 /** Who scales the pools then, for the audit. */
 const PRINCIPAL = 'configuration';
 
 /** Reads the configuration of a server anew. Nothing that is under way ends by it. Names of settings are logged, never what they say. */
-export async function reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites }: ReloadParts): Promise<Reload> {
+export async function reload({ read, runtime, pools, bounds, webhooks, findProblems }: ReloadParts): Promise<Reload> {
   const { log } = runtime;
   try {
     const before = runtime.config;
@@ -45,7 +45,7 @@ export async function reload({ read, runtime, pools, bounds, webhooks, problemsO
     webhooks.look();
     log.info({ changed }, 'the configuration was read anew');
     if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');
-    return { kind: 'reloaded', changed, pending, suiteProblems: await problemsOfSuites() };
+    return { kind: 'reloaded', changed, pending, problems: await findProblems() };
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
     const problem = getMessage(error);

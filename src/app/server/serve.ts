@@ -42,10 +42,11 @@ import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 import { openServerStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
 import type { Starter } from './starter.ts';
-import { findSuiteProblems } from '../suites/suite-problems.ts';
+import { examineSuites } from '../suites/examined-suites.ts';
 import type { Webhooks } from './webhook-sender.ts';
 import { toBound } from '../../service/access/quota.ts';
 import { createApp } from './app.ts';
+import { ServerTemplates } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
 
 /** The composition root of `muster serve`. */
@@ -55,8 +56,8 @@ export interface RunningServer {
   readonly url: string;
   /** Of the program that started it, when it serves that program alone. */
   readonly token: string | undefined;
-  /** Suites of the configuration that could not be played when it opened, and why. */
-  readonly suiteProblems: readonly string[];
+  /** Suites and templates of the configuration that could not be used when it opened, and why. */
+  readonly problems: readonly string[];
   /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
   reload(): Promise<Reload>;
   /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
@@ -92,14 +93,29 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   const use = new CheckpointUse({ rights: store.rights, isGranted: createLiveGrants(runtime), isEveryones: server.access === 'off' });
   const checkpointService = new CheckpointService({ checkpoints: runtime.checkpoints, uploads, usage: store.usage, gate, use });
   const library = createLibrary(runtime, source, checkpointService, starter);
-  const service = createService({ store, runtime, pools, gate, use, source, library, webhookSite }, (state) => {
+  const player = new OrderPlayer(runtime, source, store.turns, PACKAGE_VERSION, starter !== undefined);
+  const service = createService({ store, runtime, pools, gate, use, player, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   const arena = opening.use(await openArena(runtime, store, quotas));
   measure(registry, { service, pools, delivered: runtime.delivered });
   const rollouts = createRolloutService(runtime, store, { source, library, quotaOf: quotas });
-  const parts = { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service, rollouts };
+  const templates = new ServerTemplates(runtime, systemClock);
+  const parts = {
+    store,
+    runtime,
+    templates,
+    pools,
+    service,
+    registry,
+    checkpointService,
+    use,
+    library,
+    starter,
+    arena: arena.service,
+    rollouts,
+  };
   const app = await createApp(parts);
   const keeper = createKeeper(store, runtime, uploads, rollouts);
   keeper.open();
@@ -108,16 +124,18 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   // Before the server, which waits for their streams.
   opening.use(uploads);
   opening.use(openServices({ webhooks, rollouts, service, runtime }));
-  const findProblems = (): Promise<readonly string[]> =>
-    findSuiteProblems(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
+  const findProblems = async (): Promise<readonly string[]> => {
+    const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
+    return [...suites.problems, ...(await templates.examine(suites.templates))];
+  };
   const problems = await findProblems();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
   return {
     url,
     token: starter?.token,
-    suiteProblems: problems,
-    reload: () => reload({ read, runtime, pools, bounds, webhooks, problemsOfSuites: findProblems }),
+    problems,
+    reload: () => reload({ read, runtime, pools, bounds, webhooks, findProblems }),
     close: () => opened.disposeAsync(),
   };
 }
@@ -156,20 +174,20 @@ interface ServiceParts {
   readonly pools: PoolService;
   readonly gate: QuotaGate;
   readonly use: CheckpointUse;
-  readonly source: CheckpointSource;
+  readonly player: OrderPlayer;
   readonly library: Library;
   readonly webhookSite: Webhooks;
 }
 
 function createService(
-  { store, runtime, pools, gate, use, source, library, webhookSite }: ServiceParts,
+  { store, runtime, pools, gate, use, player, library, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
   return new EvaluationService({
     store,
     gate,
     use,
-    player: new OrderPlayer(runtime, source, store.turns, PACKAGE_VERSION),
+    player,
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),

@@ -33,7 +33,7 @@ export function createServeCommand(serve: (flags: ServeFlags) => Promise<Running
       using reloads = listenForHangUp();
       const server = await serve(flags);
       reloads.open(() => server.reload());
-      for (const problem of server.suiteProblems) await print(process.stderr, formatNotice(problem));
+      for (const problem of server.problems) await print(process.stderr, formatNotice(problem));
       await print(process.stderr, formatNotice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
       const { url, token } = server;
       if (flags.child) await print(process.stdout, `${JSON.stringify({ url, token, version: PACKAGE_VERSION })}\n`);
@@ -86,7 +86,7 @@ function reloadText(result: Reload): string {
     case 'reloaded': {
       const changed = result.changed.length === 0 ? 'nothing has changed' : `changed ${result.changed.join(', ')}`;
       const pending = result.pending.length === 0 ? [] : [`; these take a restart: ${result.pending.join(', ')}`];
-      return [changed, ...pending, ...result.suiteProblems.map((problem) => `\n${problem}`)].join('');
+      return [changed, ...pending, ...result.problems.map((problem) => `\n${problem}`)].join('');
     }
   }
 }

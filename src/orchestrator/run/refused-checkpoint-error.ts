@@ -30,6 +30,8 @@ export function assertOnePolicy({ digest, files }: Pick<Checkpoint, 'digest' | '
 interface Named {
   /** As the caller gave it. */
   readonly uri: string;
+  /** What messages call it in place of the URI. */
+  readonly name?: string | undefined;
   readonly checkpoint: { readonly digest: Digest };
 }
 
@@ -37,5 +39,5 @@ interface Named {
 export function nameCheckpoint(error: Error, given: readonly Named[]): Error {
   if (!(error instanceof RefusedCheckpointError)) return error;
   const named = given.find(({ checkpoint }) => checkpoint.digest === error.digest);
-  return named ? new InputError(error.code, `${named.uri}: ${getMessage(error)}`, { cause: error }) : error;
+  return named ? new InputError(error.code, `${named.name ?? named.uri}: ${getMessage(error)}`, { cause: error }) : error;
 }

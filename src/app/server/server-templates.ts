@@ -1,0 +1,75 @@
+import type { Pools } from '../pools.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { getMessage, InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
+
+/** One that cannot be used is tried again when it is asked for, and no more often: that may start its Python. */
+const PAUSE_MILLISECONDS = 10_000;
+
+interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlace' | 'joinSignals'> {
+  readonly pools: Pick<Pools, 'templates' | 'make'>;
+}
+
+interface Examination {
+  readonly at: number;
+  readonly problems: Promise<readonly string[]>;
+}
+
+/**
+ * The templates without which a server has no work to do: those of the suites that its configuration names or, where it names none, all of
+ * them, of which one is enough. Part of the composition root.
+ */
+export class ServerTemplates {
+  readonly #runtime: TemplateRuntime;
+  readonly #clock: Clock;
+  #ofSuites: readonly string[] = [];
+  #last: Examination | undefined;
+
+  constructor(runtime: TemplateRuntime, clock: Clock) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+  }
+
+  /** Why evaluations will fail, for people. @param ofSuites names of templates that the configured suites are played on. */
+  async examine(ofSuites: readonly string[]): Promise<readonly string[]> {
+    this.#ofSuites = ofSuites;
+    return await this.#examineAnew();
+  }
+
+  /** Why no work should be sent. */
+  async findHindrances(): Promise<readonly string[]> {
+    const last = this.#last;
+    const isRecent = last !== undefined && this.#clock.now() - last.at < PAUSE_MILLISECONDS;
+    const problems = await (isRecent ? last.problems : this.#examineAnew());
+    const isHindered = this.#ofSuites.length > 0 || problems.length === this.#runtime.pools.templates.length;
+    return isHindered ? problems : [];
+  }
+
+  #examineAnew(): Promise<readonly string[]> {
+    const names = this.#ofSuites.length > 0 ? this.#ofSuites : this.#runtime.pools.templates;
+    const problems = Promise.all(names.map((name) => this.#findProblem(name))).then((found) => found.flat());
+    this.#last = { at: this.#clock.now(), problems };
+    return problems;
+  }
+
+  async #findProblem(template: string): Promise<readonly string[]> {
+    const { pools } = this.#runtime;
+    try {
+      await pools.make({ template, policy: this.#runtime.choosePolicyPlace(template, []) }, this.#runtime.joinSignals(undefined));
+      return [];
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error;
+      return [`templates.${template}: ${getMessage(error)}; evaluations on it fail until that is mended`];
+    }
+  }
+}
+
+/** Codes of what is wrong with a template, and so with nothing that a caller has sent. */
+const OF_TEMPLATES = /^(?:python|template|image|docker|e2b|kubernetes|cloud-build)\.|^runner\.cannot-start$/;
+
+/** What a caller is told of an error. A template that cannot be used is InfrastructureError `server.template`: the operator has to mend it. */
+export function blameOperator(error: unknown, template: string): unknown {
+  if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
+  const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to mend that ("muster doctor" tries it)`;
+  return new InfrastructureError('server.template', message, { cause: error });
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { blameOperator, ServerTemplates } from '../../src/app/server/server-templates.ts';
+import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
+import { TEMPLATE } from '../support/evaluation-fixture.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+/** Templates of a server, of which those in `broken` cannot be used; counts how often each is tried. */
+function openTemplates(names: readonly string[], broken: Set<string>) {
+  const clock = new ManualClock();
+  const tried: string[] = [];
+  const make = async ({ template }: { readonly template: string }) => {
+    tried.push(template);
+    if (broken.has(template)) throw new InputError('python.missing', 'no Python at /x');
+    return TEMPLATE;
+  };
+  const runtime = {
+    pools: { templates: names, make },
+    choosePolicyPlace: () => 'together' as const,
+    joinSignals: () => new AbortController().signal,
+  };
+  return { clock, tried, templates: new ServerTemplates(runtime, clock) };
+}
+
+const PROBLEM = 'templates.local: no Python at /x; evaluations on it fail until that is mended';
+
+describe('the templates of a server', () => {
+  it('that suites need make it ready for no work until they can be used, and are not tried at each question', async () => {
+    const broken = new Set(['local', 'other']);
+    const { clock, tried, templates } = openTemplates(['local', 'other', 'big'], broken);
+    expect(await templates.examine(['local', 'big'])).toEqual([PROBLEM]);
+    broken.delete('local');
+    expect(await templates.findHindrances()).toEqual([PROBLEM]);
+    expect(tried).toEqual(['local', 'big']);
+    await clock.advance(10_000);
+    expect(await templates.findHindrances()).toEqual([]);
+    expect(tried).toEqual(['local', 'big', 'local', 'big']);
+  });
+
+  it('are all examined where no suite names one, and one that can be used is enough', async () => {
+    const broken = new Set(['local']);
+    const { clock, templates } = openTemplates(['local', 'big'], broken);
+    expect(await templates.examine([])).toEqual([PROBLEM]);
+    expect(await templates.findHindrances()).toEqual([]);
+    broken.add('big');
+    await clock.advance(10_000);
+    expect(await templates.findHindrances()).toHaveLength(2);
+  });
+});
+
+describe('what goes wrong while an order is played', () => {
+  it('is the operator’s to mend where it is the template, and the caller’s or nobody’s otherwise', () => {
+    const ofTemplate = new InputError('python.missing', 'no Python at /x; set python');
+    expect(blameOperator(ofTemplate, 'local')).toMatchObject({
+      kind: 'infrastructure',
+      code: 'server.template',
+      message: expect.stringMatching(/its template "local": no Python at \/x; set python\. Ask the server's operator/),
+    });
+    for (const other of [new InputError('checkpoint.refused', 'no'), new InfrastructureError('python.no-answer', 'slow'), 'thrown'])
+      expect(blameOperator(other, 'local')).toBe(other);
+  });
+});
