@@ -65,6 +65,21 @@ def complete_episode(
     return Completed(total, length, metrics, forward, saw_nan)
 
 
+def read_reward(reward: Any) -> float:
+    """@raises EnvironmentFault for what is no number."""
+    try:
+        return _read_number(reward)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EnvironmentFault(describe_reward(reward)) from error
+
+
+def _read_number(value: Any) -> float:
+    """float() would take a text for the number in it."""
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError
+    return float(value)
+
+
 def name_number(value: float) -> str:
     return "NaN, not a number," if math.isnan(value) else f"{'-' if value < 0 else ''}infinite"
 
@@ -96,10 +111,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
         except BaseException as error:
             raise PolicyCrash from error
         observation, reward, terminated, truncated, info = step(action)
-        try:
-            total += float(reward)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise EnvironmentFault(describe_reward(reward)) from error
+        total += reward if reward.__class__ is float else read_reward(reward)
         length += 1
         if terminated or truncated:
             samples = (length - 1) // MEASURED_STEPS + 1
@@ -119,7 +131,7 @@ def measure(info: Any, names: Iterable[str]) -> dict[str, float]:
     measured: dict[str, float] = {}
     for name in names:
         try:
-            value = float(info[name])
+            value = _read_number(info[name])
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(value):

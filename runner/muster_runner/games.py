@@ -8,6 +8,7 @@ import gymnasium
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError
+from muster_runner.episode import read_reward
 from muster_runner.failure import describe_installation
 
 ONE_GAME = "a game of several agents is played with mode: single; its agents are a batch already"
@@ -59,12 +60,13 @@ class Game(gymnasium.Env[Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observations, rewards, _, truncated, _ = self._parallel.step(dict(actions))
+        rewards = {agent: read_reward(reward) for agent, reward in rewards.items()}
         for agent, reward in rewards.items():
-            self._returns[agent] += float(reward)
+            self._returns[agent] += reward
         is_over = not self._parallel.agents
         # An agent that was cut off is no end of the game that its rules have.
         is_cut = is_over and any(truncated.values())
-        reward = sum((float(rewards[agent]) for agent in self.agents if agent in self.scored and agent in rewards), 0.0)
+        reward = sum((rewards[agent] for agent in self.agents if agent in self.scored and agent in rewards), 0.0)
         info = {RETURN_OF.format(agent): total for agent, total in self._returns.items()}
         return self._pick_present(observations), reward, is_over and not is_cut, is_cut, info
 

@@ -12,8 +12,7 @@ from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
 from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import assert_info, close_environment
-from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure
-from muster_runner.failure import EnvironmentFault, describe_reward
+from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure, read_reward
 from muster_runner.frames import Batching, Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
@@ -173,10 +172,7 @@ class LockstepRun:
             self._active = row
             try:
                 row.observation, reward, terminated, truncated, row.info = row.step(action)
-                try:
-                    row.total += float(reward)
-                except (TypeError, ValueError, OverflowError) as error:
-                    raise EnvironmentFault(describe_reward(reward)) from error
+                row.total += reward if reward.__class__ is float else read_reward(reward)
                 is_over = terminated or truncated
             except OverdueStep:
                 raise

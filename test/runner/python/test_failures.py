@@ -27,6 +27,7 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("no number", "environment-crash", "step() gave a reward that is NoneType: None; expected a number"),
+        ("text", "environment-crash", "step() gave a reward that is str: '1'; expected a number"),
         ("file", "environment-crash", MISSING_FILE),
         ("network", "environment-crash", "OSError: the address of example.invalid\na sandbox has no network"),
         ("memory", "out-of-memory", "MemoryError"),

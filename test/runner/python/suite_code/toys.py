@@ -151,6 +151,8 @@ class Broken(Toy):
             return self.observation, 0.0  # type: ignore[return-value]
         if self.due and self.how == "no number":
             return self.observation, None, True, False, {}  # type: ignore[return-value]
+        if self.due and self.how == "text":
+            return self.observation, "1", True, False, {}  # type: ignore[return-value]
         if self.due and self.how == "file":
             Path("/nonexistent/levels.json").read_text()
         if self.due and self.how == "network":
