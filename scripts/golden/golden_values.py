@@ -7,6 +7,7 @@ their inputs to test/aggregation/golden/golden.json:
 
 import json
 import subprocess
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -276,5 +277,6 @@ def golden_values() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    ArgumentParser(description="Recomputes the golden values with SciPy and statsmodels, and writes them.").parse_args()
     GOLDEN_FILE.write_text(json.dumps(golden_values()), encoding="utf-8")
     subprocess.run([ROOT / "node_modules/.bin/prettier", "--write", GOLDEN_FILE], check=True)

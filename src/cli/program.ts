@@ -97,18 +97,21 @@ function chooseCommands([first = '']: readonly string[]): readonly (() => Promis
   return named === undefined ? Object.values(COMMANDS) : [named];
 }
 
-/** Of commands with a suite as their one argument: the flags are looked for there, or checkpoints given without theirs. */
+/** What commands with a suite as their one argument say where the suite has a flag, or a checkpoint has none. */
 const CHECKPOINT_FLAGS: Readonly<Record<string, string>> = {
   eval: 'the suite stands by itself, and each checkpoint has a --checkpoint before it: muster eval SUITE -c A -c B',
   compare: 'the suite stands by itself, and checkpoints have their flags: muster compare SUITE --baseline A --candidate B',
 };
 
+const IS_OF_FORM = /too many arguments|missing required argument|unknown option '--suite/;
+
 /** Commander hands settings on to what is made of a command, and not to what was made before and added. */
 function passSettingsOn(command: Command): void {
   for (const inner of command.commands) {
     inner.copyInheritedSettings(command);
-    if (CHECKPOINT_FLAGS[inner.name()] !== undefined)
-      inner.showHelpAfterError(`(${CHECKPOINT_FLAGS[inner.name()]}; --help lists what there is)`);
+    const form = CHECKPOINT_FLAGS[inner.name()];
+    if (form !== undefined)
+      inner.configureOutput({ outputError: (text, write) => write(IS_OF_FORM.test(text) ? `${text}(${form})\n` : text) });
     passSettingsOn(inner);
   }
 }

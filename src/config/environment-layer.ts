@@ -19,7 +19,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readEnvironmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
   return listSettingVariables(environment)
     .map((name) => ({ name, text: environment[name], path: findSettingPath(name.slice(PREFIX.length), known) }))
-    .filter(({ path }) => known.knows(path))
+    .filter(({ text, path }) => known.knows(path) && !isEmpty(text, path, known))
     .map(({ name, text, path }) => {
       const value = known.takesTextOnly(path) ? text : parseOrText(text ?? '');
       return { value: nestValue(path, value), findOrigin: () => `environment variable ${name}` };
@@ -38,6 +38,20 @@ export function findUnknownVariables(environment: Environment, known: KnownSetti
       const remedy = meant === undefined ? EXPECTED_VARIABLE : `did you mean "${PREFIX}${meant}"?`;
       return `environment variable ${name}: there is no such setting; ${remedy}`;
     });
+}
+
+/** A line for each variable that is set to nothing, where the setting is no text. */
+export function findEmptyVariables(environment: Environment, known: KnownSettings): readonly string[] {
+  return listSettingVariables(environment)
+    .filter((name) => {
+      const path = findSettingPath(name.slice(PREFIX.length), known);
+      return known.knows(path) && isEmpty(environment[name], path, known);
+    })
+    .map((name) => `environment variable ${name} is empty; give it a value, or unset it`);
+}
+
+function isEmpty(text: string | undefined, path: readonly string[], known: KnownSettings): boolean {
+  return (text ?? '').trim() === '' && !known.takesTextOnly(path);
 }
 
 function listSettingVariables(environment: Environment): readonly string[] {

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { InputError, getMessage } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
-import { readEnvironmentLayers, findUnknownVariables } from './environment-layer.ts';
+import { readEnvironmentLayers, findEmptyVariables, findUnknownVariables } from './environment-layer.ts';
 import { suggestNames } from '../kernel/documents/did-you-mean.ts';
 import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
@@ -48,7 +48,8 @@ export class ConfigReader {
       ...(sources.flags ?? []).map(createFlagLayer),
     ];
     const problems = layers.flatMap((layer) => this.#describeLayer(layer));
-    assertNone([...problems, ...findUnknownVariables(sources.environment, this.#known)]);
+    const { environment } = sources;
+    assertNone([...problems, ...findUnknownVariables(environment, this.#known), ...findEmptyVariables(environment, this.#known)]);
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
     const config = resolveConfig(this.#validate(merged, layers), machine);

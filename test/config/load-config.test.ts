@@ -229,7 +229,7 @@ describe('what is wrong is named with its source, its path and what was expected
     ['MUSTER_TEMPLATES__big__LIMIT__CPUS', '1', 'did you mean "MUSTER_TEMPLATES__big__LIMITS__CPUS"?'],
     ['MUSTER_FOO', '1', 'MUSTER_FOO: there is no such setting; config/default.yaml has all settings'],
     ['MUSTER_POOL__MAX', 'many', 'environment variable MUSTER_POOL__MAX: pool.max: expected "auto" or a whole number'],
-    ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN: pool.min: expected number, got null'],
+    ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN is empty; give it a value, or unset it'],
     ['MUSTER_', '1', 'environment variable MUSTER_: '],
   ])('in the environment variable %s=%s', (name, value, expected) => {
     expect(() => load({ environment: { [name]: value } })).toThrow(expected);

@@ -165,6 +165,7 @@ describe('one of several checkpoints', () => {
     const expected = refusal(`${out} has the results of several checkpoints`, 'name one of them', ...names);
     expect(await stage.call(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
     expect(await stage.call(['plan', suite, '--baseline', out])).toEqual(expected);
+    expect(await stage.call(['rollouts', 'list', out])).toEqual(expected);
   });
 });
 
@@ -252,11 +253,19 @@ describe('a flag', () => {
     expect(await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, ...flags])).toEqual(refusal(expected));
   });
 
+  it.each(['--report', '--out'])('%s with a path where nothing can be made is refused before an episode is played', async (flag) => {
+    await using stage = await Stage.open();
+    expect(await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '2', flag, '/proc/x'])).toEqual(refusal('/proc/x'));
+  });
+
   it('for a checkpoint is named where one stands beside the suite', async () => {
     await using stage = await Stage.open();
     expect(await stage.call(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
     expect(await stage.call(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
     expect(await stage.call(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
+    const other = await stage.call(['eval', CARTPOLE, '-c', LATE, '--sandboxs', '2']);
+    expect(other).toEqual(refusal('Did you mean --sandboxes?'));
+    expect(other.stderr).not.toContain('the suite stands by itself');
   });
 
   it('--suite is asked for where a run is to be watched', async () => {

@@ -87,7 +87,11 @@ describe('muster report', () => {
       '2',
     ]);
     const afterwards = stage.path('afterwards.html');
-    expect(await stage.run(['report', out, '--html', afterwards])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await stage.run(['report', out, '--html', afterwards])).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: `muster: wrote ${afterwards}\n`,
+    });
     expect(await readFile(afterwards, 'utf8')).toBe(await readFile(page, 'utf8'));
     const printed = await stage.run(['report', out]);
     expect(printed.stdout.slice(printed.stdout.indexOf('ranking'))).toBe(played.stdout.slice(played.stdout.indexOf('ranking')));

@@ -248,6 +248,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       },
       /tasks\[1\]\.name: "a" is used twice/,
     ],
+    ['a metric is named twice', { ...minimal, metrics: ['fuel', 'fuel'] }, /metrics: expected each metric once/],
   ])('%s', (_name, suite, expected) => {
     expect(problemOf(suite)).toMatch(expected);
     expect(problemOf(suite)).toMatch(/^suite: /);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { assertOneResult } from '../../adapters/files/recorded-summaries.ts';
 import { TrajectoryDirectory } from '../../adapters/files/trajectory-directory.ts';
 import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
 
@@ -7,8 +8,9 @@ const TRAJECTORIES = 'trajectories';
 /**
  * Trajectories that an evaluation has kept, one in memory at a time.
  *
- * @param directory as `muster eval --out` names it. @throws InputError `rollouts.none`, `rollouts.invalid`
+ * @param directory as `muster eval --out` names it. @throws InputError `results.several`, `rollouts.none`, `rollouts.invalid`
  */
-export function readKeptTrajectories(directory: string): AsyncIterable<Trajectory> {
-  return new TrajectoryDirectory(join(directory, TRAJECTORIES)).read();
+export async function* readKeptTrajectories(directory: string): AsyncGenerator<Trajectory> {
+  await assertOneResult(directory);
+  yield* new TrajectoryDirectory(join(directory, TRAJECTORIES)).read();
 }

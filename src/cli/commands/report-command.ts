@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { ResultDocument } from '../../orchestrator/results/result-document.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
+import { formatNotice } from '../terminal/error-report.ts';
 import { print } from '../terminal/output.ts';
 import { formatRanking } from '../lines/ranking-lines.ts';
 import { reportFile } from './report-file.ts';
@@ -19,12 +20,14 @@ export function createReportCommand(readDocument: ReadDocument): Command {
     .summary('show a result that was kept')
     .description('Prints the summary of results that --out or --json kept, or draws them as a page. Nothing is played.')
     .argument('<path...>', 'directories of --out, or files with what --json printed')
-    .option('--html <file>', 'write a page to look at (HTML, in one file), and print nothing')
+    .option('--html <file>', 'write a page to look at (HTML, in one file) instead')
     .addHelpText('after', HELP)
     .action(async (paths: readonly string[], flags: ReportFlags) => {
       const page = flags.html === undefined ? undefined : await reportFile(flags.html, '--html');
       const document = await readDocument(paths);
-      await (page ? page.write(document) : print(process.stdout, `${readLines(document).join('\n')}\n`));
+      if (page === undefined || flags.html === undefined) return print(process.stdout, `${readLines(document).join('\n')}\n`);
+      await page.write(document);
+      await print(process.stderr, formatNotice(`wrote ${flags.html}`));
     });
 }
 

@@ -1,5 +1,5 @@
-import { access, constants, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
 
@@ -13,7 +13,9 @@ export interface ReportFile {
 export async function reportFile(path: string, flag = '--report'): Promise<ReportFile> {
   const target = resolve(path);
   try {
-    await access(dirname(target), constants.W_OK);
+    // A directory may refuse files although its mode allows them, as those of /proc do.
+    await writeFile(createPartialPath(target), '');
+    await rm(createPartialPath(target));
     const isDirectory = (await stat(target).catch(() => undefined))?.isDirectory();
     if (isDirectory === true) throw new Error('it is a directory');
   } catch (error) {
@@ -31,7 +33,7 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
 async function write(what: string, target: string, document: ReportDocument): Promise<void> {
   // What draws the page is read by those who ask for one.
   const { reportPage } = await import('../../faces/report/page.ts');
-  const partial = `${target}.partial`;
+  const partial = createPartialPath(target);
   try {
     await writeFile(partial, reportPage(document));
     await rename(partial, target);
@@ -46,3 +48,5 @@ async function write(what: string, target: string, document: ReportDocument): Pr
     );
   }
 }
+
+const createPartialPath = (target: string): string => `${target}.partial`;

@@ -181,6 +181,7 @@ export const suiteSchema = z
     metrics: z
       .array(nameSchema)
       .max(64)
+      .refine((names) => new Set(names).size === names.length, 'expected each metric once')
       .default([])
       .describe("numbers from the environment's last info, or components of an agent's verdict, to aggregate beside the return"),
     success: successSchema.optional(),

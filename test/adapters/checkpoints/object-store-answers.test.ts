@@ -1,5 +1,5 @@
 import nock from 'nock';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GcsStore } from '../../../src/adapters/checkpoints/objects/gcs.ts';
 import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
 import { S3Store } from '../../../src/adapters/checkpoints/objects/s3.ts';
@@ -41,6 +41,18 @@ describe('an object store that answers', () => {
       code: 'checkpoint.unreadable',
       message: expect.stringMatching(/s3:\/\/bucket\/x\.bin .*AWS_ACCESS_KEY_ID/),
     });
+  });
+
+  it('in no region says where one is set', async () => {
+    vi.stubEnv('AWS_REGION', undefined);
+    vi.stubEnv('AWS_DEFAULT_REGION', undefined);
+    vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
+    const source = new ObjectSource(new S3Store({ pathStyle: true }), new ManualClock());
+    await expect(list(source, 's3://bucket/x.bin')).rejects.toMatchObject({
+      kind: 'input',
+      message: 'checkpoint: S3 is asked in no region; set AWS_REGION, or sources.s3.region in the configuration',
+    });
+    vi.unstubAllEnvs();
   });
 
   it('that there is no such bucket names it', async () => {

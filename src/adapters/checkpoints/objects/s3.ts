@@ -1,6 +1,6 @@
 import type { GetObjectCommandOutput, S3Client, _Object } from '@aws-sdk/client-s3';
 import { Readable } from 'node:stream';
-import { getMessage } from '../../../kernel/errors.ts';
+import { getMessage, InputError } from '../../../kernel/errors.ts';
 import { readAnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 import { toObjectStoreError, readNumberIn } from './client-error.ts';
@@ -43,7 +43,7 @@ export class S3Store implements ObjectStore {
       return { name, size: head.ContentLength ?? 0, revision: formatRevision(head.ETag) };
     } catch (error) {
       const failure = createS3Error(error);
-      if (failure.status === 404) return undefined;
+      if (failure instanceof ObjectStoreError && failure.status === 404) return undefined;
       throw failure;
     }
   }
@@ -139,7 +139,16 @@ function formatRevision(tag: string | undefined): string {
   return `entity ${tag ?? 'unknown'}`;
 }
 
-function createS3Error(error: unknown): ObjectStoreError {
+function createS3Error(error: unknown): ObjectStoreError | InputError {
+  // The client has no other name for it.
+  if (getMessage(error) === 'Region is missing')
+    return new InputError(
+      'checkpoint.unreadable',
+      'checkpoint: S3 is asked in no region; set AWS_REGION, or sources.s3.region in the configuration',
+      {
+        cause: error,
+      },
+    );
   const name = error instanceof Error ? error.name : '';
   const metadata: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, '$metadata') : undefined;
   const status = readNumberIn(metadata, 'httpStatusCode');

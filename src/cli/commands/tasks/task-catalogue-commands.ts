@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { Command } from 'commander';
 import type { Task } from '../../../agents/tasks/task.ts';
 import type { ListedTask } from '../../../app/tasks/task-catalogue.ts';
 import { formatTask, formatTaskList } from '../../lines/task-lines.ts';
+import { formatNotice } from '../../terminal/error-report.ts';
 import { print } from '../../terminal/output.ts';
 
 /** What the commands on directories of tasks need of the composition root. */
@@ -30,7 +32,9 @@ function createNewCommand({ create }: TaskCatalogue): Command {
     .addHelpText('after', '\nExample:\n  muster task new tasks/parse-dates && muster task check tasks/parse-dates')
     .action(async (directory: string) => {
       const { files } = await create(directory);
-      await print(process.stdout, `${files.map(({ path }) => `${directory}/${path}`).join('\n')}\n`);
+      const paths = files.map(({ path }) => join(directory, path)).toSorted();
+      await print(process.stdout, `${paths.join('\n')}\n`);
+      await print(process.stderr, formatNotice(`change it into your task, then check it: muster task check ${directory}`));
     });
 }
 

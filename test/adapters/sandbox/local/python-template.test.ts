@@ -173,11 +173,11 @@ describe('an interpreter that will not do is refused before any sandbox is made'
     [
       'that crashes',
       () => script(join(project, 'broken'), 'echo "bad marshal data" >&2; exit 1'),
-      'infrastructure',
+      'input',
       'python.unusable',
       'bad marshal data',
     ],
-    ['that is something else', () => script(join(project, 'cat'), 'echo meow'), 'infrastructure', 'python.unusable', 'meow'],
+    ['that is something else', () => script(join(project, 'cat'), 'echo meow'), 'input', 'python.unusable', 'meow'],
   ])('%s', async (_, prepare, kind, code, text) => {
     await expect(make({ python: prepare() })).rejects.toMatchObject({ kind, code, message: expect.stringContaining(text) });
   });

@@ -58,7 +58,7 @@ const reportSchema = z.object({
 /**
  * Starts the interpreter, as the sandboxes do (`-I`), and has it import the modules.
  *
- * @throws InfrastructureError `python.unusable` when there is no valid answer.
+ * @throws InfrastructureError `python.unusable` when there is no valid answer, `python.no-answer` when there is none in time.
  */
 export async function inspectPython(python: string, modules: readonly string[], signal: AbortSignal): Promise<PythonEnvironment> {
   const output = await askPython(python, ['-I', '-B', '-c', QUESTIONS, ...modules], signal);
@@ -69,7 +69,7 @@ export async function inspectPython(python: string, modules: readonly string[], 
   }
 }
 
-/** What the interpreter prints. @throws InfrastructureError `python.unusable`. */
+/** What the interpreter prints. @throws InfrastructureError `python.unusable`, or `python.no-answer` when it takes too long. */
 export function askPython(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };
@@ -83,6 +83,7 @@ export function askPython(python: string, argv: readonly string[], signal: Abort
           python,
           error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : getLastLine(stderr) || error.message,
           error,
+          error.killed === true ? 'python.no-answer' : 'python.unusable',
         ),
       );
   });
@@ -93,9 +94,9 @@ function getLastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.slice(0, 500) ?? '';
 }
 
-function createUnusableError(python: string, detail: string, cause: unknown): InfrastructureError {
+function createUnusableError(python: string, detail: string, cause: unknown, code = 'python.unusable'): InfrastructureError {
   return new InfrastructureError(
-    'python.unusable',
+    code,
     `Python at ${python} does not work: ${detail}; mend it, or set python in the template to another one`,
     { cause },
   );

@@ -1,6 +1,6 @@
 import { access, constants, readlink, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
+import { InfrastructureError, InputError, MusterError } from '../../../../kernel/errors.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
 import { createCannotPlayApartError } from '../../../../pool/ports/policy-apart.ts';
@@ -29,7 +29,7 @@ const OLDEST = [3, 11] as const;
  * @param projectDirectory holds `runner/` and, for `auto` in a checkout, `.venv/`.
  * @throws InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
  * `python.package-missing`,
- * `python.package-too-old`, `python.out-of-sight`; each with the remedy. InfrastructureError `python.unusable`.
+ * `python.package-too-old`, `python.out-of-sight`, `python.unusable`; each with the remedy. InfrastructureError `python.no-answer`.
  */
 export async function createPythonTemplate(
   name: string,
@@ -88,7 +88,9 @@ export async function findUsablePython(
     own === undefined ? new InputError(code, message) : new InfrastructureError(code, message);
   const hindrance = await findHindrance(path, own);
   if (hindrance !== undefined) throw refused('python.missing', hindrance);
-  const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
+  const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal).catch((error: unknown) => {
+    throw error instanceof MusterError && error.code === 'python.unusable' ? refused(error.code, error.message) : error;
+  });
   const [major, minor] = environment.version;
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     const found = `Python at ${path} is ${environment.version.join('.')}, expected ${OLDEST.join('.')} or newer`;
