@@ -255,8 +255,8 @@ export class RunnerSession implements Occupant {
 
   /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
   #onLate(reason: string, outcome: Outcome | undefined): void {
-    const { isHeard, usage } = this.#sandbox.capabilities ?? {};
-    if (outcome === undefined || (!isHeard && !usage)) return this.#close(reason, outcome);
+    const { capabilities } = this.#sandbox;
+    if (outcome === undefined || (!capabilities?.isHeard && !capabilities?.usage)) return this.#close(reason, outcome);
     this.#isLate = true;
     void this.#explainLateness(reason, outcome);
   }

@@ -93,8 +93,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   const use = new CheckpointUse({ rights: store.rights, isGranted: createLiveGrants(runtime), isEveryones: server.access === 'off' });
   const checkpointService = new CheckpointService({ checkpoints: runtime.checkpoints, uploads, usage: store.usage, gate, use });
   const library = createLibrary(runtime, source, checkpointService, starter);
-  const player = new OrderPlayer(runtime, source, store.turns, PACKAGE_VERSION, starter !== undefined);
-  const service = createService({ store, runtime, pools, gate, use, player, library, webhookSite }, (state) => {
+  const service = createService({ store, runtime, pools, gate, use, source, library, starter, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
@@ -102,21 +101,8 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   measure(registry, { service, pools, delivered: runtime.delivered });
   const rollouts = createRolloutService(runtime, store, { source, library, quotaOf: quotas });
   const templates = new ServerTemplates(runtime, systemClock);
-  const parts = {
-    store,
-    runtime,
-    templates,
-    pools,
-    service,
-    registry,
-    checkpointService,
-    use,
-    library,
-    starter,
-    arena: arena.service,
-    rollouts,
-  };
-  const app = await createApp(parts);
+  const parts = { store, runtime, pools, service, registry, checkpointService, use, library, starter, arena: arena.service, rollouts };
+  const app = await createApp({ ...parts, templates });
   const keeper = createKeeper(store, runtime, uploads, rollouts);
   keeper.open();
   opening.defer(() => keeper.close());
@@ -124,10 +110,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   // Before the server, which waits for their streams.
   opening.use(uploads);
   opening.use(openServices({ webhooks, rollouts, service, runtime }));
-  const findProblems = async (): Promise<readonly string[]> => {
-    const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
-    return [...suites.problems, ...(await templates.examine(suites.templates))];
-  };
+  const findProblems = createProblemFinder(runtime, library, templates);
   const problems = await findProblems();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
@@ -162,6 +145,14 @@ function createLibrary(runtime: Runtime, source: CheckpointSource, pools: Checkp
   return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
 
+/** Finds why suites and templates of the configuration in force cannot be used. */
+function createProblemFinder(runtime: Runtime, library: Library, templates: ServerTemplates): () => Promise<readonly string[]> {
+  return async () => {
+    const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
+    return [...suites.problems, ...(await templates.examine(suites.templates))];
+  };
+}
+
 function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -174,20 +165,21 @@ interface ServiceParts {
   readonly pools: PoolService;
   readonly gate: QuotaGate;
   readonly use: CheckpointUse;
-  readonly player: OrderPlayer;
+  readonly source: CheckpointSource;
   readonly library: Library;
+  readonly starter: Starter | undefined;
   readonly webhookSite: Webhooks;
 }
 
 function createService(
-  { store, runtime, pools, gate, use, player, library, webhookSite }: ServiceParts,
+  { store, runtime, pools, gate, use, source, library, starter, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
   return new EvaluationService({
     store,
     gate,
     use,
-    player,
+    player: new OrderPlayer(runtime, source, store.turns, PACKAGE_VERSION, starter !== undefined),
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
