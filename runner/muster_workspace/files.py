@@ -5,7 +5,7 @@ import stat
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, directory_problem, empty, kind_of, opened_below, opened_directory, parts_below, remove
+from muster_workspace.places import Refusal, directory_problem, kind_of, opened_below, opened_directory, parts_below, remove, renew
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -64,7 +64,7 @@ def wipe(path: str, writable: tuple[str, ...]) -> None:
     base, parts = parts_below(path, writable)
     if not parts:
         with opened_directory(base, [], make=False) as directory:
-            empty(directory)
+            renew(directory)
         return
     with opened_directory(base, parts[:-1], make=True) as directory:
         remove(parts[-1], directory)

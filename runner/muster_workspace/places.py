@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SHOWN_CHARACTERS = 4096
+# Of a directory that may be written to, if it belongs to the user of the programs.
+_BASE_MODE = 0o1777
+# Of what a program may say about a directory of its own; the rest is the kernel's.
+_OWN_ATTRIBUTES = ("user.", "system.posix_acl_")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -85,8 +89,26 @@ def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
 
 
 def open_base(base: str) -> int:
-    """A descriptor of one of the directories that may be written to. It is a mount: no program puts another in its place."""
-    return os.open(base, _DIRECTORY)
+    """A descriptor of one of the directories that may be written to. It is a mount: no program puts another in its place.
+
+    Where it belongs to the user of the programs, one of them may have closed it.
+    """
+    try:
+        return os.open(base, _DIRECTORY)
+    except PermissionError:
+        os.chmod(base, _BASE_MODE)  # noqa: PTH101 -- pathlib costs time and memory in every sandbox
+        return os.open(base, _DIRECTORY)
+
+
+def renew(base: int) -> None:
+    """Make one of the directories that may be written to anew: nothing in it, and nothing that a program has changed of it."""
+    if os.fstat(base).st_uid == os.geteuid():
+        os.fchmod(base, _BASE_MODE)
+        for name in _own_attributes(base):
+            os.removexattr(base, name)
+        # A list of access rights that is gone leaves its bits behind.
+        os.fchmod(base, _BASE_MODE)
+    empty(base)
 
 
 @contextmanager
@@ -97,6 +119,16 @@ def opened_below(directory: int, name: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _own_attributes(base: int) -> list[str]:
+    try:
+        return [name for name in os.listxattr(base) if name.startswith(_OWN_ATTRIBUTES)]
+    except OSError as error:
+        # The file system has none.
+        if error.errno == errno.ENOTSUP:
+            return []
+        raise
 
 
 def empty(directory: int) -> None:

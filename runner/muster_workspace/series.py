@@ -11,7 +11,7 @@ from muster_workspace.command import Command
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
 from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import give
-from muster_workspace.places import Refusal, empty, explain, open_base
+from muster_workspace.places import Refusal, explain, open_base, renew
 from muster_workspace.running import Beside, RunningCommand
 
 _LEAST_SECONDS = 0.001
@@ -59,7 +59,7 @@ class Series:
         for run in self._runs:
             for path in self._wiped:
                 if path in bases:
-                    empty(bases[path])
+                    renew(bases[path])
                 else:
                     wipe(path, self._writable)
             try:
