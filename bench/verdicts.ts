@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { digestBytes } from '../src/kernel/canonical-json.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { takeVerdict } from '../src/agents/grading/stages/take-verdict.ts';
 import { omitMeasurements } from '../src/agents/verification/verdict.ts';
@@ -19,16 +20,21 @@ const AT_A_TIME = 2;
 const DISTURBED = { full: { verdicts: 10_000, seeds: 4, share: 0.01 }, quick: { verdicts: 6, seeds: 1, share: 0.15 } };
 /** Sets how many verdicts are taken while sandboxes are killed. */
 export const VERDICTS_VARIABLE = 'MUSTER_BENCH_VERDICTS';
-const [RATES, KILLS] = ['verdicts a second', 'verdicts with killed sandboxes'];
+/** Taken in one measurement: what an interrupted run loses at most. */
+const PART = 250;
+const [RATES, UNDISTURBED] = ['verdicts a second', 'verdicts of undisturbed sandboxes'];
 
 export const verdicts: Benchmark = {
   name: 'verdicts',
   summary: `verdicts of a Python task with ${CASES} hidden cases, beside a plain bubblewrap for each process; and the same bytes when sandboxes are killed`,
-  measurements: () => [RATES, KILLS],
-  async run({ quick, measured, say }: BenchmarkContext) {
+  measurements: (quick) => [RATES, UNDISTURBED, ...listParts(chooseDisturbance(quick)).map(({ name }) => name)],
+  async run({ quick, measured }: BenchmarkContext) {
     const rates = await measured(RATES, () => sideBySide(quick ? 2 : 20, quick ? 1 : 3));
     const disturbance = chooseDisturbance(quick);
-    const kills = await measured(KILLS, () => disturbed(disturbance, say));
+    const expected = await measured(UNDISTURBED, () => undisturbed(disturbance));
+    const parts: Disturbed[] = [];
+    for (const part of listParts(disturbance)) parts.push(await measured(part.name, () => disturbed(part, disturbance, expected)));
+    const kills = parts.reduce(addDisturbed);
     return {
       tables: [
         {
@@ -125,6 +131,20 @@ const SUBMISSIONS = [SOLUTION, 'def sort_numbers(numbers):\n    return numbers\n
 
 type Disturbance = typeof DISTURBED.full;
 
+/** Some of the verdicts, with the numbers that they have among all. */
+interface Part {
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+function listParts({ verdicts: count }: Disturbance): readonly Part[] {
+  return Array.from({ length: Math.ceil(count / PART) }, (_, at) => {
+    const [from, to] = [at * PART, Math.min(count, (at + 1) * PART)];
+    return { name: `verdicts ${from + 1} to ${to} of ${count} with killed sandboxes`, from, to };
+  });
+}
+
 interface Disturbed {
   readonly verdicts: number;
   readonly opened: number;
@@ -134,36 +154,56 @@ interface Disturbed {
   readonly differing: number;
 }
 
+function addDisturbed(one: Disturbed, other: Disturbed): Disturbed {
+  return {
+    verdicts: one.verdicts + other.verdicts,
+    opened: one.opened + other.opened,
+    killed: one.killed + other.killed,
+    spoilt: one.spoilt + other.spoilt,
+    differing: one.differing + other.differing,
+  };
+}
+
+const listKinds = ({ seeds }: Disturbance): readonly { readonly source: string; readonly seed: string }[] =>
+  SUBMISSIONS.flatMap((source) => Array.from({ length: seeds }, (_, seed) => ({ source, seed: `${seed}` })));
+
+/** The digest of a verdict of each kind. */
+async function undisturbed(disturbance: Disturbance): Promise<readonly string[]> {
+  await using fixture = await GradingFixture.open();
+  const task = await fixture.task(TASK);
+  const expected: string[] = [];
+  for (const { source, seed } of listKinds(disturbance))
+    expected.push((await graded(fixture.grader.getSandboxes(task), task, source, seed)).digest);
+  return expected;
+}
+
 /**
  * Takes verdicts of a few submissions again and again while sandboxes are killed, and holds each that has a reward against an undisturbed one.
  */
-async function disturbed({ verdicts: count, seeds, share }: Disturbance, say: (text: string) => void): Promise<Disturbed> {
+async function disturbed({ from, to }: Part, disturbance: Disturbance, expected: readonly string[]): Promise<Disturbed> {
   await using fixture = await GradingFixture.open();
   const task = await fixture.task(TASK);
-  const kinds = SUBMISSIONS.flatMap((source) => Array.from({ length: seeds }, (_, seed) => ({ source, seed: `${seed}` })));
-  const expected: string[] = [];
-  for (const { source, seed } of kinds) expected.push((await graded(fixture.grader.getSandboxes(task), task, source, seed)).bytes);
-  const killing = new KilledSandboxes(fixture.grader.getSandboxes(task), systemClock, share, 1);
-  const queue = Array.from({ length: count }, (_, at) => at).values();
+  const kinds = listKinds(disturbance);
+  const killing = new KilledSandboxes(fixture.grader.getSandboxes(task), systemClock, disturbance.share, 1 + from);
+  const queue = Array.from({ length: to - from }, (_, at) => from + at).values();
   let differing = 0;
   let spoilt = 0;
   const work = async (): Promise<void> => {
     for (const at of queue) {
       const kind = kinds[at % kinds.length];
       if (!kind) continue;
-      const { bytes, isSpoilt } = await graded(killing, task, kind.source, kind.seed);
+      const { digest, isSpoilt } = await graded(killing, task, kind.source, kind.seed);
       if (isSpoilt) spoilt += 1;
-      else if (bytes !== expected[at % kinds.length]) differing += 1;
-      if (at % 500 === 499) say(`${at + 1} of ${count} verdicts`);
+      else if (digest !== expected[at % kinds.length]) differing += 1;
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
-  return { verdicts: count, opened: killing.opened, killed: killing.killed, spoilt, differing };
+  return { verdicts: to - from, opened: killing.opened, killed: killing.killed, spoilt, differing };
 }
 
 interface Graded {
-  /** Of the verdict, without what was measured. */
-  readonly bytes: string;
+  /** Of the bytes of the verdict, without what was measured. */
+  readonly digest: string;
   /** By the infrastructure, in every attempt. */
   readonly isSpoilt: boolean;
 }
@@ -173,5 +213,8 @@ async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, 
   const submission = { files: [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }], problem: undefined };
   const context = { sandboxes, clock: systemClock };
   const verdict = await takeVerdict({ task, step, content, submission, seed }, context, AbortSignal.timeout(600_000));
-  return { bytes: JSON.stringify(omitMeasurements(verdict)), isSpoilt: verdict.problem?.kind === 'infrastructure' };
+  return {
+    digest: digestBytes(Buffer.from(JSON.stringify(omitMeasurements(verdict)))),
+    isSpoilt: verdict.problem?.kind === 'infrastructure',
+  };
 }
