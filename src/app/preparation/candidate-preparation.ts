@@ -54,9 +54,10 @@ export class CandidatePreparation {
     const place: SuitePlace = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
     const all = buildSuite(place, { kind: 'files', files: place.testFiles });
     const gold = await this.#gold(place, all);
-    const baseline = await this.#run(place, all, 'baseline', before);
     const without = await this.#without(place, all);
     const derived = this.#derive(without, gold);
+    // It decides on nothing before, so that a candidate without a test to mend does without it.
+    const baseline = await this.#run(place, all, 'baseline', before);
     const pinned = await this.#steady(place, all, derived, { without, baseline });
     this.evidence.failToPass = [...pinned.failToPass];
     this.evidence.passToPass = pinned.passToPass.length;
