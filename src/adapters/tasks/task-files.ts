@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { lstat, open, readdir } from 'node:fs/promises';
+import { constants, type Dirent } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { isReadWhole, TASK_BOUNDS, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
 import { isPlainPath, RELATIVE_PATH_EXPECTED } from '../../agents/tasks/relative-path.ts';
@@ -10,6 +10,8 @@ import { parseDigest } from '../../kernel/ids.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 const EXECUTABLE = 0o100;
+/** Of a file that are in memory at a time. */
+const PIECE_BYTES = 2 ** 20;
 
 /**
  * Reads a task's directory: every file's digest, and the text of those that declare something. Links are refused: what they lead to is no part of
@@ -35,24 +37,24 @@ export async function readTaskDirectory(path: string): Promise<TaskDirectory> {
 
 async function* listRegularFiles(where: string, top: string, inside: string, depth: number): AsyncGenerator<string> {
   if (depth > TASK_BOUNDS.depth) throw createTooLargeError(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
-  for (const name of await listNames(where, join(top, inside))) {
+  for (const entry of await listEntries(where, join(top, inside))) {
+    const { name } = entry;
     const path = inside === '' ? name : `${inside}/${name}`;
     const shown = `${where}/${escapeUnprintableLine(path)}`;
     if (!isPlainPath(path)) throw new InputError('task.unsafe', `${shown}: ${RELATIVE_PATH_EXPECTED}; rename it`);
-    const status = await lstat(join(top, path));
-    if (status.isDirectory()) yield* listRegularFiles(where, top, path, depth + 1);
-    else if (status.isFile()) yield path;
+    if (entry.isDirectory()) yield* listRegularFiles(where, top, path, depth + 1);
+    else if (entry.isFile()) yield path;
     else
       throw new InputError(
         'task.unsafe',
-        `${shown}: it is ${status.isSymbolicLink() ? 'a symbolic link' : 'no regular file'}; expected files and directories only: put a copy there`,
+        `${shown}: it is ${entry.isSymbolicLink() ? 'a symbolic link' : 'no regular file'}; expected files and directories only: put a copy there`,
       );
   }
 }
 
-async function listNames(where: string, directory: string): Promise<readonly string[]> {
+async function listEntries(where: string, directory: string): Promise<readonly Dirent[]> {
   try {
-    return (await readdir(directory)).sort();
+    return (await readdir(directory, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     throw new InputError('task.missing', `${where}: the task's directory cannot be read: ${getMessage(error)}`, { cause: error });
   }
@@ -73,12 +75,17 @@ async function readFile(
   const hash = createHash('sha256');
   const pieces: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of handle.createReadStream({ autoClose: false, end: status.size })) {
-    const part = Buffer.from(piece);
-    bytes += part.length;
+  let isOver = false;
+  // A byte more than it has: less than was asked for is the end of the file.
+  const room = Buffer.allocUnsafe(Math.min(status.size + 1, PIECE_BYTES));
+  while (!isOver) {
+    const { bytesRead } = await handle.read(room);
+    const part = room.subarray(0, bytesRead);
+    bytes += bytesRead;
     if (bytes > status.size) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
     hash.update(part);
-    if (isKept) pieces.push(part);
+    if (isKept) pieces.push(Buffer.from(part));
+    isOver = bytesRead < room.length;
   }
   const digest = parseDigest(`sha256:${hash.digest('hex')}`);
   const file = { path: inside, digest, bytes, isExecutable: (status.mode & EXECUTABLE) !== 0 };

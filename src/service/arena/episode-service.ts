@@ -128,7 +128,7 @@ export class EpisodeService {
     await this.#measurements.assertSound(task.task);
     await this.#measurements.define(task.task);
     const episode = await this.#creation.start(task.task, { agent, seed, principal });
-    await this.#open.open(episode.id).begin(episode);
+    await this.#open.open(episode.id).begin(episode, task);
     return { episode, task };
   }
 

@@ -89,11 +89,15 @@ export class EpisodeStage implements AsyncDisposable {
     );
   }
 
-  /** The workspace that there is, or one as the steps have left it. @throws UnrestorableError; InfrastructureError. */
-  async opened({ episode, deltas }: Restorable): Promise<EpisodeWorkspace> {
+  /**
+   * The workspace that there is, or one as the steps have left it.
+   *
+   * @param known the episode's task, where it has just been read. @throws UnrestorableError; InfrastructureError.
+   */
+  async opened({ episode, deltas }: Restorable, known?: PlayableTask): Promise<EpisodeWorkspace> {
     if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
     await this.leave();
-    const [task, kept] = [await this.task(episode), await deltas()];
+    const [task, kept] = [known ?? (await this.task(episode)), await deltas()];
     if (task === undefined || kept === undefined) throw new UnrestorableError();
     const state = { open: task, deltas: kept, tree: getTree(episode) };
     const workspace = await EpisodeWorkspace.open(state, this.#parts, this.#parts.closing);

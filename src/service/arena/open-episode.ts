@@ -50,9 +50,9 @@ export class OpenEpisode {
   }
 
   /** Makes the workspace of an episode that was just made, so that the first step need not wait. */
-  async begin(episode: StoredAgentEpisode): Promise<void> {
+  async begin(episode: StoredAgentEpisode, task: PlayableTask): Promise<void> {
     await this.#holding.begin(episode);
-    await this.#inTurn(true, (held) => this.#ready(held));
+    await this.#inTurn(true, (held) => this.#ready(held, task));
   }
 
   /** @param number undefined for whichever is next. */
@@ -167,9 +167,9 @@ export class OpenEpisode {
     return planEpisode(state, event, episode.limits, this.#parts.clock.date().getTime());
   }
 
-  async #ready(held: HeldEpisode): Promise<void> {
+  async #ready(held: HeldEpisode, task?: PlayableTask): Promise<void> {
     if (held.state.phase.kind !== 'created') return;
-    await this.#orClosed(held, () => this.#stage.opened(this.#restorable(held)));
+    await this.#orClosed(held, () => this.#stage.opened(this.#restorable(held), task));
     held.state = this.#plan(held, { kind: 'opened' }).state;
   }
 
