@@ -4,13 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from mpe2 import simple_tag_v3
 
+from muster import embedded
 from muster.exporting.runner_policies import runner_module
+from muster.tournament import standings, tournament
+from muster_client import InvalidArgument
 from tests.real_server import REPOSITORY
 
 EPISODES = 4
@@ -95,3 +100,40 @@ def test_one_policy_plays_all_agents_of_a_game_that_pettingzoo_brings(tmp_path: 
         # The same policy on both sides always chooses the same, and no side wins.
         assert episode["outcome"]["return"] == 0.0
         assert episode["outcome"]["length"] == 5
+
+
+def always(path: Path, choice: int) -> Path:
+    """A policy that makes the same choice of three whatever it sees."""
+    from safetensors.numpy import save
+
+    tensors = {"l0.weight": np.zeros((3, 4), np.float32), "l0.bias": np.eye(3, dtype=np.float32)[choice]}
+    description = {"format": "muster-mlp/1", "layers": ["l0"], "activation": "tanh", "action": {"kind": "discrete"}, "normalise": False}
+    path.write_bytes(save(tensors, {"muster": json.dumps(description)}))
+    return path
+
+
+def test_in_a_tournament_each_policy_plays_each_side_against_each_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_TEMPLATES__LOCAL__PYTHON", sys.executable)
+    sides = ("player_0", "player_1")
+    scored = {"entry": "muster_runner.games:Scored", "kwargs": {"agents": ["player_0"]}}
+    game = {"entry": "pettingzoo:classic.rps_v2", "kwargs": {"max_cycles": 5}, "wrappers": [scored]}
+    suite = {**SUITE, "environment": game, "metrics": [f"return_{side}" for side in sides], "reward": {"bounds": [-5, 5]}}
+    policies = {name: always(tmp_path / f"{name}.safetensors", choice) for choice, name in enumerate(("rock", "paper", "scissors"))}
+    with embedded.start() as server, server.client() as client:
+        matches = list(tournament(policies, suite, sides=sides, client=client))
+    assert [tuple(match.players.values()) for match in matches] == list(permutations(policies, 2))
+    beats = {("paper", "rock"), ("rock", "scissors"), ("scissors", "paper")}
+    for match in matches:
+        total = 5.0 if tuple(match.players.values()) in beats else -5.0
+        assert match.returns == {"player_0": total, "player_1": -total}
+        assert match.summary.mean == total
+    assert standings(matches) == dict.fromkeys(policies, 0.0)
+    assert list(standings([match for match in matches if "scissors" not in match.players.values()])) == ["paper", "rock"]
+
+
+def test_a_tournament_that_cannot_be_played_is_refused(tmp_path: Path) -> None:
+    rock = always(tmp_path / "rock.safetensors", 0)
+    with pytest.raises(InvalidArgument, match=r"policies: expected at least one for each of two sides or more, got 1 for 2"):
+        tournament({"rock": rock}, SUITE, sides=("player_0", "player_1"))
+    with pytest.raises(InvalidArgument, match=r"policies: expected the file of 'paper', and there is none at .*paper\.onnx"):
+        tournament({"rock": rock, "paper": tmp_path / "paper.onnx"}, SUITE, sides=("player_0", "player_1"))
