@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFormatter, ROLLOUT_FORMATS } from '../../../src/agents/rollouts/formats/formats.ts';
+import { HarborJob } from '../../../src/agents/rollouts/formats/harbor-job.ts';
 import { TokenRecord } from '../../../src/agents/rollouts/record/sampled-tokens.ts';
 import { trajectorySchema, type Trajectory, type Turn } from '../../../src/agents/rollouts/record/trajectory.ts';
 
@@ -135,6 +136,45 @@ describe('a trajectory is written', () => {
         { step_id: 5, metrics: { prompt_token_ids: [1, 2, 4, 9, 5, 9], completion_token_ids: [6, 7] } },
       ],
       final_metrics: { total_steps: 5, total_prompt_tokens: 13 },
+    });
+  });
+
+  it('as a job of Harbor: what a reader would count is what the job says, and each segment is a rollout', () => {
+    const job = new HarborJob('job', 'file:///jobs/job');
+    const failed = { ...TRAJECTORY, trajectory: 'abc-4', reward: null, components: {}, status: 'failed', stopReason: 'refused' } as const;
+    const [trial, other] = [job.add(TRAJECTORY), job.add(failed)];
+    expect(trial.name).toMatch(/^task__[0-9a-z]{7}$/);
+    expect(other.name).not.toBe(trial.name);
+    expect(trial.rewards).toEqual({ gate: 1, correctness: 0.5, reward: 0.5 });
+    expect(trial.result).toMatchObject({
+      trial_uri: `file:///jobs/job/${trial.name}`,
+      exception_info: null,
+      agent_result: {
+        rollout_details: [
+          {
+            prompt_token_ids: [
+              [1, 2],
+              [1, 2, 3, 4, 9],
+            ],
+            completion_token_ids: [[3, 4], [5]],
+            logprobs: [[-3, -4], [-5]],
+          },
+          { prompt_token_ids: [[1, 2, 4, 9, 5, 9]], completion_token_ids: [[6, 7]], logprobs: [[-6, -7]] },
+        ],
+      },
+    });
+    expect(other.result).toMatchObject({ verifier_result: null, exception_info: { exception_type: 'AgentError' } });
+    const reward = { '0.5': [trial.name] };
+    const counted = {
+      n_trials: 1,
+      n_errors: 1,
+      metrics: [{ mean: 0.5 }],
+      reward_stats: { reward },
+      exception_stats: { AgentError: [other.name] },
+    };
+    expect(job.result).toMatchObject({
+      n_total_trials: 2,
+      stats: { n_completed_trials: 2, n_errored_trials: 1, n_input_tokens: 26, n_output_tokens: 10, evals: { muster__m__adhoc: counted } },
     });
   });
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harbor.models.job.result import JobStats
 from harbor.utils.trajectory_validator import TrajectoryValidator
+from harbor.viewer.scanner import JobScanner
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
 
 REPOSITORY = Path(__file__).parents[4]
@@ -89,6 +91,29 @@ def test_harbor_takes_atif(kept: Path) -> None:
     validator = TrajectoryValidator()
     assert validator.validate(line), validator.get_errors()
     assert [step["source"] for step in line["steps"]] == ["system", "user", "agent", "agent"]
+
+
+def test_harbor_takes_a_job_with_rollouts(kept: Path, tmp_path: Path) -> None:
+    command = [str(REPOSITORY / "muster"), "rollouts", "export", str(kept), "--format", "harbor", "--out", str(tmp_path / "jobs-of-muster")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    jobs = JobScanner(tmp_path)
+    (job,) = jobs.list_jobs()
+    (name,) = jobs.list_trials(job)
+    written, trial = jobs.get_job_result(job), jobs.get_trial_result(job, name)
+    assert written is not None and trial is not None
+    assert jobs.get_job_config(job) is not None and jobs.get_trial_config(job, name) is not None
+    assert (trial.task_name, trial.verifier_result.rewards) == ("test/answer", {"gate": 1, "correctness": 0.5, "reward": 0.5})
+    # What Harbor computes of the trials is what the job says.
+    computed = JobStats.from_trial_results([trial])
+    said = written.stats.evals["muster__org/policy__adhoc"]
+    assert said.reward_stats["reward"] == computed.evals["muster__org/policy__adhoc"].reward_stats["reward"] == {0.5: [name]}
+    assert (written.stats.n_input_tokens, written.stats.n_output_tokens) == (computed.n_input_tokens, computed.n_output_tokens) == (3, 2)
+    assert [detail["prompt_token_ids"] for detail in trial.agent_result.rollout_details] == [[[5, 6, 7]], [[5, 6, 8, 10]]]
+    assert [detail["logprobs"] for detail in trial.agent_result.rollout_details] == [[[-0.5, -0.25]], [[-1, -0.125]]]
+    trajectory = tmp_path / job / name / "agent" / "trajectory.json"
+    assert TrajectoryValidator().validate(json.loads(trajectory.read_text()))
+    assert json.loads((tmp_path / job / name / "verifier" / "reward.json").read_text()) == trial.verifier_result.rewards
 
 
 def test_verl_takes_an_output_for_each_segment(kept: Path) -> None:

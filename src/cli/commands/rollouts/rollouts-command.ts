@@ -8,6 +8,7 @@ import { formatListLine, describeTrajectory, LIST_HEAD } from '../../lines/traje
 import { formatNotice } from '../../terminal/error-report.ts';
 import { print } from '../../terminal/output.ts';
 import type { Connect } from '../../flags/server-flags.ts';
+import { exportHarborJob } from './harbor-export.ts';
 import { createStreamCommands } from './stream-commands.ts';
 
 /** Reads what an evaluation has kept. */
@@ -65,7 +66,7 @@ function createShowCommand(read: ReadTrajectories): Command {
 }
 
 interface ExportFlags {
-  readonly format: RolloutFormat;
+  readonly format: RolloutFormat | 'harbor';
   readonly out?: string;
   readonly minReward?: number;
 }
@@ -74,21 +75,25 @@ function createExportCommand(read: ReadTrajectories): Command {
   return new Command('export')
     .summary('write trajectories in the format of a trainer')
     .description(
-      'Writes trajectories as JSON Lines: muster (the record), atif (Harbor, 1.7), messages (chat data for fine-tuning), verl, slime, skyrl, verifiers.',
+      'Writes trajectories as JSON Lines: muster (the record), atif (Harbor, 1.7), messages (chat data for fine-tuning), verl, slime, skyrl, verifiers; or as a job of Harbor, a directory: harbor.',
     )
     .argument('<directory>', DIRECTORY)
-    .addOption(new Option('-f, --format <format>', 'what to write').choices(ROLLOUT_FORMATS).default('muster'))
-    .option('-o, --out <file>', 'a new file; stdout when it is left out')
+    .addOption(new Option('-f, --format <format>', 'what to write').choices([...ROLLOUT_FORMATS, 'harbor']).default('muster'))
+    .option('-o, --out <file>', 'a new file; stdout when it is left out. For harbor a new directory')
     .addOption(
       new Option('--min-reward <number>', 'from 0 to 1: leave out those with less, and those without a verdict').argParser(parseReward),
     )
     .addHelpText('after', '\nExample:\n  muster rollouts export out/qwen --format messages --min-reward 1 --out sft.jsonl')
     .action(async (directory: string, { format, out, minReward }: ExportFlags) => {
+      const chosen = filter(read(directory), minReward);
+      if (format === 'harbor') {
+        process.stderr.write(formatNotice(`${await exportHarborJob(chosen, out)} trajectories as a job of Harbor`));
+        return;
+      }
       const formatter = createFormatter(format);
       await using file = out === undefined ? undefined : await createFile(out);
       let [written, unfit] = [0, 0];
-      for await (const trajectory of read(directory)) {
-        if (minReward !== undefined && (trajectory.reward ?? Number.NEGATIVE_INFINITY) < minReward) continue;
+      for await (const trajectory of chosen) {
         const lines = formatter.format(trajectory);
         if (lines === undefined) unfit += 1;
         else written += 1;
@@ -97,6 +102,10 @@ function createExportCommand(read: ReadTrajectories): Command {
       const left = unfit === 0 ? '' : `; ${unfit} are left out, which have no reward, or not all token ids with log-probabilities`;
       process.stderr.write(formatNotice(`${written} trajectories as ${format}${left}`));
     });
+}
+
+async function* filter(trajectories: AsyncIterable<Trajectory>, minReward = Number.NEGATIVE_INFINITY): AsyncGenerator<Trajectory> {
+  for await (const trajectory of trajectories) if ((trajectory.reward ?? Number.NEGATIVE_INFINITY) >= minReward) yield trajectory;
 }
 
 function parseReward(text: string): number {
