@@ -1,8 +1,7 @@
-"""Memory that is free between what is in use, used up before the forks.
+"""Fills the holes between used memory before the forks.
 
-A child that put something there would write on a page that it shares, and so have a copy of it; what it allocates lies all over such
-pages. Where there are no holes it lies side by side, on few pages of its own: a sandbox that has played CartPole is smaller by a
-twentieth and more.
+A child that allocates in a hole writes on a shared page, and so gets a copy of that page. Holes lie on many pages. Without holes, a
+child's memory lies side by side, on few pages of its own: a sandbox that has played CartPole is smaller by a twentieth and more.
 """
 
 import ctypes
@@ -44,7 +43,7 @@ def _fill_pools(size: int) -> None:
 
 
 def _make_object(size: int) -> object:
-    """A new one, in the pools of this size."""
+    """A new object in the pools of this size."""
     if size <= object.__basicsize__:
         return object()
     # Not a number that the compiler would keep.

@@ -60,7 +60,7 @@ describe('muster top', () => {
     expect(lines(board)).toEqual([
       'Muster http://muster.test · live (q quits) · 1 running, 1 waiting',
       '',
-      'pool local  open  [███▒▒░×·] 3 busy, 2 idle, 1 creating, 1 ending of 8 · 1,200 places wait',
+      'pool local  open  [███▒▒░×·] 3 busy, 2 idle, 1 creating, 1 ending of 8 · 1,200 requests wait',
       '  no room keeps 1 from getting ready: too small\\u001b[2J',
       '  last failed creation: out of disk',
       '',

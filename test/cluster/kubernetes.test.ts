@@ -71,7 +71,7 @@ describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a re
       expect(strike, 'the evaluations were over before all pods were at work').toBeDefined();
       await strike;
       expect(officials(rounds)).toEqual(official);
-      expect(died, 'what was done had no effect').toBeGreaterThan(0);
+      expect(died, 'the kill had no effect').toBeGreaterThan(0);
       expect(await podsOf(OWNER_PREFIX)).toEqual([]);
     });
   }
@@ -112,7 +112,7 @@ async function evaluateOnPods(
   { isEnough = never, kubernetes = podSettings }: { readonly isEnough?: () => boolean; readonly kubernetes?: object } = {},
 ): Promise<readonly Summary[]> {
   const limits = { memoryBytes: '512MiB' };
-  // None is worn out and replaced: all of them are to be there at once.
+  // No sandbox is replaced after its episodes, so all of them exist at the same time.
   const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600, episodesPerSandbox: 1_000_000 };
   return await evaluateInRounds(stage, pool, { provider: 'kubernetes', limits, kubernetes }, onProgress, isEnough);
 }

@@ -25,6 +25,6 @@ sandboxProviderContract(
     [DISK_BOMB]: { reason: BY_TEMPLATE, error: /the program, which ended with \{"kind":"lost"/ },
     ...limitFailures(BY_TEMPLATE, FORK_BOMB, PROCESS_COUNT, TREE_MEMORY, PROCESSOR_TIME),
     ...limitFailures('the service does not say what ended a program', MEMORY_BOMB),
-    ...limitFailures('E2B samples a sandbox now and then, and not after its end', USAGE),
+    ...limitFailures('E2B samples a sandbox at intervals, and not after its end', USAGE),
   },
 );

@@ -13,19 +13,19 @@ import { parseRequestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
 
 export interface OriginOptions {
-  /** How sandboxes reach it, without a slash at the end; without a port when `port` is 0, and then with the one that it gets. */
+  /** How sandboxes reach it, without a slash at the end. When `port` is 0, without a port: the chosen port is added. */
   readonly url: string;
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
   readonly linkSeconds: number;
-  /** Files that are sent at the same time; further requests are asked to come again. */
+  /** Files that are sent at the same time. Further requests receive a 503 with Retry-After. */
   readonly transfers: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** The file that is called so, when it is here. */
+  /** The file with this digest, when it is here. */
   find(digest: Digest): Promise<StoredObject | undefined>;
-  /** The file as what differs from one of those that the other side has, where that is worth its while. */
+  /** The file as a delta of one that the other side has, where that is much smaller. */
   tell?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 
@@ -44,7 +44,7 @@ export const NOTHING_SERVED: Readonly<Served> = { requests: 0, bytes: 0, deltaBy
 
 /** A receiver that takes nothing for this long is given up. */
 const STALL_MS = 60_000;
-/** Who is turned away asks again so soon. */
+/** A client that was refused may ask again after this time. */
 const RETRY_SECONDS = 1;
 const MAX_HEADER_BYTES = 16 * 1024;
 
@@ -113,7 +113,7 @@ export class OriginServer implements AsyncDisposable {
           return await this.#sendWithinLimit(request, response, verdict.linked);
       }
     } catch (error) {
-      this.#options.log.debug({ error: getMessage(error) }, 'a file was not sent to its end');
+      this.#options.log.debug({ error: getMessage(error) }, 'a file was not sent completely');
       if (response.headersSent) response.destroy();
       else refuse(response, 500, 'the file cannot be read');
     }
@@ -121,7 +121,7 @@ export class OriginServer implements AsyncDisposable {
 
   async #sendWithinLimit(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     if (this.#sending >= this.#options.transfers)
-      return refuse(response, 503, 'as many files are being sent as may be; come again', { 'retry-after': RETRY_SECONDS });
+      return refuse(response, 503, 'too many files are being sent at the moment; ask again later', { 'retry-after': RETRY_SECONDS });
     this.#sending += 1;
     try {
       await this.#send(request, response, linked);
@@ -142,7 +142,7 @@ export class OriginServer implements AsyncDisposable {
       });
       return this.#options.log.debug({ ...linked, base: told.base, bytes: told.bytes }, 'a sandbox has fetched what differs');
     }
-    if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file by any of those');
+    if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file to any of the named files');
     const found = await this.#options.find(linked.digest);
     if (!found) return refuse(response, 404, 'the file is no longer here');
     await sendFile(request, response, found, count);

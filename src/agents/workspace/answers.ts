@@ -3,7 +3,7 @@ import type { CommandLine } from './command-line.ts';
 import type { Collected, CommandEnd, CommandResult, PrintedOutput, WorkspaceFile } from './command.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
-/** Puts the frames of one answer together. */
+/** Joins the frames of one answer. */
 export interface Answer<Result> {
   /** @returns undefined while there is more to come. @throws InfrastructureError when the frame does not belong here. */
   take(frame: AnswerFrame): Result | undefined;
@@ -100,7 +100,7 @@ function joinParts({
   return { path, executable, content: Buffer.concat(parts) };
 }
 
-/** Of what is done or not. */
+/** The answer to a request that has no result. */
 export class DoneAnswer implements Answer<true> {
   take(frame: AnswerFrame): true {
     if (frame.type === 'done') return true;

@@ -1,12 +1,12 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
-/** Of one workspace, however many repositories are in it. */
+/** For one workspace, with all of its repositories. */
 const SECONDS = 300;
 
 /**
- * In each repository below the directory: every reference goes that is no ancestor of HEAD, the index becomes that of HEAD, and so every object
- * that nothing leads to any more. What is named here are the places in which git keeps further references.
+ * In each repository below the directory: removes every reference that is no ancestor of HEAD, resets the index to HEAD, and removes every object
+ * that is unreachable then. The paths below are the places in which git keeps further references.
  */
 const SCRIPT = `set -eu
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
@@ -35,7 +35,7 @@ find . -name .git -prune -print | while IFS= read -r found; do (prune "$(dirname
 `;
 
 /**
- * Takes out of a workspace what git knows beyond HEAD: commits that come later, other branches, stashes. Among them may be the solution.
+ * Removes from the repositories of a workspace what is beyond HEAD: later commits, other branches, stashes. They may hold the solution.
  *
  * @throws InputError `task.history` when that cannot be done, and the workspace must not be used; InfrastructureError; the signal's reason.
  */
@@ -56,6 +56,6 @@ export async function pruneHistory(session: WorkspaceSession, directory: string,
   const remedy = 'put git into the root file system, or leave the repository out';
   throw new InputError(
     'task.history',
-    `${directory}: what its git repository holds beyond HEAD could not be taken out (${end.kind}): ${said.slice(-500)}; ${remedy}`,
+    `${directory}: what its git repository holds beyond HEAD could not be removed (${end.kind}): ${said.slice(-500)}; ${remedy}`,
   );
 }

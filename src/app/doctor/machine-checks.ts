@@ -3,7 +3,7 @@ import { makeDirectory } from '../../adapters/files/made-directory.ts';
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import { getMessage } from '../../kernel/errors.ts';
 
-/** Checks of the machine itself, whatever makes the sandboxes. Each takes what it looks at, so that it can be told anything. */
+/** Checks of the machine itself, independent of the provider. Each takes its input as an argument, so that tests can vary it. */
 
 const OLDEST_NODE = [24, 12] as const;
 
@@ -49,7 +49,7 @@ export function createDiskCheck(stateDir: string): HealthCheck {
   };
 }
 
-/** Pipes, cgroup and inbox files of one sandbox, with some air. */
+/** Pipes, cgroup and inbox files of one sandbox, with a margin. */
 const FILES_PER_SANDBOX = 12;
 const FILES_FOR_MUSTER = 256;
 
@@ -80,8 +80,8 @@ export function createUserCheck(uid: number | undefined): HealthCheck {
     name: 'user',
     async run() {
       if (uid !== 0) return toOkFinding(`ordinary user${uid === undefined ? '' : ` (uid ${uid})`}`);
-      const found = 'root: Muster, and what makes its sandboxes, could do anything to the machine';
-      return { status: 'warning', found, remedy: 'run Muster as an ordinary user, for one more wall' };
+      const found = 'root: Muster, and what makes its sandboxes, can do anything to the machine';
+      return { status: 'warning', found, remedy: 'run Muster as an ordinary user, as a further protection' };
     },
   };
 }

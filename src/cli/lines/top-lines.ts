@@ -19,7 +19,7 @@ export interface TopView {
 }
 
 const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
-/** For terminals that are too narrow for all columns: who asked, the suite, the rate, the episodes are left out, in this order. */
+/** For terminals that are too narrow for all columns: the principal, the suite, the rate and the episodes are left out, in this order. */
 const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
 /** Of evaluations that have ended; the others have what is left of the room. */
 const MOST_ENDED = 5;
@@ -34,7 +34,7 @@ const WORDS: Readonly<Record<PoolState, string>> = {
   creating: 'creating',
   destroying: 'ending',
 };
-/** Told apart without colours, too. */
+/** Different also without colours. */
 const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
 
 /** The pools of a server and what it plays, as many evaluations as there is room for. */
@@ -69,7 +69,7 @@ function compareByState(a: EvaluationItem, b: EvaluationItem): number {
 function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lastErrors }: Pool): readonly string[] {
   const known = POOL_STATES.filter((state) => sandboxes[state] > 0).map((state) => `${formatCount(sandboxes[state])} ${WORDS[state]}`);
   const counts = known.length === 0 ? 'none' : known.join(', ');
-  const waits = waiting > 0 ? ` · ${formatCount(waiting)} places wait` : '';
+  const waits = waiting > 0 ? ` · ${formatCount(waiting)} requests wait` : '';
   const line = `pool ${escapeUnprintableLine(name)}  ${draining ? 'draining' : phase}  ${drawPool(sandboxes, max)} ${counts} of ${formatCount(max)}${waits}`;
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   const troubles = [
@@ -79,7 +79,7 @@ function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles,
   return [line, ...troubles.map((text) => styleText('yellow', `  ${escapeUnprintableLine(text)}`))];
 }
 
-/** Each state has its share of the cells, and what exists one cell at least. */
+/** Each state has its share of the cells; a state that occurs has at least one. */
 function drawPool(sandboxes: Pool['sandboxes'], max: number): string {
   const most = Math.max(
     max,

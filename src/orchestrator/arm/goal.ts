@@ -1,6 +1,6 @@
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** What an arm's episodes are played for. It takes outcomes in any order; what it makes of them depends on the indices alone. */
+/** The purpose of an arm's episodes. It takes outcomes in any order; its result depends on the indices alone. */
 export interface Goal {
   /** All indices before it have their outcome. */
   readonly folded: number;

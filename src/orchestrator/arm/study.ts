@@ -9,12 +9,12 @@ export interface RunningFigures {
 /** Why a study needs no more episodes: its rule is satisfied, every verdict is reached, the budget of episodes is spent, or episodes fail as a rule. */
 export type StudyEnd = 'rule' | 'verdicts' | 'episodes' | 'failures';
 
-/** What a run of episodes is to find out, and by which arms: one for an evaluation, one for each checkpoint of a comparison. */
+/** The question that a run of episodes answers, and its arms: one for an evaluation, one for each checkpoint of a comparison. */
 export interface Study<Running extends RunningFigures> {
   readonly arms: readonly Arm[];
   /** Undefined while episodes are needed. */
   readonly ended: StudyEnd | undefined;
-  /** Outcomes that are not part of the result: ahead of a missing one, or left over. */
+  /** Outcomes that are not part of the result: those behind a missing one, and surplus ones. */
   readonly surplus: number;
   running(): Running;
 }

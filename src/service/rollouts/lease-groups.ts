@@ -15,7 +15,7 @@ export interface LeasedGroups {
   readonly stream: StoredStream;
 }
 
-/** Leases the groups that are there, up to the limit of the request. */
+/** Leases the groups that are ready, up to the limit of the request. */
 export async function leaseGroups(
   streams: RolloutStreams,
   stream: StoredStream,

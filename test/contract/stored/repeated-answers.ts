@@ -126,7 +126,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(await store.episodes.readTranscript(other.evaluation, 0, 7)).toBeUndefined();
   },
 
-  async 'of many at a time, some of which are forgotten, each is whole or not there'({ open, clock }) {
+  async 'of many concurrent answers, some of them forgotten, each is complete or missing'({ open, clock }) {
     await using store = await open();
     await answered(store, SUMMARY, 50);
     const known = await given(store);

@@ -1,4 +1,4 @@
-"""Groups as trainers take them that want one sequence for each sample they asked for."""
+"""Groups for trainers that want one sequence for each sample that they requested."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from muster_client import Client, InvalidArgument, RolloutGroup, RolloutStream, 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sequence: `prompt` is what the model had been given before it sampled anything, `response` all that follows. Lists of the
+    """A sequence: `prompt` is the model's input before its first sampled token, `response` everything after it. Lists of the
     response are of one length."""
 
     prompt: list[int]
@@ -32,7 +32,7 @@ def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
 
 
 def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
-    """The rows of `size` trajectories: what was lost, or has no part in the group, is stood in for by rows that teach nothing.
+    """The rows of `size` trajectories: rows with a mask of 0 stand in for trajectories that are lost or filtered.
 
     Raises InvalidArgument for a group of another size.
     """
@@ -47,7 +47,7 @@ def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
 
 
 class GroupSource:
-    """Takes groups from a stream, so many at a time. What was taken is acknowledged when more is asked for: after it was trained on."""
+    """Takes groups from a stream, a fixed number at a time. The next call acknowledges them, after the training has used them."""
 
     def __init__(self, client: Client, stream: RolloutStream, group_size: int) -> None:
         self.group_size = group_size
@@ -58,7 +58,7 @@ class GroupSource:
         self._batches: Iterator[list[RolloutGroup]] = iter(())
 
     def take(self, samples: int, version: int) -> list[list[Row]]:
-        """The rows of as many trajectories. Tells the version of the policy before, when it is a new one.
+        """The rows of `samples` trajectories. Announces the version of the policy first, when it is new.
 
         Raises InvalidArgument when `samples` are no whole groups, or others than before; StopIteration when the stream is over; and as
         the client does.
@@ -70,7 +70,7 @@ class GroupSource:
             self._count = count
             self._batches = self._client.rollouts.batches(self._stream.id, count)
         if count != self._count:
-            raise InvalidArgument(f"{count} groups were asked for, and {self._count} before; a stream is for batches of one size")
+            raise InvalidArgument(f"{count} groups were requested, and {self._count} before; all batches of a stream have one size")
         if version > self._told:
             self._client.rollouts.tell_version(self._stream.policy, version)
             self._told = version

@@ -18,7 +18,7 @@ from muster_client import SuiteLike
 
 
 class MusterCallback(Callback):
-    """Has the policy of a LightningModule evaluated every so many steps of the optimiser, while the training goes on.
+    """Evaluates the policy of a LightningModule every `every` steps of the optimiser, while the training goes on.
 
     The policy at the end is always evaluated, and waited for, also after an interrupt that the Trainer catches.
 

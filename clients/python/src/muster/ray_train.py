@@ -22,10 +22,10 @@ from muster_client import SuiteLike
 
 
 class MusterCallback:
-    """Has a policy evaluated every so many steps, by the worker of rank 0; the other workers' calls do nothing.
+    """Evaluates a policy every `every` steps, in the worker of rank 0. Calls of the other workers do nothing.
 
     The policy of the last call is always evaluated, and waited for where `with` ends, also by an interrupt. Ray gives each run a directory
-    of its own in its storage: name `directory` on a disk that outlives the worker to have a later run go on with what was accepted.
+    of its own in its storage. To let a later run continue accepted evaluations, set `directory` to a disk that outlives the worker.
 
     @param every: steps between two checkpoints.
     The other parameters are those of TrainingEvaluator.
@@ -52,7 +52,7 @@ class MusterCallback:
         return self
 
     def __call__(self, step: int, export: Export) -> bool:
-        """After each step. @param export: takes the policy as it is. Returns whether the training is to go on, of rank 0."""
+        """Call it after each step. @param export: takes the policy as it is. Returns whether rank 0 continues the training."""
         if not self._is_first:
             return True
         self._last = (step, export)

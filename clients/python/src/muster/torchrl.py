@@ -1,4 +1,4 @@
-"""Actors of TorchRL, as they are at one moment.
+"""Snapshots of TorchRL's actors.
 
 from muster import torchrl
 
@@ -36,8 +36,8 @@ def snapshot(
     @param observations: single ones, as the environment gives them.
     @param to_tensor_image: whether the training had the transform ToTensorImage: bytes [height, width, channels] in the environment,
         numbers [channels, height, width] from 0 to 1 for the actor.
-    @param normalise: what a transform such as ObservationNorm did to observations then; an actor does not contain it.
-    Raises ExportError naming what is not known.
+    @param normalise: the normalisation of a transform such as ObservationNorm, which an actor does not contain.
+    Raises ExportError, which names the unsupported part.
     """
     layers, takes_half = _read_network(actor)
     if takes_half and not _is_continuous(action_space):
@@ -76,7 +76,7 @@ def _flatten(module: Any) -> list[Any]:
     from torchrl.modules.models.utils import SquashDims
 
     if isinstance(module, SquashDims):
-        # At the end of a ConvNet: all dimensions of an image become one.
+        # The end of a ConvNet flattens all dimensions of an image.
         return [nn.Flatten()]
     if not isinstance(module, nn.Sequential):
         return [module]

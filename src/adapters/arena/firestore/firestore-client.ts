@@ -10,7 +10,7 @@ const GOOGLE = 'https://firestore.googleapis.com';
 const ANSWER_MS = 10_000;
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 100;
-/** What passes. */
+/** Errors that pass with time. */
 const PASSING: ReadonlySet<string> = new Set([
   'ABORTED',
   'RESOURCE_EXHAUSTED',
@@ -60,7 +60,7 @@ const countSchema = z.tuple([
 ]);
 
 /**
- * The four calls of Firestore that Muster makes (https://cloud.google.com/firestore/docs/reference/rest/v1). What passes is tried again, with
+ * The four calls of Firestore that Muster makes (https://cloud.google.com/firestore/docs/reference/rest/v1). Errors that pass are tried again, with
  * growing pauses, reads and writes alike: each write says what it expects to find, so that one that was done and not answered is not done twice.
  */
 export class FirestoreClient {
@@ -127,7 +127,7 @@ export class FirestoreClient {
       } catch (error) {
         if (!(error instanceof GoogleApiError)) throw error;
         if (!PASSING.has(error.status) || attempt === ATTEMPTS) throw this.#explain(error);
-        // Those who met in one document do not meet again.
+        // A random delay, so that writers of one document do not collide again.
         await sleep(this.#clock, FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
       }
     }
@@ -183,7 +183,7 @@ export class FirestoreClient {
         said,
       );
     const remedy = error.status === 'RESOURCE_EXHAUSTED' ? '; a quota is used up, or one document is written too often' : '';
-    return new InfrastructureError('trajectories.failed', `${where} did not do what it was asked${remedy}: ${error.message}`, said);
+    return new InfrastructureError('trajectories.failed', `${where} failed${remedy}: ${error.message}`, said);
   }
 }
 

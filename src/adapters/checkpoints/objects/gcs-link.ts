@@ -7,7 +7,7 @@ export interface LinkOrder {
   readonly endpoint: string;
   readonly place: ObjectPlace;
   readonly query: Readonly<Record<string, string>>;
-  /** The link is good this long. */
+  /** The link is valid this long. */
   readonly seconds: number;
   readonly now: Date;
 }
@@ -16,7 +16,7 @@ const ALGORITHM = 'GOOG4-RSA-SHA256';
 
 /**
  * A URL that grants reading an object, by Google's V4 signing process (https://cloud.google.com/storage/docs/access-control/signed-urls). The
- * signature is made with the key of who is signed in, or, without a key, by Google's service.
+ * signature is made with the key of the signed-in account, or, without a key, by Google's service.
  */
 export async function signUrl(auth: GoogleAuth, { endpoint, place, query, seconds, now }: LinkOrder): Promise<string> {
   const { client_email: email = '' } = await auth.getCredentials();

@@ -41,7 +41,7 @@ class MusterCallback(BaseCallback):
     @param directory: of the run: checkpoints, summaries, the best policy. With a directory that a killed training has used, what was
         accepted there is gone on with. A new one in `muster-runs` when left out.
     @param server: its address; MUSTER_URL when left out, and without that a server of this program's own.
-    @param busy: what becomes of a checkpoint while an earlier one is evaluated: `skip`, `queue`, or `wait`, which stops the training.
+    @param busy: what happens to a checkpoint while an earlier one is evaluated: `skip`, `queue`, or `wait`, which stops the training.
     @param until: the training ends once a certified interval's lower end is at least this return.
     @param on_regress: see OnRegress.
     @param stop: in place of the suite's stopping rule.
@@ -121,11 +121,11 @@ class MusterCallback(BaseCallback):
         return not self._is_interrupted
 
     def _look(self, step: int) -> None:
-        """Around a checkpoint, or at the beginning."""
+        """Called around a checkpoint, and at the beginning."""
         if self._seen is None:
             return
         self._seen.look(self.locals["new_obs"])
-        # The policy of the last step is taken at the end, after what it has still learned.
+        # The last policy is taken at the end, after its last update.
         if step >= self._quiet_until + self._window and step < self.model._total_timesteps:
             self._take()
             self._quiet_until = self._get_next_step() - self._window
@@ -161,7 +161,7 @@ class MusterCallback(BaseCallback):
         return snapshot(model, path, observations, normaliser)
 
     def _await_interrupts(self) -> None:
-        """Ctrl-C ends the training at its next step, so that its end comes as any other. Only where Python's own handler is in place."""
+        """Ctrl-C ends the training at its next step, as an ordinary end. Only where Python's own handler is installed."""
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._former_handler = signal.signal(signal.SIGINT, self._on_interrupt)

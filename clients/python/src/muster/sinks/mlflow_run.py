@@ -8,14 +8,14 @@ from muster.sinks.sink import LINK, PREFIX
 
 
 class MlflowRun:
-    """The run that is active where this is made, or one that is begun and ended here. MLflow's own settings say where it is kept."""
+    """The run that is active when the object is made, otherwise a new run, which `close` ends. MLflow's own settings say where it is kept."""
 
     def __init__(self) -> None:
         """Raises ImportError when mlflow is not installed."""
         import mlflow
 
         active = mlflow.active_run()
-        # What is active belongs to a thread; figures come from another one.
+        # The active run belongs to a thread, and figures come from another thread.
         self._client: Any = mlflow.MlflowClient()
         self._is_own = active is None
         self._run_id: str = self._begin_run() if active is None else active.info.run_id

@@ -13,9 +13,9 @@ STEP = f"{PREFIX}step"
 
 
 class WandbRun:
-    """The run that the process has, or one that is begun and finished here.
+    """The run of the process, otherwise a new run, which `close` finishes.
 
-    The checkpoint's step is a metric of its own, by which the figures are drawn: those that come late are in their place.
+    The checkpoint's step is a metric of its own and the x-axis of the figures, so figures that come late are drawn at the right step.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -42,7 +42,7 @@ class WandbRun:
 
 
 def _begin_run(wandb: Any, directory: Path) -> Any:
-    """Offline where there is no login: a program that trains must not be asked for one."""
+    """Offline where there is no login: W&B must not ask a training program for one."""
     directory.mkdir(parents=True, exist_ok=True)
     mode = os.environ.get("WANDB_MODE")
     if mode is None and not wandb.login(prompt=False):

@@ -1,7 +1,7 @@
 import type { FetchWay } from '../../../../kernel/fetching.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 
-/** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
+/** The part of a template for sandboxes that are pods: where the pods run, and what they are made of. */
 export interface PodTemplate extends PodPlace {
   /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
   readonly image: string;
@@ -10,7 +10,7 @@ export interface PodTemplate extends PodPlace {
   readonly imagePullSecrets: readonly string[];
   /** `origin`: where checkpoints are fetched from, and nothing else. `cluster`: all that pods of the namespace reach. */
   readonly network: 'none' | 'origin' | 'cluster';
-  /** Left out where files only come by being sent. */
+  /** Left out where Muster sends all files. */
   readonly fetching?: PodFetching | undefined;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly PodToleration[];
@@ -44,7 +44,7 @@ export type PodTransport = { readonly kind: 'exec' } | DialBackSettings;
 /** Containers connect to Muster. */
 export interface DialBackSettings {
   readonly kind: 'dial-back';
-  /** Under whose name they stand in a template, for errors. */
+  /** The provider whose settings these are, for errors. */
   readonly provider: string;
   /** Where Muster listens; port 0: any that is free. */
   readonly host: string;
@@ -56,7 +56,7 @@ export interface DialBackSettings {
   readonly key?: string | undefined;
   /** File of PEM: whose certificates pods trust; the certificate itself, or what the image trusts, where this is left out. */
   readonly authority?: string | undefined;
-  /** Whether `ws://` to another machine is put up with. */
+  /** Whether `ws://` to another machine is allowed. */
   readonly plaintext: 'refused' | 'allowed';
   /** The interpreter and the dialler, as paths in the image. */
   readonly python: string;
@@ -80,7 +80,7 @@ export interface PodPlace {
 export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
 /** How a pod, or its node, fetches files. */
 export interface PodFetching {
-  /** The cheapest first. */
+  /** Ways of fetching, the cheapest first. */
   readonly ways: readonly FetchWay[];
   /** Takes an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
   readonly command: readonly string[];
