@@ -29,21 +29,21 @@ MAX_WARNING = 1000
 
 @dataclass
 class Session:
-    """Does what it is told in the order in which it is told; only pings overtake, between two episodes."""
+    """Handles requests in their order. Only pings are answered earlier, between two episodes."""
 
     channel: Channel
     prints: EpisodePrints
-    """The line to the policy's program; None where the policy is played in this one."""
     policy: "PolicyLink | None" = None
+    """The line to the policy's program; None where the policy is played in this one."""
     _loaded: Loaded | None = None
-    """What was there before the first load is shared with other processes, and the collector kept away from it."""
     _is_forked: bool = field(default_factory=is_memory_shared)
+    """Whether objects from before the first load are shared with other processes, so that the garbage collector must not touch them."""
     _waiting: deque[Load | Play] = field(default_factory=deque)
 
     def run(self) -> None:
         """Returns at the end of the input.
 
-        @raises ProtocolError on a frame that Muster never should have sent; OSError when Muster does not read any more.
+        @raises ProtocolError on a frame that Muster should not have sent; OSError when Muster no longer reads.
         """
         self.channel.send({"type": "ready", "protocol": PROTOCOL_VERSION, "runner": RUNNER_NAME})
         while not self.channel.ended:
@@ -77,23 +77,23 @@ class Session:
             if self._loaded.warnings:
                 loaded["warnings"] = [shorten(warning, MAX_WARNING) for warning in self._loaded.warnings[:MAX_WARNINGS]]
             self.channel.send(loaded)
-        # What was printed while loading belongs to no episode; the error output has it.
+        # Output of the load belongs to no episode; it goes to the error output.
         self.prints.take()
         gc.collect()
         if not self._is_forked:
-            # What is here now stays: the collector need not walk through it again and again.
+            # All present objects stay alive, so the garbage collector need not visit them again.
             gc.freeze()
 
     def _make_recorder(self, seed: int | None) -> Record | None:
         if seed is None:
             return None
-        # Hardly any load asks for it: every sandbox would pay for the import.
+        # Imported here because few loads need it, and the import would cost every sandbox time.
         from muster_runner.recording import record_with
 
         return record_with(seed, self.channel.send)
 
     def _unload(self) -> None:
-        """What the former load left behind goes first: both at once might not fit into the sandbox's memory."""
+        """Frees the former load first: both at once might not fit into the sandbox's memory."""
         if self._loaded is None:
             return
         if not self._is_forked:
@@ -130,7 +130,7 @@ class Session:
 
 
 def play_block(player: BlockPlayer, range_id: int, episodes: Sequence[Episode], prints: EpisodePrints) -> list[Outgoing]:
-    """The outcomes of a whole block. Each episode is told its share of the block's time."""
+    """The outcomes of a whole block. Each episode gets an equal share of the block's time."""
     started = perf_counter()
     played = player.play(episodes, prints)
     seconds = (perf_counter() - started) / len(episodes)
@@ -148,14 +148,14 @@ def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> O
         return fail_episode(error, "environment-crash")
     outcome = play(environment, task.policy, episode, metrics)
     if isinstance(outcome, Failed):
-        # Whatever state it is in, the next episode must not feel it.
+        # The environment may be in any state, so the next episode gets a new one.
         task.discard()
     task.played()
     return outcome
 
 
 def build_outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, log: str, forward: float | None = None) -> Outgoing:
-    """@param forward: seconds in the policy; the outcome's own where it knows them."""
+    """@param forward: seconds in the policy; those of the outcome where it has them."""
     episode: Outgoing = {"range": range_id, "index": index}
     match outcome:
         case Completed():

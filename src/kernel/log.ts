@@ -1,4 +1,4 @@
-/** What the domain needs of a logger; pino's fits. Fields are ids and figures, never secrets or whole outputs. */
+/** The logger that the domain needs; pino's logger fits. Fields are ids and figures, never secrets or whole outputs. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

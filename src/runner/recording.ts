@@ -1,23 +1,23 @@
 import type { RecordedFrame } from './frames.ts';
 
-/** What an episode looked like, as far as its runner recorded it. */
+/** What a runner recorded of an episode. */
 export interface Recording {
-  /** Of each step, from the first on; null where one was infinite or not a number. */
+  /** The reward of each step; null where it was infinite or not a number. */
   readonly rewards: readonly (number | null)[];
-  /** By step. */
+  /** In the order of their steps. */
   readonly pictures: readonly RecordedPicture[];
   /** Why there are no pictures, or no more of them. */
   readonly remarks: readonly string[];
 }
 
 export interface RecordedPicture {
-  /** After which it was taken; 0 for the reset. */
+  /** The step after which it was taken; 0 for the reset. */
   readonly step: number;
   /** In base64. */
   readonly png: string;
 }
 
-/** Of one recording. Muster's own runner keeps to less. */
+/** Bounds of one recording. Muster's own runner has lower ones. */
 const MOST_REWARDS = 1_000_000;
 const MOST_PICTURES = 500;
 const MOST_REMARKS = 16;

@@ -6,13 +6,13 @@ import { z } from 'zod';
 const ROOT = path.join(import.meta.dirname, '../..');
 const manifestSchema = z.object({ name: z.string(), exports: z.record(z.string(), z.string()) });
 
-/** Of pages that users read; first-hour.md has what was tried, too. */
+/** The pages that users read. first-hour.md also quotes mistakes of users. */
 async function pages(): Promise<readonly string[]> {
   const names = await Array.fromAsync(glob(['README.md', 'docs/*.md', 'clients/**/README.md'], { cwd: ROOT }));
   return names.filter((name) => name !== 'docs/first-hour.md');
 }
 
-it('what the documentation imports from Muster, the package exports', async () => {
+it('the package exports every name that the documentation imports', async () => {
   const { name, exports } = manifestSchema.parse(JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')));
   const exported = new Set(Object.keys(exports).map((key) => path.posix.join(name, key)));
   const imported: string[] = [];

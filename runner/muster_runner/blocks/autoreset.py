@@ -1,4 +1,4 @@
-"""What a vector environment does with a row whose episode has ended."""
+"""How a vector environment resets a row whose episode has ended."""
 
 from enum import Enum
 
@@ -15,7 +15,7 @@ class Autoreset(Enum):
     DISABLED = "Disabled"
 
 
-# Before there were modes, in Gymnasium 1.0, all rows began anew in the next step.
+# Gymnasium 1.0 has no modes: a row is reset in the next step.
 UNSAID = None if hasattr(gymnasium.vector, "AutoresetMode") else Autoreset.NEXT_STEP
 
 

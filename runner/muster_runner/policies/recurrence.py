@@ -1,4 +1,4 @@
-"""What a recurrent network remembers of each row between two steps."""
+"""The state of a recurrent network, for each row, between two steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ ONE_ROW: Rows = np.zeros(1, np.int64)
 
 
 def remembers_nothing(_row: int) -> None:
-    """What is done about a row's past before its next episode, where it has none."""
+    """Forgets a row's state, for models without one."""
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A model's step, and what a row remembers before its first one: arrays without a dimension of rows."""
+    """A model's step, and the initial state of one row: arrays without a dimension of rows."""
 
     step: Step
     initial: tuple[Array, ...]
@@ -32,7 +32,7 @@ class Recurrence:
         return tuple(np.repeat(one[np.newaxis], rows, axis=0) for one in self.initial)
 
     def begin(self, x: Array) -> list[Array]:
-        """A first step: the outputs and after them what would be remembered.
+        """A first step: the outputs, and then the next state.
 
         @raises PolicyRefusal when that is of another shape than what is remembered before it.
         """
@@ -45,7 +45,7 @@ class Recurrence:
 
 
 class Memory:
-    """Steps of so many rows, each of which goes on from where it was."""
+    """Steps of rows, each of which has a state of its own."""
 
     def __init__(self, recurrence: Recurrence, rows: int) -> None:
         self._recurrence = recurrence
@@ -57,14 +57,14 @@ class Memory:
 
     def run(self, rows: Rows, x: Array) -> list[Array]:
         outputs, states = self._recurrence.step(x, tuple(state[rows] for state in self._states))
-        # Nothing is remembered of a step that failed: it is asked again, row by row.
+        # A step that failed changes no state: it is repeated row by row.
         for state, following in zip(self._states, states, strict=True):
             state[rows] = following
         return outputs
 
 
 class NoMemory:
-    """The same for a model that remembers nothing."""
+    """The same for a model without a state."""
 
     def __init__(self, run: Callable[[Array], list[Array]]) -> None:
         self._run = run

@@ -18,8 +18,8 @@ const ID_BOUNDS = { bytes: 4 * 1024 * 1024, depth: 1, values: 100_001 };
 const idList = z.array(z.string().min(1).max(2048));
 
 /**
- * @param where names muster.toml for messages. @returns undefined when it says nothing of stages.
- * @throws InputError `task.invalid` with everything that contradicts itself or is not there.
+ * @param where names muster.toml for messages. @returns undefined when it has no stages.
+ * @throws InputError `task.invalid` with all contradictions and missing settings.
  */
 export function parseStagedVerifier(where: string, muster: MusterTask, tests: TestFiles, settings: Settings): StagedVerifier | undefined {
   const { compile, execute, golden, compare, constraints, score } = muster;
@@ -48,7 +48,7 @@ function readStoredCases({ stored }: CasesStage, tests: TestFiles, problems: Pro
   return [];
 }
 
-/** Of the names of stored cases that have none of their own. */
+/** Begins the names of stored cases that have no name of their own. */
 export const STORED_PREFIX = 'stored-';
 
 function toAbsent(path: string, tests: TestFiles): string {
@@ -75,7 +75,7 @@ function listOfIds(where: string, bytes: Uint8Array): readonly string[] {
   try {
     const { data } = idList.safeParse(parseJson(bytes, ID_BOUNDS));
     if (data !== undefined) return data;
-    throw new JsonProblem('it is no list of test ids', 'a JSON list of texts of 1 to 2048 characters');
+    throw new JsonProblem('this is not a list of test ids', 'a JSON list of texts of 1 to 2048 characters');
   } catch (error) {
     if (!(error instanceof JsonProblem)) throw error;
     throw new InputError(INVALID, `${where}: ${error.message}`, { cause: error });

@@ -1,14 +1,14 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** What a fold is given of an episode, and holds until its turn comes. */
+/** An episode as a fold receives it, and holds it until its turn comes. */
 export interface OfferedEpisode {
   /** Position of its task in the suite. */
   readonly task: number;
   readonly outcome: Outcome;
 }
 
-/** What became of an offered episode. */
+/** The result of offering an episode. */
 export type FoldStep =
   /** The prefix grew by `indices`: this one, and those that had waited for it. */
   | { readonly kind: 'folded'; readonly indices: number }

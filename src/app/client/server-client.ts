@@ -17,19 +17,19 @@ export type { MusterClient };
 
 /** The composition root of clients: programs in TypeScript, and the commands. */
 
-/** Paths that were typed on this machine: the nearest one is named. */
+/** For paths that a person typed: an error names the nearest existing path. */
 const TYPED_SOURCE: CheckpointSource = {
   ...filesystemSource,
   list: (path, options) => suggestNearest(path, () => filesystemSource.list(path, options)),
 };
 
 export interface ConnectionOptions {
-  /** What the server knows the caller by; MUSTER_TOKEN when left out. */
+  /** The caller's token; MUSTER_TOKEN when left out. */
   readonly token?: string | undefined;
   readonly retry?: Partial<Retry>;
   /** Allows a token to travel to another machine without TLS. */
   readonly plainHttp?: boolean | undefined;
-  /** Told of a server of another version. A warning of the process (`process.on('warning')`) when left out. */
+  /** Called when the server has another version. A warning of the process (`process.on('warning')`) when left out. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -58,7 +58,7 @@ function emitWarning(message: string): void {
   process.emitWarning(message, { type: 'MusterWarning', code: 'client.server-version' });
 }
 
-/** A person waits at a shell: long enough for a server to start again. */
+/** A person waits at a shell. This is long enough for a server to restart. */
 const SHELL_PATIENCE_SECONDS = 30;
 
 export interface ServerAddress {
@@ -91,7 +91,7 @@ export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation
   return isFile ? readSuite(nameOrPath) : nameOrPath;
 }
 
-/** @throws InputError when the suite is wrong, or brings modules: only those that the server has a name for can. */
+/** @throws InputError when the suite is wrong, or brings modules: only suites that the server has by name can do that. */
 export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
   const suite = parseSuite(await suggestNearest(path, () => readSuiteFile(path)));
   if (suite.files === undefined) return suite;

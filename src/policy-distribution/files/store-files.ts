@@ -2,7 +2,7 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import { isDiskFull, hasErrno } from '../../kernel/errno.ts';
 import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
 
-/** Files of the store on disk, and what their failures are called. */
+/** Operations on the store's files, with errors that name the store. */
 
 /** @throws InfrastructureError `store.full`, `store.unusable`; errors of Muster's own pass through. */
 export async function translateErrors<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {

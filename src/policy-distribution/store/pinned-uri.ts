@@ -5,24 +5,24 @@ import type { CheckpointStore } from './checkpoint-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import type { CheckpointLabels } from '../checkpoint.ts';
 
-/** A URI that says which content is meant: `#sha256=<hex>` after it, the digest that Muster gives a file or directory. */
+/** A URI with the expected content: it ends with `#sha256=<hex>`, the digest that Muster gives a file or directory. */
 export interface PinnedUri {
   readonly uri: string;
-  /** Undefined: whatever is there. */
+  /** Undefined: any content. */
   readonly expected: Digest | undefined;
 }
 
 const PIN = /^(?<uri>.*)#sha256=(?<hex>[^#]*)$/is;
 
-/** @throws InputError `checkpoint.uri` when a pin is none. */
+/** @throws InputError `checkpoint.uri` when the digest is malformed. */
 export function parsePinnedUri(written: string): PinnedUri {
   const { uri, hex = '' } = PIN.exec(written)?.groups ?? {};
   if (uri === undefined) return { uri: written, expected: undefined };
   if (/^[0-9a-f]{64}$/i.test(hex)) return { uri, expected: parseDigest(`sha256:${hex.toLowerCase()}`) };
-  throw new InputError('checkpoint.uri', `checkpoint: #sha256=${hex.slice(0, 80)} is no digest; expected 64 hexadecimal digits`);
+  throw new InputError('checkpoint.uri', `checkpoint: #sha256=${hex.slice(0, 80)} is not a digest; expected 64 hexadecimal digits`);
 }
 
-/** As `CheckpointStore.add`, for a URI that may be pinned. @throws InputError `checkpoint.digest` when something else is there. */
+/** As `CheckpointStore.add`, for a URI that may be pinned. @throws InputError `checkpoint.digest` when the content has another digest. */
 export async function addPinned(
   store: CheckpointStore,
   source: CheckpointSource,

@@ -1,10 +1,10 @@
 import type { Digest } from '../../kernel/ids.ts';
 import type { StoredContent } from './stored-contents.ts';
 
-/** A checkpoint, as far as it matters for whether it stays. */
+/** A checkpoint, with all that decides whether it is removed. */
 export interface RetainedCheckpoint {
   readonly digest: Digest;
-  /** Of its files; several checkpoints may have one in common. */
+  /** Digests of its files; several checkpoints may share a file. */
   readonly files: readonly { readonly path: string; readonly digest: Digest; readonly size: number }[];
   /** Milliseconds since 1970. */
   readonly usedMs: number;
@@ -13,8 +13,8 @@ export interface RetainedCheckpoint {
 }
 
 /**
- * Which checkpoints have to go so that the files of all others fit: the least recently used ones that are not needed. What is needed stays, also
- * when it does not fit.
+ * Chooses the checkpoints to remove so that the files of all others fit: the least recently used ones that are not needed. Checkpoints that are
+ * needed stay, also when they do not fit.
  */
 export function chooseCheckpointsToRemove(
   kept: readonly RetainedCheckpoint[],

@@ -2,10 +2,10 @@ import { findOldestAllowed, formatDeliveredGroup } from '../../agents/rollouts/s
 import type { RolloutStreams, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
 
 export interface GroupsRequest {
-  /** Behind this cursor. */
+  /** Groups after this cursor. */
   readonly after: number;
   readonly leaseSeconds: number;
-  /** At most. */
+  /** Most groups that are leased. */
   readonly limit: number;
 }
 

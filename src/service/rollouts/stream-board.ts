@@ -3,10 +3,10 @@ import type { ListedGroup, RolloutStreams, StoredStream } from '../../agents/rol
 import { toStreamTerms } from '../../agents/rollouts/streams/stream-order.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 
-/** What a person sees of a stream: nothing of it leases a group. */
+/** A stream for people to look at. Reading it leases no group. */
 export interface StreamBoard {
   readonly stream: StoredStream;
-  /** How often a version was told since the stream began, and the last one. */
+  /** How many versions were announced since the stream began, and the last one. */
   readonly versions: { readonly told: number; readonly last: number | null };
   readonly capacity: StreamCapacity;
   /** Latest first. */
@@ -16,24 +16,24 @@ export interface StreamBoard {
 export interface StreamCapacity {
   /** Trajectories that have not ended, of groups that run. */
   readonly trajectories: number;
-  /** At a time. */
+  /** Most trajectories at a time. */
   readonly mostTrajectories: number;
   /** Groups that wait for the trainer. */
   readonly waiting: number;
-  /** With so many, none is begun. */
+  /** With this many, no group is begun. */
   readonly mostWaiting: number;
-  /** Groups that may begin before the trainer tells the next version. */
+  /** Groups that may begin before the trainer announces the next version. */
   readonly untilNextVersion: number;
 }
 
 export interface BoardGroup {
   readonly listed: ListedGroup;
-  /** By how many versions the policy is newer than the oldest one of the group; null once no trainer gets it any more. */
+  /** By how many versions the policy is newer than the oldest version in the group; null once no trainer can get the group. */
   readonly staleness: number | null;
 }
 
 const GROUPS_SHOWN = 60;
-/** Other processes may play the stream: nothing announces what they do. */
+/** Other processes may play the stream without announcing it, so the board is read at this interval. */
 const LOOK_AGAIN_MS = 1000;
 
 export async function readBoard(streams: RolloutStreams, stream: StoredStream): Promise<StreamBoard> {
@@ -63,7 +63,7 @@ function computeStaleness({ state, head, begun }: ListedGroup, told: number): nu
   return state === 'running' || state === 'ready' ? Math.max(0, told - (head?.oldest ?? begun)) : null;
 }
 
-/** What `look` sees, and again whenever it is another, until the stream is over. */
+/** Yields what `look` returns, and again after each change, until the stream is over. */
 export async function* watchBoard(look: () => Promise<StreamBoard>, clock: Clock, signal: AbortSignal): AsyncGenerator<StreamBoard> {
   let shown: StreamBoard | undefined;
   while (!signal.aborted) {

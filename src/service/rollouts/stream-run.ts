@@ -22,12 +22,12 @@ export interface StreamRunParts {
   readonly changes: ChangeListeners<StreamId>;
 }
 
-/** What trainers and other processes do is not announced: the run looks by itself. */
+/** Actions of trainers and other processes are not announced, so the run reads the store at this interval. */
 const LOOK_AGAIN_MS = 1000;
 
 /**
- * One stream while this process plays it: it looks at what is stored, plans, and does what was planned, again and again. All that it knows beside the
- * store is which members it plays itself, so that another process can go on at any time.
+ * Plays one stream in this process: it reads the store, plans, and carries the plan out, in a loop. Its only state beside the store is which members
+ * it plays itself, so another process can continue at any time.
  */
 export class StreamRun {
   readonly #stream: StoredStream;
@@ -37,7 +37,7 @@ export class StreamRun {
   /** Since the stream began, and the one before that. */
   #told: readonly ToldVersion[] = [];
   #failure: { readonly error: unknown } | undefined;
-  /** Resolves when this process plays it no more. Never rejects. */
+  /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
 
   constructor(stream: StoredStream, parts: StreamRunParts) {
@@ -46,7 +46,7 @@ export class StreamRun {
     this.done = this.#run();
   }
 
-  /** Leaves it as it is stored, for the next Muster to go on with. */
+  /** Stops, so that the next Muster continues from the store. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     this.#parts.changes.tell(this.#stream.id);
@@ -62,7 +62,7 @@ export class StreamRun {
     } catch (error) {
       if (this.#closing.signal.aborted || error instanceof StreamLostError) return;
       log.warn({ stream: id, error: getMessage(error) }, 'a stream of rollouts cannot go on');
-      // What only its caller can mend ends it; all else is tried again.
+      // An error that only its caller can mend ends the stream; after any other error it is tried again.
       if (error instanceof InputError) await streams.end(id, 'failed', error.message).catch(() => undefined);
     } finally {
       changes.tell(id);
@@ -118,7 +118,7 @@ export class StreamRun {
     });
   }
 
-  /** What an earlier process has begun is played to its end; of its members only those again that had not ended. */
+  /** Plays groups that an earlier process has begun: the members that had not ended, again. */
   async #resume(plays: MemberPlays): Promise<void> {
     const unsettled = await this.#parts.streams.unsettled(this.#stream.id);
     this.#groups = unsettled;

@@ -1,13 +1,13 @@
-"""Bytes, as they come, cut into server-sent events and lines.
+"""Splits bytes into server-sent events and lines as they arrive.
 
-Lines end with line feeds and carriage returns alone. What splits text into lines in Python also takes U+2028 for an end, which JSON may
-have within its strings.
+Lines end with line feeds and carriage returns alone. Python's own splitting also takes U+2028 for an end, which JSON strings may
+contain.
 """
 
 from muster_client.errors import ServerError
 
 MOST_BYTES_OF_LINE = 16 * 2**20
-"""Far more than an event or an episode has: what is longer comes from something else, and must not fill the memory."""
+"""Far more than an event or an episode has. A longer line is not Muster's, and must not fill the memory."""
 
 
 class LineDecoder:
@@ -24,7 +24,7 @@ class LineDecoder:
 
 
 class EventDecoder:
-    """The data of server-sent events, where Muster writes their names and ids, too. One that a broken connection cuts off never appears."""
+    """The data of server-sent events; Muster writes their names and ids into the data, too. An event that a broken connection cuts off never appears."""
 
     def __init__(self) -> None:
         self._lines = LineDecoder()

@@ -1,4 +1,4 @@
-"""verl's own estimator of advantages, on a batch of verl, comes to Muster's."""
+"""On a batch of verl, verl's own estimator computes the same advantages as Muster."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from tests.agentic.streamed import group
 def test_groups_become_a_batch_with_the_advantages_that_verl_computes_from_it() -> None:
     groups = [group(0, [1, 0, 0.5, 1]), group(1, [0, 1, None, 0])]
     batch = to_data_proto(groups, pad=0)
-    # Members at odd positions have two segments; the one without a verdict has no part in its group.
+    # Members at odd positions have two segments; the member without a verdict is not part of its group.
     assert len(batch) == 6 + 5
     assert batch.non_tensor_batch["uid"].tolist() == ["ro-1.0"] * 6 + ["ro-1.1"] * 5
     assert torch.equal(batch.batch["responses"] > 0, batch.batch["attention_mask"][:, -batch.batch["responses"].shape[1] :] > 0)

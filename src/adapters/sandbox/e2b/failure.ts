@@ -3,10 +3,10 @@ import { InfrastructureError, InputError, getMessage, MusterError } from '../../
 import { ProviderBusyError } from '../../../pool/ports/provider-busy.ts';
 import { createCredentialsError } from './account.ts';
 
-/** What the service says about a request that will not be better for being sent again. */
+/** Status codes after which the same request will not succeed. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([400, 403, 404, 413, 422]);
 
-/** Whether the same request may fare better a moment later: the service was busy or failed, or the connection broke. */
+/** Whether the same request may succeed a moment later: the service was busy or failed, or the connection broke. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof MusterError || error instanceof AuthenticationError) return false;
   if (error instanceof NotFoundError || error instanceof NotEnoughSpaceError) return false;
@@ -14,14 +14,14 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Whether a creation came to nothing for certain. After anything else, a broken connection above all, there may be a sandbox whose id
- * the caller got no answer.
+ * Whether a creation has certainly made no sandbox. After any other error, such as a broken connection, there may be a sandbox whose id
+ * never reached the caller.
  */
 export function hasMadeNothing(error: unknown): boolean {
   return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(getStatus(error));
 }
 
-/** What Muster says of a failure of the SDK's. @param doing such as `create a sandbox`. */
+/** Converts an error of the SDK. @param doing such as `create a sandbox`. */
 export function toE2bError(error: unknown, doing: string): MusterError {
   if (error instanceof MusterError) return error;
   const said = getMessage(error);
@@ -47,7 +47,7 @@ export function getStatus(error: unknown): number | undefined {
   return error instanceof SandboxError ? error.statusCode : undefined;
 }
 
-/** What fetch has to say about a connection stands in the cause. */
+/** Details of a connection's failure are in the cause of fetch's error. */
 function getCause(error: unknown): string {
   return error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
 }

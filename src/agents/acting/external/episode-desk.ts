@@ -5,7 +5,7 @@ import type { Observation } from '../../actions/observation.ts';
 /** What an agent receives about an episode that it takes. */
 export interface EpisodeOpening {
   readonly task: string;
-  /** For agents that draw. */
+  /** For agents that use randomness. */
   readonly seed: number;
   readonly observation: Observation;
   readonly limits: EpisodeLimits;
@@ -13,7 +13,7 @@ export interface EpisodeOpening {
 }
 
 export type StepReply =
-  /** Its bytes are the same whenever the step is sent again. */
+  /** The same bytes each time the step is sent. */
   | { readonly kind: 'answered'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number };
 
@@ -24,9 +24,9 @@ export interface OfferedEpisode {
   readonly steps: number;
   /** Called once, when an agent takes it. */
   take(): void;
-  /** @param number undefined for whichever is next. @throws InfrastructureError when the workspace is lost; the episode is offered again. */
+  /** @param number undefined for the next step. @throws InfrastructureError when the workspace is lost; the episode is offered again. */
   step(number: number | undefined, body: unknown): Promise<StepReply>;
-  /** It is graded as it is. */
+  /** Ends the episode, which is graded in its present state. */
   giveUp(): void;
 }
 
@@ -34,6 +34,6 @@ export interface OfferedEpisode {
 export interface EpisodeDesk {
   /** For people. */
   readonly address: string;
-  /** To the next agent that asks. Disposing takes it away. */
+  /** Offers an episode to the next agent that asks. Disposing withdraws it. */
   offer(episode: OfferedEpisode): Disposable;
 }

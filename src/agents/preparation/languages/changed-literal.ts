@@ -14,10 +14,10 @@ function changeText(text: string): string {
   return `${text.slice(0, -1)}${last === 'e' ? 'a' : 'e'}`;
 }
 
-/** Words that tell tests of the same thing apart, and a tripwire from no other test. */
+/** Ordinary words of test names, so that the name of a tripwire does not stand out. */
 export const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
 
-/** A name for a copy of a test: it follows from the name, and says nothing. @param at which copy. */
+/** A name for a copy of a test. It follows from the test's name, and does not say that it is a copy. @param at which copy. */
 export function nameCopy(name: string, at: number): string {
   const start = name.length;
   return `${name}_${WORDS[(start + at) % WORDS.length] ?? ''}`;

@@ -8,7 +8,7 @@ interface TraceNode {
   readonly sampled: boolean;
   readonly token_ids: readonly number[];
   readonly mask: readonly boolean[];
-  /** One for each true of the mask. */
+  /** One for each true value of the mask. */
   readonly logprobs: readonly number[];
 }
 
@@ -44,7 +44,7 @@ export function formatVerifiers(trajectory: Trajectory): object {
   };
 }
 
-/** Prompt, completion, prompt, …: what a turn was given beyond the turn before, and what was sampled. */
+/** Prompt, completion, prompt, …: what is new in the input of a turn, and what was sampled. */
 function describeSegment(trajectory: Trajectory, { ids }: Segment, position: number, first: number): readonly TraceNode[] {
   const nodes: TraceNode[] = [];
   const add = (node: Omit<TraceNode, 'parent'>): void =>
@@ -68,7 +68,7 @@ function describeSegment(trajectory: Trajectory, { ids }: Segment, position: num
   return nodes;
 }
 
-/** What the model was told before a turn: of a new segment everything, else the observations of the turn before. */
+/** The input of a turn that is new: all messages at the beginning of a segment, otherwise the observations of the turn before. */
 function listMessagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly unknown[] {
   const earlier: readonly Turn[] = isFirst ? turns.slice(0, position) : [];
   if (isFirst) return [...prompt, ...earlier.flatMap(describeTurn)];

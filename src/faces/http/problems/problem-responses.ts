@@ -4,17 +4,17 @@ function describeResponse(description: string): { description: string; content: 
   return { description, content: { [PROBLEM_TYPE]: { schema: problemSchema } } };
 }
 
-/** What any call may answer in place of what was asked for. */
+/** The answers that any call may give in place of its own. */
 export const PROBLEMS = {
-  400: describeResponse('the request is not one: see `errors`'),
+  400: describeResponse('the request is invalid: see `errors`'),
   401: describeResponse('the caller is unknown'),
   403: describeResponse('the caller may not do this'),
-  404: describeResponse('there is no such thing'),
-  409: describeResponse('it contradicts an earlier request'),
-  413: describeResponse('it is too large'),
-  415: describeResponse('it is of a type that is not understood'),
-  422: describeResponse('what it asks for cannot be done: see `detail`'),
-  429: describeResponse('too much at a time: see the header Retry-After'),
+  404: describeResponse('not found'),
+  409: describeResponse('the request contradicts an earlier one'),
+  413: describeResponse('the request is too large'),
+  415: describeResponse('the content type is not supported'),
+  422: describeResponse('the request cannot be carried out: see `detail`'),
+  429: describeResponse('too many requests: see the header Retry-After'),
   500: describeResponse('a defect of Muster'),
-  503: describeResponse('not now: the store, the machine or a shutdown'),
+  503: describeResponse('not available now: the store, the machine, or a shutdown'),
 };

@@ -8,7 +8,7 @@ from muster.sinks.sink import LINK, PREFIX
 
 
 class MlflowRun:
-    """The run that is active when the object is made, otherwise a new run, which `close` ends. MLflow's own settings say where it is kept."""
+    """The active run, otherwise a new run, which `close` ends. MLflow's own settings say where it is kept."""
 
     def __init__(self) -> None:
         """Raises ImportError when mlflow is not installed."""

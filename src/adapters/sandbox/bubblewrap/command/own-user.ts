@@ -8,8 +8,8 @@ import { INSIDE_UID } from '../../local/host/inside-identity.ts';
 import { startLauncher } from '../../local/program/launcher.ts';
 
 /**
- * The user and group that sandboxes have on the host where root makes them; it is to own nothing there. Those of distributions, useradd,
- * /etc/subuid and directories of people lie below, systemd's containers end one before it, and its further ranges begin at 2147352576.
+ * The user and group on the host of sandboxes that root makes. It must own nothing there. The ids of distributions, useradd,
+ * /etc/subuid and LDAP directories lie below, systemd's containers end one before it, and its further ranges begin at 2147352576.
  */
 export const OUTSIDE_UID = 0x7000_0000;
 
@@ -19,7 +19,7 @@ const MAP = `0 0 1\n${INSIDE_UID} ${OUTSIDE_UID} 1\n`;
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces || exit 1; ';
 const buildHoldScript = (prepare: string): string => `echo made; read -r _; exec /bin/sh -c '${prepare}echo ready; read -r _'`;
 
-/** What makes sandboxes of root belong to a user of their own. */
+/** Gives sandboxes of root a user of their own. */
 export interface OwnUser extends AsyncDisposable {
   /** User namespace of wardens, which make one in it for each sandbox. */
   readonly wardens: FileHandle;
@@ -33,7 +33,7 @@ export interface OwnUser extends AsyncDisposable {
   openPlain(): Promise<FileHandle>;
 }
 
-/** Whether this process is a root that can have another user for its sandboxes: one that has the host's users, or so many of them that ours is among them. */
+/** Whether this process is a root that can give its sandboxes another user: OUTSIDE_UID has to be mapped in its user namespace. */
 export async function isNeeded(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
   const maps = await Promise.all(['uid_map', 'gid_map'].map((name) => readFile(`/proc/self/${name}`, 'utf8')));
@@ -59,16 +59,16 @@ export async function openOwnUser(): Promise<OwnUser> {
   };
 }
 
-/** Where a process that root starts finds a file that this one has open. */
+/** The path by which a process that root starts can open a file that this process has open. */
 export function getPath({ fd }: FileHandle): string {
   return `/proc/${process.pid}/fd/${fd}`;
 }
 
-/** A namespace lasts as long as it is held: by this file, once the process that was made with it has ended. */
+/** Opens a file that keeps a new namespace alive after the process that was made with it has ended. */
 async function openUserNamespace(unshare: string, prepare: string): Promise<FileHandle> {
   const holder = await startLauncher('exec "$@"', [unshare, '--user', '--', '/bin/sh', '-c', buildHoldScript(prepare)], []);
   const ended = Promise.all([once(holder.process, 'close'), text(holder.stderr)]);
-  // Its end is awaited below, whatever comes before.
+  // Its end is awaited below in every case.
   ended.catch(() => undefined);
   holder.stdin.on('error', () => {});
   try {
@@ -90,7 +90,7 @@ async function openUserNamespace(unshare: string, prepare: string): Promise<File
 }
 
 async function readLine(lines: AsyncIterator<string>): Promise<void> {
-  if ((await lines.next()).done === true) throw new Error('what was to hold the namespace has ended');
+  if ((await lines.next()).done === true) throw new Error('the process that holds the namespace has ended');
 }
 
 function createUnavailableError(detail: string, cause?: unknown): InfrastructureError {
