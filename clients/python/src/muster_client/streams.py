@@ -24,7 +24,7 @@ class LineDecoder:
 
 
 class EventDecoder:
-    """The data of server-sent events; Muster writes their names and ids into the data, too. An event that a broken connection cuts off never appears."""
+    """The data of server-sent events, which holds their names and ids, too. An event that a broken connection cuts off never appears."""
 
     def __init__(self) -> None:
         self._lines = LineDecoder()
