@@ -15,7 +15,7 @@ from muster_boundary.plain import NAMED, NotPlain, Reader, Value, Writer
 from muster_boundary.remote import Remote, RemoteModule, find_number, make_class
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# What would end the tests, or an iterator of theirs, rather than fail one of them.
+# Exceptions that would end the tests, or an iterator of theirs, instead of failing one test.
 _NOT_RAISED = (KeyboardInterrupt, GeneratorExit)
 
 
@@ -25,7 +25,7 @@ class CandidateGone(Exception):
 
 @dataclass(frozen=True)
 class _Reference:
-    """Stands for an object of the candidate that the tests do not get."""
+    """Stands for an object of the candidate that is not passed to the tests."""
 
     number: int
 
@@ -60,7 +60,7 @@ class Asker:
                 return reader.read(message["value"])
             failure = self._rebuild_error(message["raised"], reader)
         except _MALFORMED as error:
-            raise CandidateGone(f"the candidate's process sent what is no answer: {error!r}") from None
+            raise CandidateGone(f"the candidate's process sent an invalid answer: {error!r}") from None
         raise failure
 
     def _call_back(self, message: Message) -> Message:
@@ -145,7 +145,7 @@ class Asker:
         """What the candidate raised, as the tests can catch it."""
         if "theirs" in raised:
             ours = self._ours[raised["theirs"]]
-            return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised what is no exception")
+            return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised a value that is not an exception")
         if "refusal" in raised:
             return NotPlain(str(raised["refusal"]))
         kind, text = reader.read(raised["kind"]), str(raised["text"])
@@ -170,6 +170,6 @@ def _find_builtin_kind(error: BaseException) -> str:
 
 
 def _is_named(kind: type, path: str) -> bool:
-    """Whether a class is the one that is declared: by its module, or by a package that the module is in."""
+    """Whether a class is the declared one, named by its module or by a package that contains the module."""
     module, _, name = path.rpartition(".")
     return kind.__qualname__ == name and (kind.__module__ == module or kind.__module__.startswith(f"{module}."))

@@ -5,7 +5,7 @@ import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 /** Ten times the summary of ten thousand tasks; a wrong path must not fill the memory. */
 const BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 128, values: 5_000_000 };
 
-/** A summary as it stands in its file: nothing of it has been checked but that it is JSON. @throws InputError when it cannot be had. */
+/** The content of a summary's file, which is JSON and otherwise unchecked. @throws InputError when it cannot be read. */
 export async function readSummaryFile(path: string): Promise<unknown> {
   const bytes = await readBytes(path);
   try {

@@ -12,7 +12,7 @@ import { putSubmission } from './submission.ts';
 const REWARDS = `${LOGS}/verifier`;
 const REWARD_BYTES = 64 * 1024;
 
-/** Of a submission that the script could not be given. */
+/** For a submission that could not be placed in the sandbox. */
 const UNJUDGED: Omit<ScriptEvidence, 'ending'> = {
   stage: 'execute',
   kind: 'script',
@@ -23,8 +23,8 @@ const UNJUDGED: Omit<ScriptEvidence, 'ending'> = {
 };
 
 /**
- * Has `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. Its exit status counts for nothing, as with Harbor: the
- * reward file does, which is read when every process of the sandbox is dead.
+ * Has `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. As with Harbor, the exit status is ignored: the
+ * reward file decides, which is read when every process of the sandbox is dead.
  */
 export async function gradeScript(
   { task, step, content, submission }: Grading,
@@ -67,7 +67,7 @@ export async function gradeScript(
   };
 }
 
-/** Null where there is none, or something that is no plain file. */
+/** Null where there is no such file, or no regular file. */
 async function readRewardFile(session: WorkspaceSession, name: string, signal: AbortSignal): Promise<string | null> {
   const collected = await session.collect([`${REWARDS}/${name}`], { files: 1, bytes: REWARD_BYTES }, signal);
   if (collected.kind === 'refused') return null;

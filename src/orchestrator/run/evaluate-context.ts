@@ -9,23 +9,23 @@ import type { SlotShare } from './slot-share.ts';
 import { getBlockSize } from '../suite/play.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** What a study is played with. */
+/** What a study needs to be played. */
 export interface EvaluateContext {
-  /** The caller's to dispose of. */
+  /** Disposed of by the caller. */
   readonly players: Players;
-  /** Of their sandboxes, for the record. */
+  /** The provider of the sandboxes, for the summary. */
   readonly provider: string;
   /** Most sandboxes that the pool may have: no more leases are asked for. */
   readonly maxSandboxes: number;
-  /** What the study may have of them while others play, too. */
+  /** The study's share of the sandboxes while others play, too. */
   readonly share?: SlotShare | undefined;
   /** In the currency that budgets are written in; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
-  /** Works out what would keep the event loop from everything else; done here when left out. */
+  /** Computes figures outside of the event loop. Left out: they are computed in it. */
   readonly workOut?: WorkOut | undefined;
   /** The same for candidates of comparisons. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
-  /** Of a process that has others to answer while it plays. */
+  /** For a process that answers requests while it plays. */
   readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,7 +48,7 @@ const WINDOW_PER_SANDBOX = 64;
 /** Fewer blocks than these and a sandbox waits for the fold while another is slow with an earlier block. */
 const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
 
-/** The window that is used: the configured one, or what so many sandboxes need. */
+/** The window that is used: the configured one, or a larger one that this number of sandboxes needs. */
 export function getWindow(
   { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
   { play }: Pick<SuiteDefinition, 'play'>,

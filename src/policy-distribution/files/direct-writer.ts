@@ -3,17 +3,17 @@ import type { Clock } from '../../kernel/clock.ts';
 import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
 
 /**
- * Hashing, which goes on beside it, takes about one, and getting memory in the page cache up to four where a host has to be asked for it. A disk that is
- * slower than this is written to through the page cache, so that no caller waits for it.
+ * Hashing, which runs beside it, takes about one, and allocating page cache up to four where a virtual machine has to ask its host for memory. A slower
+ * disk is written through the page cache, so that no caller waits for it.
  */
 const MILLISECONDS_PER_MIB = 3;
-/** So many may take as long as they will, as long as all of them together take no longer: a disk may pause, and has to begin. */
+/** The speed is judged over this many MiB together: a disk may pause, and starts slowly. */
 const TRIED_MIB = 64;
 const MIB = 2 ** 20;
 
 /**
- * Writes past the page cache for as long as the disk is fast enough: memory for what is only passed on takes longer to get than the writing, above
- * all where a virtual machine has to ask its host for it. What is written is on the disk then, but for what a sync still has to do.
+ * Writes past the page cache while the disk is fast enough: allocating page cache for data that is only passed on takes longer than writing it, above
+ * all where a virtual machine has to ask its host for memory. The data is then on the disk, except for what a sync still has to write.
  */
 export class DirectWriter implements AsyncDisposable {
   readonly #file: FileHandle;

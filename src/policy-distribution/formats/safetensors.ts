@@ -7,7 +7,7 @@ import type { ReadAt } from './read-at.ts';
 
 /**
  * The header of a safetensors file: 8 bytes of little-endian length, that many bytes of JSON, then the tensors' raw bytes.
- * Everything in it is an outsider's claim, checked against the size of the file before anything relies on it.
+ * Nothing in it is trusted: all of it is checked against the size of the file first.
  */
 export interface SafetensorsHeader {
   /** In the order of their bytes in the file. */
@@ -26,7 +26,7 @@ export interface Tensor {
   readonly end: number;
 }
 
-/** Some hundred thousand tensors: an entry has seven values and more, and stands three deep. */
+/** Some hundred thousand tensors: an entry has seven values or more, three levels deep. */
 export const HEADER_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 8, values: 1_000_000 };
 const LENGTH_BYTES = 8;
 
@@ -78,7 +78,7 @@ async function readHeaderJson(file: string, length: number, readAt: ReadAt): Pro
   } catch (error) {
     throw error instanceof JsonProblem ? createRefusalError(file, `the header: ${error.found}`, error.expected, error) : error;
   }
-  throw createRefusalError(file, 'the header is no JSON object', 'a JSON object');
+  throw createRefusalError(file, 'the header is not a JSON object', 'a JSON object');
 }
 
 function parseTensor(file: string, name: string, entry: unknown): Tensor {
@@ -101,11 +101,7 @@ function assertSpan(where: string, dtype: string, bits: number, shape: readonly 
   for (const size of shape) {
     totalBits *= size;
     if (totalBits > Number.MAX_SAFE_INTEGER)
-      throw createRefusalError(
-        where,
-        `shape ${describeValue(shape)} of ${dtype} is beyond all files`,
-        'a shape that mayBePacked its bytes',
-      );
+      throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} is too large for any file`, 'a shape that fits its bytes');
   }
   if (totalBits % 8 !== 0)
     throw createRefusalError(where, `shape ${describeValue(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');

@@ -43,7 +43,7 @@ const PROCESSES_GONE = 'The workspace was made again from the files of the last 
 export class EpisodeStage implements AsyncDisposable {
   readonly #parts: StageParts;
   #workspace: EpisodeWorkspace | undefined;
-  /** Whether an agent has toActed in a workspace that this one takes the place of. */
+  /** Whether an agent has acted in a workspace that this one replaces. */
   #isReplaced = false;
 
   constructor(parts: StageParts) {

@@ -61,7 +61,7 @@ describe('the pools of a server', () => {
     ]);
   });
 
-  it('have all changes that come at the same moment, each of which the audit knows by what it changed', async () => {
+  it('apply all changes that come at the same moment, and the audit has each with what it changed', async () => {
     const { server, pools, fleet, store } = await opened();
     await using _server = server;
     await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => pools.change('local', change, 'operator')));
@@ -75,7 +75,7 @@ describe('the pools of a server', () => {
     ]);
   });
 
-  it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
+  it('that drain grant no slots, and waiting evaluations go on when they are opened again, with the same size', async () => {
     const { server, pools, fleet } = await opened();
     await using _server = server;
     using share = pools.getSlots('local').join({ principal: 'alice', priority: 0 });
@@ -121,7 +121,7 @@ describe('the figures of a server', () => {
     expect(text).toContain('muster_evaluations_ended_total{state="failed"} 1');
   });
 
-  it('count requests by call and status, never by what callers wrote', async () => {
+  it('count requests by call and status, never by text from callers', async () => {
     const { server } = await opened();
     await using _server = server;
     await server.send('GET', '/v1/evaluations/nothing');

@@ -3,7 +3,7 @@ import { matchesLabels, Refusal } from './api-objects.ts';
 import type { InjectedFault } from './faults.ts';
 import type { ObjectStore, StoreEvent } from './object-store.ts';
 
-/** How often a quiet watch receives the version that it is at; API servers do so about every minute. */
+/** How often a quiet watch receives its current version; API servers send it about every minute. */
 const BOOKMARK_MS = 60_000;
 
 /** One watch: events as lines of JSON, for as long as the client listens. */
@@ -46,7 +46,7 @@ function writer(response: ServerResponse, fault: InjectedFault | undefined): (ev
   let held: string | undefined;
   const line = (text: string): void => void response.write(`${text}\n`);
   return (event) => {
-    // What has happened before is sent all at once, whether the connection ends in the midst of it or not.
+    // Earlier events are sent at once, also when the connection ends in the middle of them.
     if (response.writableEnded || response.destroyed) return;
     const text = JSON.stringify(event);
     count += 1;

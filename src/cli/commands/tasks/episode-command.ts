@@ -34,7 +34,7 @@ function start(connect: Connect): Command {
   const command = new Command('start')
     .description('Begins an episode: prints its id, and the task on stderr.')
     .argument('<task>', 'id of a task, or the name of its directory')
-    .option('--agent <name>', 'what the episode is listed by', 'by-hand');
+    .option('--agent <name>', 'name under which the episode is listed', 'by-hand');
   return addServerFlags(command).action(async (task: string, { agent, ...flags }: ServerFlags & { readonly agent: string }) => {
     using interrupt = watchInterruption(process);
     const started = await connect(flags).arena.start(task, agent, 0, interrupt.signal);
@@ -49,7 +49,7 @@ function createStepCommand(connect: Connect): Command {
     .description('Takes a step: prints what the agent would see.')
     .argument('<episode>')
     .argument('<action>', `JSON: '{"action": "run", "command": "ls"}'; or the text of a command`, parseAction)
-    .option('--step <number>', 'which step it is; the next one when it is left out', parseWholeNumber);
+    .option('--step <number>', 'number of the step; the next one when left out', parseWholeNumber);
   return addServerFlags(command).action(
     async (id: string, given: Given, { step: number, ...flags }: ServerFlags & { readonly step?: number }) => {
       using interrupt = watchInterruption(process);
@@ -73,7 +73,7 @@ function parseAction(text: string): Given {
   }
   const parsed = actionSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(`it is no action: ${z.prettifyError(parsed.error)}`);
+  throw new InvalidArgumentError(`this is not an action: ${z.prettifyError(parsed.error)}`);
 }
 
 function formatStep({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
@@ -135,7 +135,7 @@ function list(connect: Connect): Command {
     .option('--task <id>')
     .option('--agent <name>')
     .option('--least-reward <number>', 'those with this reward or a higher one', parseReward)
-    .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
+    .option('--limit <count>', 'most episodes that are listed', parseWholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ task, agent, leastReward, limit, ...flags }: ListFlags) => {
     using interrupt = watchInterruption(process);
     let listed = 0;
@@ -148,7 +148,7 @@ function list(connect: Connect): Command {
 }
 
 function cancel(connect: Connect): Command {
-  const command = new Command('cancel').description('Gives an episode up; it has no reward.').argument('<episode>');
+  const command = new Command('cancel').description('Cancels an episode. It has no reward.').argument('<episode>');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
     using interrupt = watchInterruption(process);
     const cancelled = await connect(flags).arena.cancel(id, interrupt.signal);

@@ -9,8 +9,8 @@ export interface RefusedSystemCall {
   /** Refused only when this holds; always when it is left out. */
   readonly when?: ArgumentCondition;
   /**
-   * What the program is told: as if it were forbidden; where C libraries have another way then, as if it did not exist; and of sockets, as if
-   * the kernel had been built without that family or protocol.
+   * The error that the program gets: EPERM; ENOSYS, where C libraries then use another call; for sockets, the errors of a kernel without
+   * that family or protocol.
    */
   readonly answer: 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT';
   readonly reason: string;
@@ -24,13 +24,13 @@ export type ArgumentCondition = { readonly argument: 0 | 1 | 2 } & (
   { readonly hasAny: number } | { readonly isNoneOf: readonly number[] } | { readonly isOneOf: readonly number[] }
 );
 
-/** CLONE_NEWUSER, with all other namespaces: each is more kernel to attack, and none is of use without privileges. */
+/** CLONE_NEWUSER and all other namespaces: each exposes more of the kernel, and none is useful without privileges. */
 const NEW_NAMESPACES = 0x7e02_0000;
 /** CLONE_PARENT. */
 const SIBLING = 0x8000;
 /** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, by which C libraries ask for the addresses of the machine. */
 const SOCKET_FAMILIES: readonly number[] = [1, 2, 10, 16];
-/** What the family takes by itself, ICMP, TCP, UDP and ICMPv6. Those of netlink have other meanings, and routes are 0. */
+/** The family's default, ICMP, TCP, UDP and ICMPv6. Those of netlink have other meanings, and routes are 0. */
 const SOCKET_PROTOCOLS: readonly number[] = [0, 1, 6, 17, 58];
 /** F_SETLEASE and F_NOTIFY of fcntl(2). */
 const WATCHING_COMMANDS: readonly number[] = [1024, 1026];
@@ -39,19 +39,19 @@ const OWN_PROCESS = 0;
 
 const NESTED = 'namespaces inside of namespaces: the usual first step of an attack on the kernel';
 const MOUNTS = 'the view of the file system is made once, before the program starts';
-const OTHERS = 'no process looks into another or takes what it has';
+const OTHERS = 'no process may read another or take its resources';
 const KEYS = 'keyrings belong to users, not to sandboxes';
 const PROGRAMS = 'programs that run in the kernel';
-const RINGS = 'does what other calls do, past this filter';
-const MODULES = 'what the kernel consists of is the host’s';
-const WATCHES = 'what is opened on the host shows, and the number of watchers is the user’s, not the sandbox’s';
+const RINGS = 'does what other calls do, without passing this filter';
+const MODULES = 'the kernel’s modules belong to the host';
+const WATCHES = 'shows which files the host opens, and the number of watchers is limited for the user, not for the sandbox';
 const FAMILIES = 'some reach past the network namespace (AF_VSOCK: the hypervisor), others are old code that nothing here needs';
-const PROTOCOLS = 'for a protocol that is asked for the kernel loads a module: SCTP, SMC and others are much code that few have looked at';
-const MACHINE = 'the machine’s state is the host’s';
+const PROTOCOLS = 'the kernel loads a module for a requested protocol: SCTP, SMC and others are much code that few people review';
+const MACHINE = 'the state of the machine belongs to the host';
 
 /**
- * What no program in a local sandbox may ask of the kernel, whatever privileges it believes to have. Most of it fails for want of
- * capabilities anyway; the filter is there for the day that the kernel's own check has a gap.
+ * System calls that no program in a local sandbox may make, whatever privileges it has inside. Most of them fail without
+ * capabilities anyway; the filter protects where the kernel's own check has a gap.
  *
  * A call may stand here more than once, with several conditions: the first that holds decides.
  *
@@ -102,19 +102,25 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
   { name: 'request_key', x64: 249, arm64: 218, answer: 'EPERM', reason: KEYS },
   { name: 'keyctl', x64: 250, arm64: 219, answer: 'EPERM', reason: KEYS },
   { name: 'bpf', x64: 321, arm64: 280, answer: 'EPERM', reason: PROGRAMS },
-  { name: 'perf_event_open', x64: 298, arm64: 241, answer: 'EPERM', reason: 'counters tell of everything that the machine does' },
+  { name: 'perf_event_open', x64: 298, arm64: 241, answer: 'EPERM', reason: 'counters show the activity of the whole machine' },
   {
     name: 'userfaultfd',
     x64: 323,
     arm64: 282,
     answer: 'EPERM',
-    reason: 'holds the kernel up in the middle of a copy: what races are won with',
+    reason: 'can stop the kernel in the middle of a copy, which helps to exploit races',
   },
   { name: 'fanotify_init', x64: 300, arm64: 262, answer: 'EPERM', reason: WATCHES },
   { name: 'inotify_init', x64: 253, answer: 'EPERM', reason: WATCHES },
   { name: 'inotify_init1', x64: 294, arm64: 26, answer: 'EPERM', reason: WATCHES },
   { name: 'fcntl', x64: 72, arm64: 25, when: { argument: 1, isOneOf: WATCHING_COMMANDS }, answer: 'EPERM', reason: WATCHES },
-  { name: 'mq_open', x64: 240, arm64: 180, answer: 'EPERM', reason: 'the room in message queues is the user’s, not the sandbox’s' },
+  {
+    name: 'mq_open',
+    x64: 240,
+    arm64: 180,
+    answer: 'EPERM',
+    reason: 'the room in message queues is limited for the user, not for the sandbox',
+  },
   { name: 'socket', x64: 41, arm64: 198, when: { argument: 0, isNoneOf: SOCKET_FAMILIES }, answer: 'EAFNOSUPPORT', reason: FAMILIES },
   { name: 'socket', x64: 41, arm64: 198, when: { argument: 2, isNoneOf: SOCKET_PROTOCOLS }, answer: 'EPROTONOSUPPORT', reason: PROTOCOLS },
   { name: 'socketpair', x64: 53, arm64: 199, when: { argument: 0, isNoneOf: SOCKET_FAMILIES }, answer: 'EAFNOSUPPORT', reason: FAMILIES },
@@ -130,7 +136,7 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
   { name: 'swapon', x64: 167, arm64: 224, answer: 'EPERM', reason: MACHINE },
   { name: 'swapoff', x64: 168, arm64: 225, answer: 'EPERM', reason: MACHINE },
   { name: 'acct', x64: 163, arm64: 89, answer: 'EPERM', reason: MACHINE },
-  { name: 'syslog', x64: 103, arm64: 116, answer: 'EPERM', reason: 'the kernel’s log tells where the kernel is in memory' },
+  { name: 'syslog', x64: 103, arm64: 116, answer: 'EPERM', reason: 'the kernel’s log shows addresses of the kernel' },
   { name: 'settimeofday', x64: 164, arm64: 170, answer: 'EPERM', reason: MACHINE },
   { name: 'clock_settime', x64: 227, arm64: 112, answer: 'EPERM', reason: MACHINE },
   { name: 'adjtimex', x64: 159, arm64: 171, answer: 'EPERM', reason: MACHINE },
