@@ -145,7 +145,7 @@ class Asker:
         """What the candidate raised, as the tests can catch it."""
         if "theirs" in raised:
             ours = self._ours[raised["theirs"]]
-            return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised a value that is not an exception")
+            return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised no exception, but a value")
         if "refusal" in raised:
             return NotPlain(str(raised["refusal"]))
         kind, text = reader.read(raised["kind"]), str(raised["text"])

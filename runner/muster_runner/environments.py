@@ -1,4 +1,4 @@
-"""Environments, made from what the suite says about them."""
+"""Makes the environments that a suite declares."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,15 @@ Environment = gymnasium.Env[Any, Any]
 VectorEnvironment = VectorEnv[Any, Any, Any]
 Record = Callable[[Environment], Any]
 
-# Whose environments step many rows at a time, and have no form for one.
+# Libraries whose environments step many rows at a time, and have no form for one row.
 VECTOR_PACKAGES = ("envpool", "gymnax", "brax")
 
-# Any constant does: what an environment draws while it is made is then the same in every sandbox.
+# Any constant: what an environment draws while it is made is then the same in every sandbox.
 CONSTRUCTION_SEED = 0
 
 
 def assert_info(info: Any) -> None:
-    """@raises TypeError for what reset gave beside the observation: an observation alone would be taken apart if it has two parts."""
+    """@raises TypeError unless `info` is a dictionary: an observation of two parts, without an info, would otherwise be split."""
     if not isinstance(info, Mapping):
         raise TypeError(f"reset() gave {type(info).__name__} as its second part; expected (observation, info), info a dictionary")
 
@@ -41,7 +41,7 @@ class EnvironmentMaker:
 
     task: Task
     code: Path | None
-    """Puts what records an episode around an environment, which is then made so that it can render."""
+    """Wraps an environment in the recorder of an episode. The environment is then made so that it can render."""
     record: Record | None = None
 
     def make(self) -> Environment:
@@ -69,7 +69,7 @@ class EnvironmentMaker:
 
 
 def close_environment(environment: Environment | VectorEnvironment) -> None:
-    """What is raised is told to the error output: it is gone either way, and the outcome of its last episode is known."""
+    """Prints what closing raises to the error output: the outcome of the last episode is known by then."""
     try:
         environment.close()
     except BaseException as error:
@@ -77,7 +77,7 @@ def close_environment(environment: Environment | VectorEnvironment) -> None:
 
 
 def _make_innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Environment:
-    """@param renders: whether it is made with `render_mode="rgb_array"` where it takes that and the suite says no other."""
+    """@param renders: whether it is made with `render_mode="rgb_array"` where it accepts that and the suite does not set another."""
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
         return _make_registered(name, point.kwargs, renders=renders)

@@ -16,15 +16,15 @@ from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with
 PROGRAM = "/muster/runner/forked_python.py"
 _ORDERS = 3
 _START_SECONDS = 60.0
-# A process that is there answers in a millisecond; on a machine that is overloaded it may take longer than anything should.
+# A live process answers in a millisecond, and on an overloaded machine much later.
 _FORK_SECONDS = 30.0
 
 
 class Interpreters:
     """At most one interpreter that programs are forked from.
 
-    Programs run as its user: they can end it, stop it and lower its limits. It is asked for a process only while no program runs, and only
-    if it is what it was when it had started; otherwise another takes its place.
+    Programs run as its user: they can end it, stop it and lower its limits. It forks a process only while no program runs, and only
+    if its state is unchanged since its start; otherwise a new interpreter replaces it.
     """
 
     def __init__(self, writable: tuple[str, ...]) -> None:
@@ -34,11 +34,11 @@ class Interpreters:
 
     @property
     def pid(self) -> int | None:
-        """Of the interpreter that is there."""
+        """The process id of the present interpreter."""
         return self._current.pid if self._current else None
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
-        """Start a program. Returns its process id; None when it is to be started by itself."""
+        """Start a program. Returns its process id; None when the caller has to start it without a fork."""
         if not os.path.isdir(program.directory):
             return None
         kept = self._current
@@ -55,13 +55,13 @@ class Interpreters:
 
     @property
     def descriptor(self) -> int:
-        """Can be read when a program that was forked has ended, or the interpreter."""
+        """Becomes readable when the forked program or the interpreter has ended."""
         if self._current is None:
-            raise RuntimeError("nothing was forked")
+            raise RuntimeError("no program was forked")
         return self._current.orders.fileno()
 
     def hear(self, accounts: Accounts) -> bool:
-        """Take what the interpreter says of the end of the program that was forked from it. False when it will say nothing more.
+        """Read the interpreter's report on the end of the program that it forked. False when no report will come.
 
         The program may have ended it: then how the program ended is not known for certain, and counts as killed.
         """

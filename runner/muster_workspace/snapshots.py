@@ -1,4 +1,4 @@
-"""What has changed in a workspace since it was looked at last: the files of a step, without those that are as they were."""
+"""The changes of a workspace since the last look: the files that a step has changed."""
 
 import contextlib
 import os
@@ -13,19 +13,19 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 64
 
 _Mark = tuple[int, ...]
-"""Changes with whatever happens to a file: the kernel sets the time of the last change, and no program can."""
+"""Changes with every change of a file: the kernel sets the time of the last change, and no program can set it."""
 
 
 @dataclass
 class _Left:
-    """What may still be given out."""
+    """The entries and bytes that may still be reported."""
 
     entries: int
     bytes: int
 
 
 class Snapshots:
-    """Remembers how everything was, and tells what has become of it."""
+    """Keeps a mark of every file, and reports which files have changed."""
 
     def __init__(self, channel: Channel, writable: tuple[str, ...]) -> None:
         self._channel = channel
@@ -34,7 +34,7 @@ class Snapshots:
         self._paths: tuple[str, ...] = ()
 
     def note(self, path: str) -> None:
-        """What has become of this path has been told already: the next look says nothing of it."""
+        """The change of this path has been reported: the next look leaves it out."""
         if not any(path.startswith(f"{each}/") for each in self._paths):
             return
         try:
@@ -43,7 +43,7 @@ class Snapshots:
             self._marks.pop(path, None)
 
     def take(self, request: int, paths: list[str], most_entries: int, most_bytes: int, is_baseline: bool) -> None:
-        """Tell what has changed below directories; nothing for the first look. Raises Refusal, and then the next one tells of it again."""
+        """Report the changes below directories, none for the first look. Raises Refusal; the next look then reports them again."""
         look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
         for path in paths:
             base, parts = parts_below(path, self._writable)
@@ -57,7 +57,7 @@ class Snapshots:
 
 
 def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
-    """Make what is no file."""
+    """Make directories and links."""
     for path in directories:
         base, parts = parts_below(path, writable)
         with opened_directory(base, parts, make=True):

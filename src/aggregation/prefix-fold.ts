@@ -97,8 +97,8 @@ export class PrefixFold {
   }
 
   /**
-   * Takes the final outcome of one episode in; `lost` is final once no retry is left. The outcome is judged here, so one that was judged
-   * before and one that was not come to the same.
+   * Takes the final outcome of one episode in; `lost` is final once no retry is left. The outcome is checked against the bounds here, so
+   * it does not matter whether it was checked before.
    *
    * @param task position of the episode's task in the suite.
    * @throws RangeError when the index lies `windowSize` or more ahead of the fold, or there is no such task.
@@ -118,7 +118,7 @@ export class PrefixFold {
     return this.#buffer.next;
   }
 
-  /** Offered, but not part of the prefix: waiting for an earlier index, or left over once the fold has ended. */
+  /** Offered, but not part of the prefix: waiting for an earlier index, or offered after the end. */
   get surplus(): number {
     return this.#buffer.size;
   }
@@ -146,7 +146,7 @@ export class PrefixFold {
     return this.#tally.official(this.#ended ?? null, computeDistributionFigures(this.#tally.question()));
   }
 
-  /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
+  /** The same, with the slow figures computed by `workOut`. Only after the end: an episode that is folded meanwhile would be in one half of the figures. */
   async officialBy(workOut: WorkOut): Promise<OfficialStatistics> {
     return this.#tally.official(this.#ended ?? null, await workOut(this.#tally.question()));
   }

@@ -102,7 +102,7 @@ const withMissing = fc.array(fc.oneof({ weight: 30, arbitrary: anyReturn }, { we
   maxLength: 100,
 });
 
-test('with every rule, the answer depends on the folded prefix alone and not on when it was asked for', () => {
+test('with every rule, the answer depends on the folded prefix alone, not on the moment of the call', () => {
   const answer = (rule: StoppingRule): unknown => [rule.isSatisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
@@ -119,7 +119,7 @@ test('with every rule, the answer depends on the folded prefix alone and not on 
   );
 });
 
-test('with every rule, an interval that is made later is that of the moment it was asked for', () => {
+test('with every rule, an interval that is computed later belongs to the moment of the call', () => {
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
       const rule = createStoppingRule(stop, bounds);
@@ -132,7 +132,7 @@ test('with every rule, an interval that is made later is that of the moment it w
   );
 });
 
-test('a rule with a target is satisfied only by an interval that is so narrow', () => {
+test('a rule with a target is satisfied only by an interval that reaches it', () => {
   const streams = fc.tuple(fc.nat(2 ** 31), fc.constantFrom(0, 0.5, 4), fc.constantFrom(0, 0.01));
   const rules = fc.constantFrom(certified, approximate, asymptotic);
   fc.assert(
@@ -224,7 +224,7 @@ test.each<[string, Stop, Bounds | undefined, RegExp]>([
   expect(() => createStoppingRule(stop, declared)).toThrow(message);
 });
 
-test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confidence that is a coin toss, certainty or no number', (stop) => {
+test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confidence of 0.5, of 1, and one that is not a number', (stop) => {
   for (const confidence of [0.5, 0, -1, 1, 95, Number.NaN]) {
     expect(() => createStoppingRule({ ...stop, confidence }, bounds)).toThrow(InputError);
     expect(() => createStoppingRule({ ...stop, confidence }, bounds)).toThrow(
@@ -233,7 +233,7 @@ test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confiden
   }
 });
 
-test.each([certified, approximate, asymptotic])('$rule refuses a half-width that is no positive number', (stop) => {
+test.each([certified, approximate, asymptotic])('$rule refuses a half-width that is not a positive number', (stop) => {
   for (const halfWidth of [0, -1, Infinity, Number.NaN])
     expect(() => createStoppingRule({ ...stop, halfWidth }, bounds)).toThrow(/stop\.halfWidth: expected a positive number/);
 });

@@ -18,7 +18,7 @@ export class ClientFixture implements AsyncDisposable {
   readonly files: UploadFixture;
   readonly url: string;
 
-  /** The suites that the server has a name for say something else from now on. */
+  /** From now on, the server's named suites have another content. */
   readonly rewriteSuites: () => void;
 
   private constructor(server: ServerFixture, files: UploadFixture, url: string, rewriteSuites: () => void) {
@@ -49,12 +49,12 @@ export class ClientFixture implements AsyncDisposable {
     return new Calls(callsOptions(url, this.server.fixture.clock));
   }
 
-  /** @param url of something between the client and the server. */
+  /** @param url of a proxy between the client and the server. */
   client(url = this.url): MusterClient {
     return clientOf(callsOptions(url, this.server.fixture.clock));
   }
 
-  /** Lets time pass until the promise is settled. */
+  /** Advances the clock until the promise is settled. */
   during<Value>(promise: Promise<Value>): Promise<Value> {
     return this.server.fixture.clock.advanceBeside(promise, 1_000_000);
   }

@@ -46,7 +46,7 @@ def read_onnx(path: Path) -> Checkpoint:
 
 def _describe_broken(path: Path, error: str) -> str:
     if "external" not in error.lower() or not path.is_file():
-        return f"{path.name} is no intact ONNX model: {error}"
+        return f"{path.name} is not an intact ONNX model: {error}"
     return (
         f"{path.name} has weights in another file, which did not come with it. Evaluate a directory that holds both, keep them in "
         f'"{path.name}.data" beside it, or save all in one file: onnx.save(onnx.load("{path.name}"), "{path.name}"). '
@@ -60,13 +60,13 @@ def _open_session(onnxruntime: Any, path: Path) -> Any:
     if model is None:
         model = str(path)
     else:
-        # Where it looks for the weights that a model says are in a file.
+        # The directory in which ONNX Runtime looks for weights in files.
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _find_observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
-    """The input that is no state."""
+    """The input that is not part of the state."""
     states = [part.input for part in parts]
     inputs = [one for one in session.get_inputs() if one.name not in states]
     if len(inputs) != 1:
@@ -97,7 +97,7 @@ def _build_options(onnxruntime: Any) -> Any:
     # A sandbox has a share of one processor: more threads would only wait for each other.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Worked out at the first run, it takes 160 pages more of a forked sandbox's own memory; later runs are no faster for it.
+    # The memory pattern takes 160 pages more of a forked sandbox's own memory, and makes later runs no faster.
     options.enable_mem_pattern = False
     # Errors only: they reach the caller as exceptions too.
     options.log_severity_level = 3
@@ -105,7 +105,7 @@ def _build_options(onnxruntime: Any) -> Any:
 
 
 def _list_outputs(session: Any, parts: tuple[StatePart, ...]) -> list[str]:
-    """The first output that is no state, and the one named `log_std` where there is one."""
+    """The first output that is not part of the state, and the one named `log_std` where there is one."""
     states = [part.output for part in parts]
     names: list[str] = [output.name for output in session.get_outputs() if output.name not in states]
     return names[:1] + [name for name in names[1:] if name == "log_std"]

@@ -5,11 +5,11 @@ import { findConfidenceProblem } from '../intervals/confidence.ts';
 import { assertFailureScores } from '../folding/scoring.ts';
 import type { FailureScores } from '../folding/scoring.ts';
 
-/** As a share of the range. A narrower margin takes some 10⁶ pairs to be shown. */
+/** As a share of the range. A smaller margin would take some 10⁶ pairs. */
 const NARROWEST_MARGIN = 1e-3;
 
 export interface ComparisonQuestion {
-  /** Required all the same: without them there is an error that names the remedy. */
+  /** Required: without them there is an error that names the remedy. */
   readonly bounds: Bounds | undefined;
   readonly failureScores: FailureScores;
   /** Probability that no verdict of the whole comparison is wrong. */
@@ -20,7 +20,7 @@ export interface ComparisonQuestion {
   readonly candidates: number;
 }
 
-/** What every candidate's verdict is decided by. */
+/** The terms by which every candidate's verdict is decided. */
 export interface ComparisonTerms {
   readonly bounds: Bounds;
   readonly failureScores: FailureScores;

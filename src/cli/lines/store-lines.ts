@@ -2,13 +2,13 @@ import type { VerifiedStore } from '../../policy-distribution/store/store-verifi
 
 const MIB = 2 ** 20;
 
-/** What came of looking at all files of a checkpoint store, for people. */
+/** The result of verifying all files of a checkpoint store, for people. */
 export function formatStoreLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
-  const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were looked at`];
+  const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were verified`];
   for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);
-  for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; bring it anew to evaluate it`);
+  for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; store it again to evaluate it`);
   if (damaged.some(({ removed }) => !removed))
-    lines.push('Take out what is damaged with --remove: checkpoints are brought anew where they are wanted.');
+    lines.push('Remove what is damaged with --remove. A checkpoint that is needed is then stored again.');
   return lines;
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 const MINUTE_MS = 60_000;
-/** Addresses whose attempts are remembered: a hundred bytes each. */
+/** Most addresses whose attempts are kept, a hundred bytes each. */
 const MOST_ADDRESSES = 10_000;
 
 interface Attempts {
@@ -10,8 +10,8 @@ interface Attempts {
 }
 
 /**
- * How often tokens came from each address that were not seen to be good, within a minute from the first of them on. One counts from the moment that
- * it comes, so that many at the same moment are no more than many after each other.
+ * Counts the tokens from each address that were not found valid, within a minute from the first one on. A token counts from its arrival,
+ * so concurrent attempts are limited like successive ones.
  */
 export class TokenAttempts {
   readonly most: number;
@@ -24,7 +24,7 @@ export class TokenAttempts {
     this.most = most;
   }
 
-  /** @returns for how many seconds nothing more is looked up for the address; undefined when this one is, and counts. */
+  /** @returns seconds for which the address is blocked; undefined when the attempt is allowed, and counted. */
   begin(address: string): number | undefined {
     const attempts = this.#findCurrent(address) ?? this.#startCounting(address);
     if (attempts.count >= this.most) return Math.max(1, Math.ceil((attempts.since + MINUTE_MS - this.#clock.now()) / 1000));
@@ -32,12 +32,12 @@ export class TokenAttempts {
     return undefined;
   }
 
-  /** Takes back an attempt that does not count: the token was good, or could not be checked. */
+  /** Takes back an attempt that does not count: the token was valid, or could not be checked. */
   takeBack(address: string): void {
     const attempts = this.#findCurrent(address);
     if (!attempts) return;
     attempts.count -= 1;
-    // Addresses with good tokens take no room.
+    // Addresses with valid tokens take no room.
     if (attempts.count <= 0) this.#attempts.delete(address);
   }
 
@@ -49,7 +49,7 @@ export class TokenAttempts {
   }
 
   #startCounting(address: string): Attempts {
-    // The one whose minute began longest ago goes.
+    // Removes the address whose minute began first.
     const [oldest] = this.#attempts.keys();
     if (this.#attempts.size === MOST_ADDRESSES && oldest !== undefined) this.#attempts.delete(oldest);
     const attempts = { since: this.#clock.now(), count: 0 };

@@ -148,4 +148,4 @@ def test_metadata_with_a_misspelt_field_is_refused(runner: RunnerProcess, tmp_pa
 def test_a_file_that_is_no_model_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.onnx"
     path.write_bytes(b"no model")
-    assert "p.onnx is no intact ONNX model" in refusal(runner, (path, file_digest(path)))
+    assert "p.onnx is not an intact ONNX model" in refusal(runner, (path, file_digest(path)))

@@ -114,7 +114,7 @@ def test_a_model_whose_weights_did_not_come_with_it_is_told_how_they_do(tmp_path
 def test_a_model_that_is_cut_off_is_refused(tmp_path: Path, kept: int) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE)
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(PolicyRefusal, match="no intact ONNX model"):
+    with pytest.raises(PolicyRefusal, match="not an intact ONNX model"):
         read_onnx(path)
 
 

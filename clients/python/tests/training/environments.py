@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 SIDE = 36
-"""Pixels: the smallest that NatureCNN takes."""
+"""Pixels of the smallest image that NatureCNN accepts."""
 LENGTH = 20
 
 
@@ -34,7 +34,7 @@ class Pictures(gymnasium.Env[Any, Any]):
 
 
 class SteeredPictures(Pictures):
-    """Pictures that are answered with numbers."""
+    """Pictures with actions that are numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Mixed(Pictures):
 
 
 class MixedChoices(Mixed):
-    """Answered with one choice of four."""
+    """With actions that are one choice of four."""
 
     def __init__(self, has_picture: bool = True) -> None:
         super().__init__(has_picture)

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What Muster tells the warden: one JSON object a line. The first is `open`. */
+/** What Muster sends to the warden: one JSON object a line. The first is `open`. */
 export type WardenOrder =
   | ({ readonly type: 'open' } & WardenSettings)
   | ({ readonly type: 'fork'; /** Joined to the first by a socket pair. */ readonly beside?: ForkedProgramOrder } & ForkedProgramOrder)
@@ -16,7 +16,7 @@ export interface ForkedProgramOrder {
   readonly command: readonly string[];
 }
 
-/** runner/muster_zygote/settings.py says what each means. */
+/** Explained in runner/muster_zygote/settings.py. */
 export interface WardenSettings {
   readonly imports: readonly string[];
   readonly limits: {
@@ -56,23 +56,23 @@ const usage = { cpu_seconds: z.number().min(0).optional(), peak_memory_bytes: z.
 const sandbox = z.string();
 /**
  * What loading a policy into an image took, and would take of each process that loads it for itself: bytes of memory that no file holds, and
- * seconds of a processor, without the verification.
+ * processor seconds, without the verification.
  */
 const preloadedSchema = z.object({ digest: z.string(), bytes: z.number().min(0), seconds: z.number().min(0) });
 
 export type PreloadedPolicy = z.infer<typeof preloadedSchema>;
 
-/** What the warden tells Muster. */
+/** What the warden reports to Muster. */
 export const wardenReportSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('image-ready'), image: z.string(), policies: z.array(preloadedSchema) }),
-  /** Lasting: what it is made from would fail again. */
+  /** `lasting`: another attempt would fail again. */
   z.object({ type: z.literal('image-lost'), image: z.string(), message: z.string(), lasting: z.boolean().optional() }),
   z.object({ type: z.literal('started'), sandbox }),
-  /** The program did not begin. */
+  /** The program did not start. */
   z.object({ type: z.literal('failed'), sandbox, message: z.string(), ...usage }),
   z.object({ type: z.literal('unforked'), sandbox, message: z.string(), ...usage }),
   z.object({ type: z.literal('ended'), sandbox, code: z.int().optional(), signal: z.int().optional(), ...usage }),
-  /** Something took its first process or its image away. */
+  /** Its first process or its image was killed. */
   z.object({ type: z.literal('lost'), sandbox, message: z.string(), ...usage }),
 ]);
 export type WardenReport = z.infer<typeof wardenReportSchema>;

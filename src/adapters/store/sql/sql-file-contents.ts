@@ -7,9 +7,9 @@ import { toStep, type BulkColumn } from './schema/database.ts';
 import { sql, type Value } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
 
-/** Of a content in one row, before it is encoded. */
+/** Most bytes of a content in one row, before they are encoded. */
 const PART_BYTES = 256 * 1024;
-/** Of the rows of one transaction. */
+/** Most bytes in one transaction. */
 const BATCH_BYTES = 8 * 2 ** 20;
 
 const COLUMNS: readonly BulkColumn[] = [
@@ -19,7 +19,7 @@ const COLUMNS: readonly BulkColumn[] = [
   { name: 'data', type: 'text' },
 ];
 
-/** Contents of files in the database, for servers that share it and have no directory in common. */
+/** Contents of files in the database, for servers that share the database but no directory. */
 export class SqlFileContents extends SqlAdapter implements FileContents {
   async keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void> {
     let rows: (readonly Value[])[] = [];

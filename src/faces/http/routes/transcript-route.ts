@@ -16,10 +16,10 @@ const querySchema = z.strictObject({
   arm: wholeNumber.default(0).describe('of a comparison: 0 for the baseline, 1, 2, … for the candidates'),
 });
 
-/** None of a policy's episode: its outcome says all. */
+/** The answer for an episode of a policy, which has no transcript. */
 const EMPTY = JSON.stringify({ format: 1, steps: [], omitted: 0 });
 
-/** What agents did in the episodes of an evaluation. All of it is text that a program inside can have written. */
+/** What agents did in the episodes of an evaluation. Programs in the sandbox can have written all of this text. */
 export function addTranscriptRoute(
   instance: FastifyInstance,
   { service, use }: { readonly service: EvaluationService; readonly use: Pick<CheckpointUse, 'findUsable'> },

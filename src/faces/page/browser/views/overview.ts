@@ -70,7 +70,7 @@ function listOthers(runs: readonly string[], chosen: string): readonly { readonl
   return runs.filter((run) => run !== chosen).map((run) => ({ value: run, text: run }));
 }
 
-/** @param values without the chosen one, perhaps: an address can name what is not in the list. */
+/** @param values may lack the chosen one: an address can name a value that is not in the list. */
 function renderChoice(label: string, chosen: string, values: readonly string[], onChoose: (value: string) => void): TemplateResult {
   const all = listDistinct([...values, chosen]);
   const onChange = ({ target }: Event): void => {
