@@ -71,6 +71,7 @@ export const livePage: Benchmark = {
       ],
       checks: checksOf({ without, streams, apart, opening }),
       notes: [
+        "Scripting and all work are processor time of the page's main thread.",
         'Simulated players report ten times a second each and store nothing; HTTP, stream, store and page are the real ones.',
         `The server has a processor of its own in all rows but the last. There, the browser takes time from the server, as a browser on another machine would not.`,
       ],
