@@ -38,6 +38,19 @@ const LOOKS: readonly (readonly ['light' | 'dark', number])[] = [
     : []),
 ];
 
+/** Many rows, drawn by the page's own modules. */
+const DRAW_ROWS = `(async () => {
+  const file = (end) => import(document.querySelector('link[href$="' + end + '"]').href);
+  const [{ html, render }, { renderWhenDue }] = await Promise.all([file('lit-html/lit-html.js'), file('views/row.ts')]);
+  const host = document.body.appendChild(document.createElement('div'));
+  host.id = 'drawn';
+  globalThis.drawRows = (text, now, state) => {
+    const row = () => renderWhenDue({ state, inputs: [text], now, draw: () => html\`<tr><td>\${text}</td></tr>\` });
+    render(html\`<table><tbody>\${Array.from({ length: 400 }, row)}</tbody></table>\`, host);
+  };
+  globalThis.twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
+})()`;
+
 let place: PageFixture;
 /** An evaluation that has ended, and a later one of its run. */
 let ended: string;
@@ -252,6 +265,29 @@ describe('the live page', () => {
     await page.getByLabel('Token').fill(place.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+  });
+
+  it('draws rows that are far from the window every five seconds, when their state changes, and when one scrolls to them', async () => {
+    await using opened = await place.visit('/pools');
+    const { page } = opened;
+    const last = page.locator('#drawn tr').last();
+    const draw = async (text: string, now: number, state = 'running'): Promise<readonly (string | null)[]> => {
+      await page.evaluate(`drawRows('${text}', ${now}, '${state}')`);
+      return await Promise.all([page.locator('#drawn tr').first().textContent(), last.textContent()]);
+    };
+    await page.evaluate(DRAW_ROWS);
+    expect(await draw('first', 0)).toEqual(['first', 'first']);
+    // From their second drawing on, the browser tells which of them are near.
+    expect(await draw('second', 1)).toEqual(['second', 'second']);
+    await page.evaluate('twoFrames()');
+    expect(await draw('third', 2)).toEqual(['third', 'second']);
+    expect(await draw('fourth', 5001)).toEqual(['fourth', 'fourth']);
+    expect(await draw('fifth', 5002, 'finished')).toEqual(['fifth', 'fifth']);
+    expect(await draw('sixth', 5003, 'finished')).toEqual(['sixth', 'fifth']);
+    await last.scrollIntoViewIfNeeded();
+    await last.getByText('sixth').waitFor();
+    await page.evaluate('twoFrames()');
+    expect(await draw('seventh', 5004, 'finished')).toEqual(['sixth', 'seventh']);
   });
 
   it('draws one run over another, and marks what comparisons decided', async () => {
