@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { readMetrics } from '../../../bench/live/page-metrics.ts';
 import { ANYTHING, LATE } from '../../end-to-end/stage.ts';
 import { extent, isFullForm } from '../../support/full-form.ts';
 import { listUnreachable, listViolations, PageFixture } from './page-fixture.ts';
@@ -38,15 +39,18 @@ const LOOKS: readonly (readonly ['light' | 'dark', number])[] = [
     : []),
 ];
 
-/** Many rows, drawn by the page's own modules. */
+const ROWS_DRAWN = 400;
+/** Rows, drawn by the page's own modules. */
 const DRAW_ROWS = `(async () => {
   const file = (end) => import(document.querySelector('link[href$="' + end + '"]').href);
-  const [{ html, render }, { renderWhenDue }] = await Promise.all([file('lit-html/lit-html.js'), file('views/row.ts')]);
+  const files = ['lit-html/lit-html.js', 'directives/repeat.js', 'views/row.ts'];
+  const [{ html, render }, { repeat }, { renderWhenDue }] = await Promise.all(files.map(file));
   const host = document.body.appendChild(document.createElement('div'));
   host.id = 'drawn';
-  globalThis.drawRows = (text, now, state) => {
+  globalThis.drawRows = (text, now, state, round) => {
     const row = () => renderWhenDue({ state, inputs: [text], now, draw: () => html\`<tr><td>\${text}</td></tr>\` });
-    render(html\`<table><tbody>\${Array.from({ length: 400 }, row)}</tbody></table>\`, host);
+    const rows = repeat(Array(${ROWS_DRAWN}).keys(), (at) => round + '-' + at, row);
+    render(html\`<table><tbody>\${rows}</tbody></table>\`, host);
   };
   globalThis.twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
 })()`;
@@ -271,8 +275,8 @@ describe('the live page', () => {
     await using opened = await place.visit('/pools');
     const { page } = opened;
     const last = page.locator('#drawn tr').last();
-    const draw = async (text: string, now: number, state = 'running'): Promise<readonly (string | null)[]> => {
-      await page.evaluate(`drawRows('${text}', ${now}, '${state}')`);
+    const draw = async (text: string, now: number, state = 'running', round = 0): Promise<readonly (string | null)[]> => {
+      await page.evaluate(`drawRows('${text}', ${now}, '${state}', ${round})`);
       return await Promise.all([page.locator('#drawn tr').first().textContent(), last.textContent()]);
     };
     await page.evaluate(DRAW_ROWS);
@@ -288,6 +292,18 @@ describe('the live page', () => {
     await last.getByText('sixth').waitFor();
     await page.evaluate('twoFrames()');
     expect(await draw('seventh', 5004, 'finished')).toEqual(['sixth', 'seventh']);
+    // Of a row that is gone, lit leaves one comment behind, and the page nothing.
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const countNodes = async (round: number): Promise<number> => {
+      for (const text of ['one', 'other']) await draw(text, round, 'running', round);
+      await page.evaluate('twoFrames()');
+      await session.send('HeapProfiler.collectGarbage');
+      return (await readMetrics(session)).get('Nodes') ?? Number.NaN;
+    };
+    const before = await countNodes(1);
+    for (let round = 2; round < 8; round += 1) await countNodes(round);
+    expect((await countNodes(8)) - before).toBeLessThan(7 * ROWS_DRAWN * 1.5);
   });
 
   it('draws one run over another, and marks what comparisons decided', async () => {

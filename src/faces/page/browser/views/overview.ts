@@ -124,7 +124,7 @@ function computeDomainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<st
   return new Map(domains.flatMap(([suite, domain]) => (domain ? [[suite, domain] as const] : [])));
 }
 
-function renderListed(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): unknown {
+function renderListed(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
   const inputs = [item, formatAgeOf(item.createdAt, now), ...(domain ?? [])];
   return renderWhenDue({ state: item.state, inputs, now, draw: () => renderRow(item, domain, now, actions) });
 }

@@ -1,4 +1,4 @@
-import { noChange, type ChildPart, type TemplateResult } from 'lit-html';
+import { html, noChange, type ChildPart, type TemplateResult } from 'lit-html';
 import { AsyncDirective } from 'lit-html/async-directive.js';
 import { directive } from 'lit-html/directive.js';
 
@@ -71,7 +71,7 @@ class Row extends AsyncDirective {
 
 const place = directive(Row);
 
-/** @returns what a template takes. */
-export function renderWhenDue(drawing: Drawing): unknown {
-  return place(drawing);
+/** In a template of its own: a list disconnects what is in the templates of its items, and not what stands in their place. */
+export function renderWhenDue(drawing: Drawing): TemplateResult {
+  return html`${place(drawing)}`;
 }
