@@ -86,7 +86,7 @@ def _read_description(path: Path) -> Object | None:
             with archive.open(METADATA_FILE) as file:
                 text = file.read(MOST_METADATA_BYTES + 1)
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise FieldError(f"it is no intact archive: {error}") from error
+        raise FieldError(f"it is not an intact archive: {error}") from error
     if len(text) > MOST_METADATA_BYTES:
         raise FieldError(f"{METADATA_FILE} has more than {MOST_METADATA_BYTES} bytes")
     return parse_object(text, METADATA_FILE)

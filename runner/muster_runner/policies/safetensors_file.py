@@ -29,7 +29,7 @@ def read_safetensors(path: Path) -> Checkpoint:
             return build_mlp(architecture, tensors)
     except SafetensorError as error:
         # Lies about offsets, sizes and shapes as well as truncated files are found by the library when it opens the file.
-        raise PolicyRefusal(f"{path.name} is no intact safetensors file: {error}") from error
+        raise PolicyRefusal(f"{path.name} is not an intact safetensors file: {error}") from error
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
 

@@ -83,7 +83,7 @@ def _load(torch: Any, path: Path) -> Any:
         ) from error
     except Exception as error:
         # Damaged archives fail in as many ways as the library has places that read them.
-        raise PolicyRefusal(f"{path.name} is no intact file of torch.save: {error}") from error
+        raise PolicyRefusal(f"{path.name} is not an intact file of torch.save: {error}") from error
 
 
 def _read_architecture(loaded: Object) -> Object:

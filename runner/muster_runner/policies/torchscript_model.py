@@ -26,7 +26,7 @@ def read_torchscript(path: Path) -> Checkpoint:
     try:
         model = torch.jit.load(str(path), map_location="cpu", _extra_files=extra)
     except (RuntimeError, ValueError) as error:
-        raise PolicyRefusal(f"{path.name} is no intact TorchScript model: {error}") from error
+        raise PolicyRefusal(f"{path.name} is not an intact TorchScript model: {error}") from error
     model.eval()
     text = extra[METADATA_FILE]
     # Without parameters there is nothing that asks for another type than torch's usual one.

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { getCompletion, findOldestVersion, getPrompt, TokenRecord } from '../../../src/agents/rollouts/record/sampled-tokens.ts';
+import { getCompletion, getPrompt, TokenRecord } from '../../../src/agents/rollouts/record/sampled-tokens.ts';
 
 const ids = (most: number): fc.Arbitrary<number[]> => fc.array(fc.nat(5), { maxLength: most });
 
@@ -24,7 +24,6 @@ describe('the tokens of a trajectory', () => {
       },
       { ids: [1, 2, 4, 9, 5, 9, 6], lossMask: [0, 0, 0, 0, 0, 0, 1], logprobs: [0, 0, 0, 0, 0, 0, -0.4], versions: Array(7).fill(-1) },
     ]);
-    expect(findOldestVersion(record.segments())).toBe(7);
   });
 
   it('a prompt that ends before the completion of the turn before begins another segment', () => {

@@ -109,7 +109,7 @@ def test_a_file_that_is_no_model_is_refused(runner: RunnerProcess, tmp_path: Pat
     path = tmp_path / "p.keras"
     path.write_bytes(b"no model")
     answer = runner.load(path, file_digest(path), environment("toys:Toy"))
-    assert "p.keras: it is no intact archive" in answer["message"]
+    assert "p.keras: it is not an intact archive" in answer["message"]
 
 
 def test_without_keras_the_refusal_names_the_remedy(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: P
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
         preload_policy(path, digest, trusted=False)
-    with pytest.raises(PolicyRefusal, match="no intact safetensors file"):
+    with pytest.raises(PolicyRefusal, match="not an intact safetensors file"):
         preload_policy(path, file_digest(path), trusted=False)
 
 

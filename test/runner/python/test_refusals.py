@@ -43,7 +43,7 @@ def raw(path: Path, header: object, data: bytes = b"") -> Policy:
 def test_a_truncated_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
     path, _ = write_mlp(tmp_path / "p.safetensors", random_layers(4, 2))
     path.write_bytes(path.read_bytes()[:-3])
-    assert "p.safetensors is no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+    assert "p.safetensors is not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
 
 
 LIES: dict[str, tuple[object, bytes]] = {
@@ -67,19 +67,19 @@ LIES: dict[str, tuple[object, bytes]] = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_safetensors_header_that_lies(runner: RunnerProcess, tmp_path: Path, lie: str) -> None:
-    assert "no intact safetensors file" in refusal(runner, raw(tmp_path / "p.safetensors", *LIES[lie]))
+    assert "not an intact safetensors file" in refusal(runner, raw(tmp_path / "p.safetensors", *LIES[lie]))
 
 
 def test_a_safetensors_header_that_is_longer_than_the_file(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     path.write_bytes((1 << 60).to_bytes(8, "little") + b"{}")
-    assert "no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+    assert "not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
 
 
 def test_an_empty_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     path.touch()
-    assert "no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+    assert "not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
 
 
 def test_a_safetensors_file_without_the_architecture(runner: RunnerProcess, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_damaged_file_is_refused(runner: RunnerProcess, writer: Writer, tmp_pa
     path.write_bytes(path.read_bytes()[:keep])
     answer = runner.load(path, file_digest(path), environment("gymnasium:CartPole-v1"))
     assert (answer["type"], answer["part"]) == ("refused", "policy"), answer
-    assert "p.pth is no intact file of torch.save" in answer["message"] or "p.pth holds more than" in answer["message"]
+    assert "p.pth is not an intact file of torch.save" in answer["message"] or "p.pth holds more than" in answer["message"]
     assert runner.load(path, file_digest(path), environment("toys:Toy"))["type"] == "refused"
 
 

@@ -124,7 +124,7 @@ def test_a_file_that_is_no_model_is_refused(torch_runner: RunnerProcess, tmp_pat
     path = tmp_path / "p.pt"
     path.write_bytes(b"no model")
     answer = torch_runner.load(path, file_digest(path), environment("toys:Toy"))
-    assert "p.pt is no intact TorchScript model" in answer["message"]
+    assert "p.pt is not an intact TorchScript model" in answer["message"]
 
 
 def test_without_torch_the_refusal_names_the_remedy(tmp_path: Path) -> None:

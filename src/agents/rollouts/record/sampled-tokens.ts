@@ -70,14 +70,6 @@ export class TokenRecord {
   }
 }
 
-/** The oldest version that has sampled a token; undefined when none is known. */
-export function findOldestVersion(segments: readonly Pick<Segment, 'versions'>[]): number | undefined {
-  let oldest: number | undefined;
-  for (const { versions } of segments)
-    for (const version of versions) if (version !== UNKNOWN_VERSION && (oldest === undefined || version < oldest)) oldest = version;
-  return oldest;
-}
-
 /** The exact prompt of a turn. @throws RangeError when the record has no such segment. */
 export function getPrompt(segments: readonly Segment[], { segment, prompt }: TurnTokens): readonly number[] {
   return segmentAt(segments, segment).ids.slice(0, prompt);
