@@ -13,6 +13,11 @@ import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-
 const COMMAND = 'src/cli/muster.ts';
 const THREADS = 'src/**/{*-thread,*-worker,thread-start}.ts';
 
+/** It looks for its own files, and bundled it would not find them. */
+const TREE_SITTER = '@vscode/tree-sitter-wasm';
+/** Beside the parser, those that tasks are made with (Grammar of language-adapter.ts). */
+const GRAMMARS = ['javascript', 'typescript', 'tsx', 'go', 'rust', 'cpp'];
+
 const staging = await emptied(join(DIST, 'wheel'));
 const { name, version } = await manifest();
 const python = join(ROOT, 'clients/python');
@@ -26,6 +31,7 @@ await writeFile(join(program, 'package.json'), `${JSON.stringify({ name, version
 await bundle(join(program, 'code'));
 await bundlePage(join(program, 'code/browser'));
 await copyDocumentation();
+await copyTreeSitter();
 const description = await readFile(join(ROOT, 'scripts/packages/wheel.toml'), 'utf8');
 await writeFile(join(staging, 'pyproject.toml'), description.replace('VERSION', version));
 await cp(join(ROOT, 'README.md'), join(staging, 'README.md'));
@@ -43,12 +49,27 @@ async function copyDocumentation(): Promise<void> {
   await cp(join(pages, 'logo.svg'), join(program, 'code/static/logo.svg'));
 }
 
+async function copyTreeSitter(): Promise<void> {
+  const [from, to] = [ROOT, program].map((directory) => join(directory, 'node_modules', TREE_SITTER));
+  const grammars = GRAMMARS.map((grammar) => `wasm/tree-sitter-${grammar}.wasm`);
+  for (const file of ['package.json', 'LICENSE', 'wasm/tree-sitter.js', 'wasm/tree-sitter.wasm', ...grammars])
+    await cp(join(from ?? '', file), join(to ?? '', file));
+}
+
 async function bundle(directory: string): Promise<void> {
   const modules = [COMMAND, ...(await Array.fromAsync(glob(THREADS, { cwd: ROOT })))].filter((file) => !file.endsWith('figures-thread.ts'));
   const input = Object.fromEntries(modules.map((file) => [basename(file, '.ts'), join(ROOT, file)]));
   // Modules in CommonJS look for their files by it.
   const transform = { define: { __dirname: 'import.meta.dirname' } };
-  const build = await rolldown({ input, cwd: ROOT, platform: 'node', logLevel: 'warn', tsconfig: false, transform });
+  const build = await rolldown({
+    input,
+    cwd: ROOT,
+    platform: 'node',
+    logLevel: 'warn',
+    tsconfig: false,
+    transform,
+    external: [TREE_SITTER],
+  });
   const names = { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
   await build.write({ dir: directory, format: 'esm', minify: true, ...names });
   await build.close();

@@ -101,6 +101,14 @@ describe('the wheel, installed where nothing of the repository is', () => {
     expect(JSON.parse(verified.stdout)).toMatchObject({ verdict: { reward: 1 } });
   });
 
+  it('breaks the code of a repository, with the grammars that it brings', async () => {
+    await place.write('calculator/calculator.js', 'export const add = (a, b) => a + b;\n');
+    await place.write('calculator/package.json', '{ "type": "module", "scripts": { "test": "node --test" } }');
+    await place.write('calculator/calculator.test.js', "import { test } from 'node:test';\n");
+    const prepared = await place.run(place.path('venv/bin/muster'), ['prepare', 'calculator', '--out', 'tasks', '--mutations', '1']);
+    expect(prepared.stderr).toContain('operator in calculator.js:1 add: refused by filter: its licence is not known');
+  });
+
   it('evaluates in a program that strict mypy accepts, with a server that nothing is left of', async () => {
     const program = await place.write('program.py', PROGRAM);
     const checked = await place.run(OWN_PYTHON, ['-m', 'mypy', '--strict', '--python-executable', python, program]);
