@@ -97,6 +97,6 @@ function formatReplay(replay: ReplayDocument, page: string | undefined): readonl
       : 'The outcome is another one: environment or policy draw from something that no seed decides (not deterministic).',
     '',
     `${formatCount(rewards.length)} rewards and ${formatCount(pictures.length)} pictures were recorded (${page ?? '--html FILE'} shows them, --json prints them)`,
-    ...remarks.map((remark) => `no more pictures: ${remark}`),
+    ...remarks.map((remark) => `${pictures.length === 0 ? 'no pictures' : 'no more pictures'}: ${remark}`),
   ];
 }

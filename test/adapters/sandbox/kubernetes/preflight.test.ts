@@ -1,6 +1,6 @@
 import path from 'node:path';
 import nock from 'nock';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { namePod } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import {
@@ -156,6 +156,10 @@ describe('before any sandbox is made on a cluster', () => {
   it('a kubeconfig that is not there, and a context that it does not have, are named', async () => {
     expect(await refusal({ kubeconfig: '/no/kubeconfig' })).toMatchObject({ code: 'kubernetes.config', kind: 'input' });
     expect(await refusal({ context: 'other' })).toMatchObject({ message: expect.stringContaining('no context "other", it has simulated') });
+    vi.stubEnv('KUBECONFIG', undefined);
+    vi.stubEnv('HOME', '/nonexistent');
+    expect(await refusal({ kubeconfig: 'auto' })).toMatchObject({ message: expect.stringContaining('there is no kubeconfig: ') });
+    vi.unstubAllEnvs();
   });
 
   it('a runtime class that the cluster does not have is named', async () => {

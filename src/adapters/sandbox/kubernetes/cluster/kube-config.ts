@@ -31,6 +31,11 @@ export function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubec
       cause: error,
     });
   }
+  if (kubeconfig === 'auto' && config.getCurrentCluster()?.server === ASSUMED_SERVER)
+    throw new InputError(
+      'kubernetes.config',
+      `there is no kubeconfig: $KUBECONFIG, ~/.kube/config and the service account of a pod were looked for; ${REMEDY}`,
+    );
   if (context !== undefined) {
     const known = config.getContexts().map(({ name }) => name);
     if (!known.includes(context)) {
@@ -45,4 +50,6 @@ export function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubec
   return config;
 }
 
+/** What the client asks where it finds nothing. */
+const ASSUMED_SERVER = 'http://localhost:8080';
 const REMEDY = 'set kubernetes.kubeconfig and kubernetes.context of the template';
