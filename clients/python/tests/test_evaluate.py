@@ -282,3 +282,9 @@ def test_a_checkpoint_with_a_slip_in_its_name_is_refused_with_the_one_that_was_m
     (tmp_path / "policy.safetensors").write_bytes(b"")
     with pytest.raises(InvalidArgument, match=r"did you mean .*/policy\.safetensors"):
         muster.evaluate(tmp_path / "polcy.safetensors", "cartpole")
+
+
+def test_a_suite_with_a_slip_in_its_name_is_refused_with_the_one_that_was_meant(muster: Client, tmp_path: Path) -> None:
+    (tmp_path / "cartpole.yaml").write_text("name: cartpole")
+    with pytest.raises(InvalidArgument, match=r"did you mean .*/cartpole\.yaml"):
+        muster.evaluate(SUBJECT, tmp_path / "cartpol.yaml")

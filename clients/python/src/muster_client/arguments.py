@@ -2,6 +2,7 @@
 
 import math
 from difflib import get_close_matches
+from pathlib import Path
 
 from muster_client.errors import InvalidArgument
 
@@ -26,3 +27,10 @@ def assert_known(given: dict[str, object], known: type, named: tuple[str, ...] =
         meant = get_close_matches(name, there, 1)
         remedy = f"did you mean {meant[0]!r}?" if meant else f"expected one of {', '.join(there)}"
         raise TypeError(f"unexpected keyword argument {name!r}; {remedy}")
+
+
+def did_you_mean(path: Path) -> str:
+    """The nearest name beside a path at which there is nothing."""
+    names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
+    meant = get_close_matches(path.name, names, 1)
+    return f" (did you mean {path.with_name(meant[0])}?)" if meant else ""

@@ -5,11 +5,10 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from muster_client.arguments import assert_is
+from muster_client.arguments import assert_is, did_you_mean
 from muster_client.errors import InvalidArgument
 
 SHA256 = re.compile(r"(sha256:)?[0-9a-f]{64}")
@@ -116,12 +115,6 @@ class LocalCheckpoint:
     """What a directory is named by: `<sha256>  <path>` a line, sorted by path in byte order. None for a file."""
 
 
-def _did_you_mean(path: Path) -> str:
-    names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
-    meant = get_close_matches(path.name, names, 1)
-    return f" (did you mean {path.with_name(meant[0])}?)" if meant else ""
-
-
 def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
     """Reads everything once. Links are followed: what they lead to is what is evaluated."""
     path = Path(given)
@@ -130,7 +123,7 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
         beside = _find_data_beside(path)
         return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _read_directory([file, _read_file(beside.name, beside)])
     if not path.is_dir():
-        absent = f"there is no file or directory {path}{_did_you_mean(path)}"
+        absent = f"there is no file or directory {path}{did_you_mean(path)}"
         raise InvalidArgument(f"checkpoint: {absent}; expected a path, a URI such as s3://…, or a SHA-256")
     found = [_read_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
     if not found:

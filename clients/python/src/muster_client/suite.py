@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from muster_client.arguments import assert_is
+from muster_client.arguments import assert_is, did_you_mean
 from muster_client.errors import InvalidArgument
 from muster_client.fields import Fields
 
@@ -51,7 +51,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"suite: {path} cannot be read: {error}; expected a YAML or JSON file, or the name of a suite") from error
+        meant = did_you_mean(path) if isinstance(error, FileNotFoundError) else ""
+        expected = "expected a YAML or JSON file, or the name of a suite"
+        raise InvalidArgument(f"suite: {path} cannot be read: {error}{meant}; {expected}") from error
     value = _parse_json(path, text) if path.suffix == ".json" else _parse_yaml(path, text)
     if isinstance(value, dict):
         return value
