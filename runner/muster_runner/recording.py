@@ -1,4 +1,4 @@
-"""What an episode looks like step by step, for a person who has it played again: rewards, and pictures where the environment renders."""
+"""Records an episode for a replay: the reward of each step, and pictures where the environment renders."""
 
 import math
 from base64 import b64encode
@@ -10,7 +10,7 @@ from muster_runner.failure import describe
 from muster_runner.frames import Outgoing, shorten
 from muster_runner.picture import PictureError, encode_picture
 
-# Of one episode. When there are more, every second one goes, and only every second one is taken from then on.
+# Pictures of one episode. When there are more, every second one is dropped, and from then on only every second one is taken.
 MOST_PICTURES = 120
 MOST_REWARDS = 200_000
 # A number has at most some 25 characters, and a frame 64 KiB.
@@ -21,7 +21,7 @@ Send = Callable[[Outgoing], None]
 
 
 def record_with(seed: int, send: Send) -> Record:
-    """Puts a `RecordedEnvironment` around what it is given."""
+    """Makes the function that wraps an environment in a `RecordedEnvironment`."""
     return lambda environment: RecordedEnvironment(environment, seed, send)
 
 
@@ -86,7 +86,7 @@ class Recording:
             self.take_picture()
 
     def take_picture(self) -> None:
-        """What cannot be drawn is said once, and not tried again."""
+        """When rendering fails, one remark says so, and it is not tried again."""
         if self._remark is not None:
             return
         try:
@@ -100,7 +100,7 @@ class Recording:
             self._stride *= 2
 
     def frames(self) -> list[Outgoing]:
-        """Each with the step that it begins with; a picture shows what is there after that step, and step 0 what reset leaves."""
+        """Each with the step that it begins with; a picture shows the state after that step; step 0 is the state after reset."""
         rewards = [
             {"type": "recorded", "step": begin + 1, "rewards": self._rewards[begin : begin + REWARDS_A_FRAME]}
             for begin in range(0, len(self._rewards), REWARDS_A_FRAME)

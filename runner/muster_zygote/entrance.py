@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def list_namespaces(settings: Settings) -> tuple[Namespace, ...]:
-    """Those that a sandbox has to itself, in the order in which they are entered: from its user namespace the others cannot be."""
+    """The namespaces of a sandbox, in their order of entry. The user namespace is last: from it, no other can be entered."""
     shared = Namespace.NETWORK if settings.host_network else Namespace(0)
     private = Namespace.PID | PRIVATE_NAMESPACES | Namespace.NETWORK | Namespace.USER
     return tuple(each for each in _NAMES if each in private & ~shared)

@@ -57,7 +57,7 @@ export class ConfigReader {
     return config;
   }
 
-  /** A layer need not be whole, but what is in it must be right, also where a later layer covers it. */
+  /** A layer may leave settings out, but those that it has must be valid, also where a later layer overrides them. */
   #describeLayer(layer: Layer): readonly string[] {
     const result = this.#schema.safeParse(layer.value);
     if (result.success) return [];
@@ -109,7 +109,7 @@ function inheritSettings(merged: unknown, setting: string, from: string): unknow
   return { ...merged, [setting]: Object.fromEntries(inherited) };
 }
 
-/** Settings that are right by themselves but not together. */
+/** Settings that are valid alone but contradict each other. */
 function findContradictions({ pool }: Config): readonly Problem[] {
   const tooMany = (['min', 'warm'] as const).filter((name) => pool[name] > pool.max);
   return tooMany.map((name) => ({

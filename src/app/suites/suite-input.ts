@@ -21,7 +21,7 @@ import { isUri } from '../checkpoints/own-checkpoints.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 
 export interface SuiteInput {
-  /** Path of a suite file, or a suite as its file would have it. */
+  /** Path of a suite file, or the content of one. */
   readonly suite: string | object;
   /** In place of the suite's own. */
   readonly stop?: StopOverride;
@@ -66,7 +66,7 @@ export function toAgentUri(written: string, base: string = process.cwd()): strin
   return isUri(written) ? written : resolve(base, written);
 }
 
-/** What adding an agent, or a checkpoint, makes. An error about a path that is none says what was meant. */
+/** Awaits the adding of an agent or a checkpoint. An error about a missing path suggests what was meant. */
 export async function blameAgent<Value>(adding: Promise<Value>, written: string, isAgent: boolean): Promise<Value> {
   const names = [...BUILT_IN_AGENTS.keys()];
   try {
@@ -99,7 +99,7 @@ function holdsItself(written: Layer, files: string | undefined): InputError {
   );
 }
 
-/** What `work` makes of a suite's modules. An error says that they are meant: they are read as checkpoints are. */
+/** Runs `work` on a suite's modules, which are read like checkpoints. Its errors then name the modules. */
 export async function blameFiles<Value>(
   { files, tasks }: Pick<ParsedSuite, 'files' | 'tasks'>,
   work: () => Promise<Value>,

@@ -8,7 +8,7 @@ export interface PoolState {
   readonly phase: PoolPhase;
   /** Sandboxes now, by state. */
   readonly sandboxes: SandboxCounts;
-  /** Acquires that wait. */
+  /** Requests for a lease that wait. */
   readonly waiting: number;
   readonly totals: PoolTotals;
   /** What keeps sandboxes from getting ready, now. */
@@ -17,7 +17,7 @@ export interface PoolState {
   readonly isolation: Isolation | undefined;
   /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */
   readonly swept: number | undefined;
-  /** Messages for a person. They stay after the trouble has passed. */
+  /** The last errors, for people. They stay after the problem has passed. */
   readonly lastErrors: {
     readonly creation: string | undefined;
     readonly destruction: string | undefined;
@@ -29,7 +29,7 @@ export interface PoolState {
 export interface PoolTotals {
   /** Sandboxes that the provider made. */
   readonly created: number;
-  /** How many of them are gone for certain. */
+  /** How many of them have certainly been destroyed. */
   readonly destroyed: number;
   /** Sandboxes that did not get ready, made or not. */
   readonly failed: number;

@@ -4,7 +4,7 @@ import type { Markup } from './markup.ts';
 
 /**
  * Numbers on the page. Each is shown rounded as its uncertainty allows, and carries the exact value; `source` says where in the document it
- * stands, as in `official.tasks.3.mean`, so that a program can hold the page against the document.
+ * stands, as in `official.tasks.3.mean`, so that a program can compare the page with the document.
  */
 export function renderData(value: number, text: string, source?: string): Markup {
   if (source === undefined) return markup`<data value="${value}">${text}</data>`;
@@ -44,7 +44,7 @@ export function formatPercentage(share: number, digits = 6): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
-/** A share, with two decimals of its percentage at most. Few of many do not become none, nor most of them all. */
+/** A share, with two decimals of its percentage at most. A share above 0 is never shown as 0 %, and one below 1 never as 100 %. */
 export function renderShare(value: number, source?: string): Markup {
   const percent = Number((value * 100).toFixed(2));
   if (percent === 0 && value > 0) return renderData(value, 'below 0.01 %', source);
