@@ -7,7 +7,8 @@ import type { CandidateTerms } from './candidate-terms.ts';
 import { describeCandidatePlace } from './grading-place.ts';
 import { drawOrderOfRuns } from './order-of-runs.ts';
 import { describeNotRun, runCandidate, type Turn } from './run-candidate.ts';
-import { type ExpectedCase, computeTrustedCases } from './trusted-cases.ts';
+import type { ExpectedCase } from './expected-cases.ts';
+import { computeTrustedCases } from './trusted-cases.ts';
 
 /** Cases that differ whose outputs are kept. */
 const OUTPUTS_KEPT = 20;

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Task, TaskStep } from '../tasks/task.ts';
+import type { ComputedCases } from './expected-cases.ts';
 import type { GradingSandboxes } from './grading-sandboxes.ts';
 import type { Submission } from './submission.ts';
 
@@ -22,6 +23,8 @@ export interface Grading {
 export interface GradingContext {
   readonly sandboxes: GradingSandboxes;
   readonly clock: Clock;
+  /** Where it is left out, generator and golden model run for every verdict. */
+  readonly computed?: ComputedCases;
   /** Called as each stage begins. */
   readonly onStage?: (stage: string) => void;
 }

@@ -15,7 +15,7 @@ import { runOnCases, withoutBound } from './case-runs.ts';
 import { describeCandidatePlace, DRIVER, listWrittenPlaces, testFiles, wipePlace } from './grading-place.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
-import type { ExpectedCase } from './trusted-cases.ts';
+import type { ExpectedCase } from './expected-cases.ts';
 
 /** Of what a run printed on its error output. */
 const ERRORS_SHOWN = 2048;

@@ -6,6 +6,7 @@ import type { Command, CommandResult } from '../workspace/command.ts';
 import type { SeriesResult } from '../workspace/series.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
+import type { ExpectedCase } from './expected-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
@@ -16,13 +17,6 @@ import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 /** Of what a generator writes. */
 const CASES_BYTES = 256 * 2 ** 20;
 const DRAWN_PREFIX = 'drawn-';
-
-/** A case with what is expected of it. */
-export interface ExpectedCase {
-  readonly test: TestCase;
-  readonly isVisible: boolean;
-  readonly expected: Uint8Array;
-}
 
 /**
  * The cases of one verdict: those that are stored, then those that the generator draws, each with the output of the golden model. All of it comes
@@ -35,6 +29,18 @@ export async function computeTrustedCases(
   execute: CasesStage,
   signal: AbortSignal,
 ): Promise<readonly ExpectedCase[]> {
+  const { task, step, seed } = terms.grading;
+  // The name of an image may come to stand for another one.
+  const computed = task.workspace.root.kind === 'image' ? undefined : terms.context.computed;
+  const key = `${task.digest} ${step.name} ${seed}`;
+  const known = computed?.find(key);
+  if (known) return known;
+  const cases = await computeCases(terms, execute, signal);
+  computed?.keep(key, cases);
+  return cases;
+}
+
+async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<readonly ExpectedCase[]> {
   const { grading, verifier, context } = terms;
   const { task, step, content } = grading;
   const stored = await readStoredCases(terms, execute);

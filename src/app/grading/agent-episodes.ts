@@ -8,6 +8,7 @@ import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
 import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
 import { ResumedEndpoint } from '../../agents/acting/model/resumed-endpoint.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
+import { ComputedCases } from '../../agents/grading/expected-cases.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
@@ -40,6 +41,7 @@ export class AgentEpisodes implements AgentStage {
   readonly #pools: GradingPools;
   readonly #agents: ReadonlyMap<string, OpenAgent>;
   readonly #gateway: Gateway;
+  readonly #computed = new ComputedCases();
   readonly #tasks = new Map<number, Promise<OpenTask>>();
 
   private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, OpenAgent>, gateway: Gateway) {
@@ -94,6 +96,7 @@ export class AgentEpisodes implements AgentStage {
     const context = {
       sandboxes: this.#pools.of(open),
       clock: systemClock,
+      computed: this.#computed,
       endpoint: endpoint ?? own,
       gateway: this.#gateway,
       desk,

@@ -2,9 +2,12 @@ import { mkfifo } from './special-files.ts';
 import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ComputedCases, type ExpectedCase } from '../../../src/agents/grading/expected-cases.ts';
 import { describeGradingPlace, TESTS } from '../../../src/agents/grading/grading-place.ts';
+import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
+import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
 import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
-import { extent } from '../../support/full-form.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -104,58 +107,47 @@ describe('a task with cases', () => {
   });
 });
 
-/** Left behind in each directory that can be written to, by every run of a candidate that is right besides. */
-const HOSTILE_TREES = (files: number, depth: number): string => `import os, socket, struct, sys
-for base in ("/app", "/tmp", "/dev/shm", "/logs", "/driver"):
-    os.makedirs(base + "/locked/inner")
-    denied = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, 0, 0xffffffff) for tag in (1, 4, 32))
-    os.setxattr(base + "/locked/inner", "system.posix_acl_default", denied)
-    os.chmod(base + "/locked/inner", 0)
-    os.chmod(base + "/locked", 0)
-    for name in (b"\\xff\\xfe", b"a\\nb", b"x" * 255, b"-rf"):
-        os.makedirs(os.fsencode(base) + b"/" + name + b"/" + name)
-    os.symlink("/", base + "/root")
-    os.symlink("loop", base + "/loop")
-    os.mkfifo(base + "/pipe")
-    socket.socket(socket.AF_UNIX).bind(base + "/socket")
-    os.mkdir(base + "/many")
-    for number in range(${files}):
-        os.link(base + "/many/0", base + "/many/%d" % number) if number else open(base + "/many/0", "w").close()
-    os.chdir(base)
-    for _ in range(${depth}):
-        os.mkdir("deep")
-        os.chdir("deep")
-    os.chdir("/")
-    for path in (base, "/usr", "/proc/self/mem"):
-        try:
-            os.chmod(path, 0)
-        except OSError:
-            sys.stderr.write("kept ")
-    sys.stderr.write("left ")
-try:
-    with open("/dev/shm/full", "wb") as file:
-        while True:
-            file.write(bytes(1 << 20))
-except OSError:
-    sys.stderr.write("full ")
-def sort_numbers(numbers):
-    return sorted(numbers)
-`;
+describe('verdicts on the same inputs', () => {
+  it('have generator and golden model run once, and are those of verdicts that share nothing', async () => {
+    const open = await fixture.task(SORT_TASK);
+    const { task, content } = open;
+    const sandboxes = fixture.grader.getSandboxes(open);
+    let opened = 0;
+    const counted: GradingSandboxes = {
+      ...sandboxes,
+      openTrusted: (...place) => {
+        opened += 1;
+        return sandboxes.openTrusted(...place);
+      },
+    };
+    const take = async (source: string, seed: string, computed?: ComputedCases): Promise<string> => {
+      const files = [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }];
+      const context = { sandboxes: counted, clock: systemClock, ...(computed && { computed }) };
+      const grading = { task, step: task.steps[0], content, submission: { files, problem: undefined }, seed };
+      return JSON.stringify(omitMeasurements(await takeVerdict(grading, context, AbortSignal.timeout(120_000))));
+    };
+    const [right, wrong] = [SORT_TASK['solution/sort.py'] ?? '', SORT_TASK['environment/sort.py'] ?? ''];
+    const computed = new ComputedCases();
+    const shared = [await take(right, 'a', computed), await take(wrong, 'a', computed), await take(right, 'b', computed)];
+    expect(opened).toBe(2);
+    expect(shared).toEqual([await take(right, 'a'), await take(wrong, 'a'), await take(right, 'b')]);
+    expect(opened).toBe(5);
+  });
 
-describe('a candidate that leaves hostile trees behind', () => {
-  it('is judged by its answers, and none of its runs stands in the way of the next', async () => {
-    const task = await fixture.task({
-      ...SORT_TASK,
-      'task.toml': (SORT_TASK['task.toml'] ?? '').replace('timeout_sec = 60', 'timeout_sec = 600'),
-      'muster.toml': (SORT_TASK['muster.toml'] ?? '').replace('seconds = 5', 'seconds = 60'),
-    });
-    const trees = HOSTILE_TREES(extent({ short: 200, full: 20_000 }), extent({ short: 100, full: 1000 }));
-    const { verdict } = await fixture.verdict(task, { 'sort.py': trees });
-    expect(verdict).toMatchObject({ reward: 1, problem: null });
-    const executed = verdict.evidence.find(({ stage }) => stage === 'execute');
-    const runs = executed && 'cases' in executed && executed.stage === 'execute' ? executed.cases.flatMap((one) => one.runs) : [];
-    expect(runs).toHaveLength(5);
-    expect(runs.map(({ errors }) => [errors.match(/left/g)?.length, errors.endsWith('full ')])).toEqual(runs.map(() => [5, true]));
+  it('are kept up to a number of bytes, those that were of use last', () => {
+    const computed = new ComputedCases(10);
+    const cases = (bytes: number): ExpectedCase[] => [
+      {
+        test: { name: 'one', arguments: [], stdin: new Uint8Array(), files: {}, expected: undefined },
+        isVisible: false,
+        expected: new Uint8Array(bytes),
+      },
+    ];
+    computed.keep('huge', cases(11));
+    for (const key of ['a', 'b']) computed.keep(key, cases(5));
+    expect(computed.find('a')).toEqual(cases(5));
+    computed.keep('c', cases(5));
+    expect(['huge', 'a', 'b', 'c'].map((key) => computed.find(key)?.length)).toEqual([undefined, 1, undefined, 1]);
   });
 });
 

@@ -3,7 +3,7 @@ import type { CasesStage, ScoreTerms } from '../../tasks/muster-schema.ts';
 import type { EfficiencyEvidence } from '../../verification/evidence.ts';
 import type { CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import type { ExpectedCase } from '../trusted-cases.ts';
+import type { ExpectedCase } from '../expected-cases.ts';
 import { countCommand, readCount, type Counted, refusesCounting } from './counted-run.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 

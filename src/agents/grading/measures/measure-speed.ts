@@ -3,7 +3,7 @@ import type { SpeedEvidence } from '../../verification/evidence.ts';
 import { isMeasured, measureRatio, type Turn } from '../../verification/measured-speed.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { seedRandom, shuffle } from '../order-of-runs.ts';
-import type { ExpectedCase } from '../trusted-cases.ts';
+import type { ExpectedCase } from '../expected-cases.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 /**

@@ -5,7 +5,8 @@ import type { CandidateTerms } from '../candidate-terms.ts';
 import { describeCandidatePlace, testFiles } from '../grading-place.ts';
 import type { GradingSandbox } from '../grading-sandboxes.ts';
 import { runCandidate, wipeWorkspace } from '../run-candidate.ts';
-import { type ExpectedCase, runGolden } from '../trusted-cases.ts';
+import type { ExpectedCase } from '../expected-cases.ts';
+import { runGolden } from '../trusted-cases.ts';
 
 /** A run of the candidate, which counts only when its output is right. */
 export interface MeasuredRun {

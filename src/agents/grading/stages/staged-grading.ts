@@ -13,7 +13,7 @@ import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions, measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
-import { rememberContent } from '../remembered-content.ts';
+import { rememberContent } from './remembered-content.ts';
 import { putSubmission } from '../submission.ts';
 import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
 import { gradeSharedSuite } from '../suites/grade-suite.ts';

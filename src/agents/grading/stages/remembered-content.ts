@@ -1,4 +1,4 @@
-import type { TaskContent } from './grading-context.ts';
+import type { TaskContent } from '../grading-context.ts';
 
 /** Reads each file once: the driver goes into a sandbox before every run. It is for one verdict, and forgotten with it. */
 export function rememberContent(content: TaskContent): TaskContent {

@@ -1,0 +1,53 @@
+import type { TestCase } from '../tasks/test-case.ts';
+
+/** Inputs and outputs. */
+const MOST_BYTES = 64 * 2 ** 20;
+
+/** A case with what is expected of it. */
+export interface ExpectedCase {
+  readonly test: TestCase;
+  readonly isVisible: boolean;
+  readonly expected: Uint8Array;
+}
+
+/**
+ * What generator and golden model have given, for other verdicts on the same inputs: agents that are compared, and the trajectories of a group, meet
+ * the same. Those that were of use last are kept.
+ */
+export class ComputedCases {
+  readonly #most: number;
+  /** What was used last comes last. */
+  readonly #computed = new Map<string, { readonly cases: readonly ExpectedCase[]; readonly bytes: number }>();
+  #bytes = 0;
+
+  /** @param most bytes that are kept. */
+  constructor(most: number = MOST_BYTES) {
+    this.#most = most;
+  }
+
+  find(key: string): readonly ExpectedCase[] | undefined {
+    const found = this.#computed.get(key);
+    if (!found) return undefined;
+    this.#computed.delete(key);
+    this.#computed.set(key, found);
+    return found.cases;
+  }
+
+  keep(key: string, cases: readonly ExpectedCase[]): void {
+    const bytes = cases.reduce((sum, one) => sum + countBytes(one), 0);
+    // Two verdicts may have computed the same at the same time.
+    if (this.#computed.has(key) || bytes > this.#most) return;
+    this.#computed.set(key, { cases, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, { bytes: freed }] of this.#computed) {
+      if (this.#bytes <= this.#most) return;
+      this.#computed.delete(oldest);
+      this.#bytes -= freed;
+    }
+  }
+}
+
+function countBytes({ test: { stdin, files, arguments: words }, expected }: ExpectedCase): number {
+  const texts = [...Object.entries(files).flat(), ...words];
+  return stdin.length + expected.length + texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
