@@ -68,7 +68,7 @@ def test_what_is_no_whole_group_is_refused_and_what_is_missing_teaches_nothing()
     assert rows["muster_reward"] == [1, 0, None, None]
     assert [sum(mask) for mask in rows["env_mask"]] == [4, 5, 0, 0]
     assert [len(ids) for ids in rows["prompt_ids"]] == [3, 4, 3, 3]
-    with pytest.raises(InvalidArgument, match="2 groups were asked for, and 1 before"):
+    with pytest.raises(InvalidArgument, match="2 groups were requested, and 1 before"):
         source(["a"] * 8, Trainer)
     small = MusterRollouts(Streamed(group(0, [1, 0, 0])).client, STREAM, 2)
     with pytest.raises(InvalidArgument, match="begin the stream with group_size=2"):
