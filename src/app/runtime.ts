@@ -25,7 +25,7 @@ import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import type { AgentEpisodes } from './grading/agent-episodes.ts';
 import type { GradingPools } from './grading/grading-pools.ts';
-import { EpisodeDesks } from './grading/episode-desks.ts';
+import { OfferServers } from './grading/offer-servers.ts';
 import { ModelServers } from './grading/model-servers.ts';
 import { Pools } from './pools.ts';
 import { getPlugin } from './sandboxes/providers.ts';
@@ -66,7 +66,7 @@ export class Runtime implements AsyncDisposable {
   /** That agents ask. */
   readonly models: ModelServers;
   /** Where agents outside of Muster take episodes. */
-  readonly #desks: EpisodeDesks;
+  readonly #offerServers: OfferServers;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
     this.#hasTokens = use === 'server' && config.server.access === 'tokens';
@@ -77,7 +77,7 @@ export class Runtime implements AsyncDisposable {
     this.#origin = openOrigin(config, checkpoints, systemClock, logger);
     this.pools = new Pools(config, systemClock, logger);
     this.models = new ModelServers(config.models, use === 'own', systemClock);
-    this.#desks = new EpisodeDesks(use === 'own', systemClock);
+    this.#offerServers = new OfferServers(use === 'own', systemClock);
   }
 
   /**
@@ -222,7 +222,7 @@ export class Runtime implements AsyncDisposable {
     ]);
     this.#closing.signal.throwIfAborted();
     this.#grading ??= new GradingPools(this.#config, systemClock, this.log);
-    return await AgentEpisodes.open(played, this.#grading, this.models, this.#desks);
+    return await AgentEpisodes.open(played, this.#grading, this.models, this.#offerServers);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -230,7 +230,7 @@ export class Runtime implements AsyncDisposable {
     await this.pools[Symbol.asyncDispose]();
     await this.#grading?.[Symbol.asyncDispose]();
     this.models[Symbol.dispose]();
-    await this.#desks[Symbol.asyncDispose]();
+    await this.#offerServers[Symbol.asyncDispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.waitUntilSynced();

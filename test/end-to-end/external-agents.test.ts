@@ -20,7 +20,7 @@ const ACTIONS = {
   'test/half': [{ action: 'run', command: 'true' }],
 } as const;
 
-/** Knows the calls of the desk and nothing else of Muster. With "stuck" it hangs in its first episode, behind the first step. */
+/** Knows the calls of the server that offers episodes and nothing else of Muster. With "stuck" it hangs in its first episode, behind the first step. */
 const PROGRAM = `
 import json, sys, time
 from urllib.error import HTTPError, URLError

@@ -127,7 +127,7 @@ describe('the header of a safetensors file', () => {
     [
       'a shape whose product overflows',
       safetensors(w(`{"dtype":"U8","shape":[${2 ** 32},${2 ** 32},0],"data_offsets":[0,0]}`), 0),
-      'beyond all files',
+      'too large for any file',
     ],
     ['offsets that are three', safetensors(w('{"dtype":"U8","shape":[1],"data_offsets":[0,1,1]}'), 1), 'data_offsets [0,1,1]'],
     ['offsets that run backwards', safetensors(w('{"dtype":"U8","shape":[0],"data_offsets":[1,0]}'), 0), 'span -1 bytes'],

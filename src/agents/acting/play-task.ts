@@ -9,7 +9,7 @@ import { combineRewards } from '../tasks/task-reward.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import { playScript } from './act-scripted.ts';
 import { findActions } from './agent.ts';
-import type { EpisodeDesk } from './external/episode-desk.ts';
+import type { EpisodeOffers } from './external/episode-offers.ts';
 import { playExternal } from './external/play-external.ts';
 import { playModel } from './model/act-model.ts';
 import type { ModelEndpoint } from './model/model-endpoint.ts';
@@ -31,7 +31,7 @@ export interface PlayContext extends GradingContext {
   /** What a program reaches its model through; undefined for agents that are none. */
   readonly gateway: Gateway | undefined;
   /** Where agents outside of Muster take episodes; undefined for agents that are none of these. */
-  readonly desk: EpisodeDesk | undefined;
+  readonly offers: EpisodeOffers | undefined;
   /** Whether a transcript is to be made, with what each action changes. */
   readonly isShown: boolean;
 }
@@ -110,9 +110,9 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
           return await playProgram(open, agent, episode.policySeed, { session, clock, endpoint, gateway }, signal);
         }
         case 'external': {
-          const { clock, desk } = context;
-          if (!desk) throw new RangeError('an external agent acts without a desk');
-          return await playExternal(open, agent, episode.policySeed, { ...workspace, clock, desk }, signal);
+          const { clock, offers } = context;
+          if (!offers) throw new RangeError('an external agent acts without a server that offers its episodes');
+          return await playExternal(open, agent, episode.policySeed, { ...workspace, clock, offers }, signal);
         }
       }
     },

@@ -2,7 +2,7 @@ import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import { readFile } from 'node:fs/promises';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acting/agent.ts';
-import type { EpisodeDesk } from '../../agents/acting/external/episode-desk.ts';
+import type { EpisodeOffers } from '../../agents/acting/external/episode-offers.ts';
 import type { Gateway } from '../../agents/acting/program/gateway.ts';
 import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
 import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
@@ -18,7 +18,7 @@ import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoi
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { Played } from '../checkpoints/content-to-share.ts';
-import type { EpisodeDesks } from './episode-desks.ts';
+import type { OfferServers } from './offer-servers.ts';
 import type { GradingPools } from './grading-pools.ts';
 import type { ModelServers } from './model-servers.ts';
 import type { OpenTask } from './task-grader.ts';
@@ -32,7 +32,7 @@ interface OpenAgent {
   /** Of a model, and of a program. */
   readonly endpoint: ModelEndpoint | undefined;
   /** Of an agent outside of Muster. */
-  readonly desk: EpisodeDesk | undefined;
+  readonly offers: EpisodeOffers | undefined;
 }
 
 /** Plays the tasks of a suite, each read once from the store. Part of the composition root. */
@@ -51,15 +51,15 @@ export class AgentEpisodes implements AgentStage {
     this.#agents = agents;
   }
 
-  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model, and `EpisodeDesks` for a desk. */
-  static async open(played: Played, pools: GradingPools, models: ModelServers, desks: EpisodeDesks): Promise<AgentEpisodes> {
+  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model, and `OfferServers` for a server that offers episodes. */
+  static async open(played: Played, pools: GradingPools, models: ModelServers, offerServers: OfferServers): Promise<AgentEpisodes> {
     const agents = new Map<string, OpenAgent>();
     for (const checkpoint of played.checkpoints) {
       const agent = await readAgent(checkpoint);
       agents.set(checkpoint.digest, {
         agent,
         endpoint: hasModel(agent) ? models.getEndpoint(agent) : undefined,
-        desk: agent.agent === 'external' ? await desks.open(agent, checkpoint.digest) : undefined,
+        offers: agent.agent === 'external' ? await offerServers.open(agent, checkpoint.digest) : undefined,
       });
     }
     return new AgentEpisodes(played, pools, agents, models.gateway);
@@ -91,7 +91,7 @@ export class AgentEpisodes implements AgentStage {
     { place, endpoint, isShown = false }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
-    const { agent, endpoint: own, desk } = this.#agent(digest);
+    const { agent, endpoint: own, offers } = this.#agent(digest);
     const open = await this.task(task);
     const context = {
       sandboxes: this.#pools.of(open),
@@ -99,7 +99,7 @@ export class AgentEpisodes implements AgentStage {
       computed: this.#computed,
       endpoint: endpoint ?? own,
       gateway: this.#gateway,
-      desk,
+      offers,
       isShown,
     };
     return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);

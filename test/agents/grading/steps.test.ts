@@ -51,7 +51,7 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
       clock: systemClock,
       endpoint: undefined,
       gateway: undefined,
-      desk: undefined,
+      offers: undefined,
       isShown: true,
     },
     soon(),

@@ -5,7 +5,7 @@ import type { Observation } from '../../actions/observation.ts';
 import type { StepAnswer } from '../../arena/episode-answers.ts';
 import type { EndCause, EpisodeEvent, EpisodeState, Planned } from '../../arena/episode-state.ts';
 import { createEpisodeState, planEpisode } from '../../arena/plan-episode.ts';
-import type { EpisodeOpening, OfferedEpisode, StepReply } from './episode-desk.ts';
+import type { EpisodeOpening, OfferedEpisode, StepReply } from './episode-offers.ts';
 
 /** What an action came to. */
 export interface Performed {

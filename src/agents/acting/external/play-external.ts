@@ -10,13 +10,13 @@ import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import type { Task } from '../../tasks/task.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
-import type { EpisodeDesk, EpisodeOpening } from './episode-desk.ts';
+import type { EpisodeOffers, EpisodeOpening } from './episode-offers.ts';
 import type { ExternalAgent } from './external-agent.ts';
 import { ExternalEpisode, isOutOfMemory, type Performed } from './external-episode.ts';
 
 export interface ExternalContext extends OpenWorkspace {
   readonly clock: Clock;
-  readonly desk: EpisodeDesk;
+  readonly offers: EpisodeOffers;
 }
 
 /**
@@ -29,18 +29,18 @@ export async function playExternal(
   open: OpenStep,
   agent: ExternalAgent,
   seed: number,
-  { session, changes, clock, desk }: ExternalContext,
+  { session, changes, clock, offers }: ExternalContext,
   signal: AbortSignal,
 ): Promise<Omit<Acted, 'submission'>> {
   const actions = new ExternalActions(open.task, { session, changes, signal });
   using episode = new ExternalEpisode({
     opening: describeOpening(open, agent, seed),
     patienceSeconds: agent.patienceSeconds,
-    address: desk.address,
+    address: offers.address,
     clock,
     perform: (body, seconds) => actions.perform(body, seconds),
   });
-  using _offer = desk.offer(episode);
+  using _offer = offers.offer(episode);
   const cause = await raceWithAbort(episode.ended, signal);
   const { performed, hasMemory } = actions;
   return { actions: performed.length, performed, stopReason: hasMemory ? toStopReason(cause) : 'out-of-memory', course: undefined };

@@ -31,7 +31,7 @@ export interface OfferedEpisode {
 }
 
 /** Where agents outside of Muster take episodes. */
-export interface EpisodeDesk {
+export interface EpisodeOffers {
   /** For people. */
   readonly address: string;
   /** Offers an episode to the next agent that asks. Disposing withdraws it. */

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { DeskServer } from '../../../src/adapters/arena/desk/desk-server.ts';
+import { OfferServer } from '../../../src/adapters/arena/offers/offer-server.ts';
 import { ExternalEpisode } from '../../../src/agents/acting/external/external-episode.ts';
 import { toObservation } from '../../../src/agents/actions/observation-text.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
@@ -20,22 +20,22 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** A desk with an episode of three steps. What is sent as `run` is written down. */
-class Desk implements AsyncDisposable {
+/** A server that offers an episode of three steps. What is sent as `run` is written down. */
+class OfferFixture implements AsyncDisposable {
   readonly clock: ManualClock;
   readonly ran: unknown[] = [];
-  readonly server: DeskServer;
+  readonly server: OfferServer;
   readonly #key: string | undefined;
 
-  private constructor(server: DeskServer, clock: ManualClock, key: string | undefined) {
+  private constructor(server: OfferServer, clock: ManualClock, key: string | undefined) {
     this.server = server;
     this.clock = clock;
     this.#key = key;
   }
 
-  static async open(key?: string): Promise<Desk> {
+  static async open(key?: string): Promise<OfferFixture> {
     const clock = new ManualClock();
-    return new Desk(await DeskServer.listen(`127.0.0.1:${await freePort()}`, key, clock), clock, key);
+    return new OfferFixture(await OfferServer.listen(`127.0.0.1:${await freePort()}`, key, clock), clock, key);
   }
 
   episode(isLost = false): ExternalEpisode {
@@ -88,15 +88,15 @@ async function codeOf(ended: Promise<string>): Promise<unknown> {
 
 const says = (code: string): object => ({ code, detail: expect.any(String) });
 
-describe('a desk for agents outside of Muster', () => {
+describe('a server that offers episodes to agents outside of Muster', () => {
   it('hands an episode to one agent, which finds it again, and answers steps as the arena does', async () => {
-    await using desk = await Desk.open();
-    using episode = desk.episode();
-    using _offer = desk.server.offer(episode);
-    const { links, ...taken } = await desk.take();
+    await using offers = await OfferFixture.open();
+    using episode = offers.episode();
+    using _offer = offers.server.offer(episode);
+    const { links, ...taken } = await offers.take();
     expect(taken).toMatchObject({ task: 'test/task', seed: 7, agent: 'me', steps: 0, observation: { data: { instruction: 'do' } } });
-    expect(await desk.call('POST', '/v1/episodes', { wait: 0 })).toEqual({ status: 204, body: undefined });
-    const step = (body: object): Promise<Answer> => desk.call('POST', links.steps, body);
+    expect(await offers.call('POST', '/v1/episodes', { wait: 0 })).toEqual({ status: 204, body: undefined });
+    const step = (body: object): Promise<Answer> => offers.call('POST', links.steps, body);
     const first = await step({ step: 1, action: 'start' });
     expect(first).toMatchObject({ status: 200, body: { step: 1, done: false, remaining: { steps: 2 } } });
     expect(await step({ step: 1, action: 'start' })).toEqual(first);
@@ -104,31 +104,31 @@ describe('a desk for agents outside of Muster', () => {
     expect(await step({ step: 3, action: 'stop' })).toMatchObject({ status: 409, body: says('step.gap') });
     expect(await step({ step: 0 })).toMatchObject({ status: 400, body: says('request.invalid') });
     // An agent that was started again finds what it had.
-    const { body } = await desk.call('GET', '/v1/episodes');
+    const { body } = await offers.call('GET', '/v1/episodes');
     expect(body).toMatchObject({ items: [{ episode: taken.episode, steps: 1 }] });
     expect(await step({ action: 'submit' })).toMatchObject({ body: { step: 2, done: true, truncated: false } });
     expect(await step({ action: 'submit' })).toMatchObject({ status: 409, body: says('episode.over') });
     expect(await episode.ended).toBe('submit');
-    expect(desk.ran).toEqual([{ action: 'start' }, { action: 'submit' }]);
+    expect(offers.ran).toEqual([{ action: 'start' }, { action: 'submit' }]);
   });
 
   it('ends an episode at its limits, when the agent gives it up or falls silent, and loses it when no agent comes or its workspace is gone', async () => {
-    await using desk = await Desk.open();
+    await using offers = await OfferFixture.open();
     const endings: Readonly<Record<string, (taken: Taken) => Promise<unknown>>> = {
       steps: async ({ links }) => {
-        for (const step of [1, 2]) await desk.call('POST', links.steps, { step, action: 'start' });
-        return desk.call('POST', links.steps, { step: 3, action: 'start' });
+        for (const step of [1, 2]) await offers.call('POST', links.steps, { step, action: 'start' });
+        return offers.call('POST', links.steps, { step: 3, action: 'start' });
       },
-      abandoned: ({ links }) => desk.call('DELETE', links.self),
-      expired: () => desk.clock.advance(60_000),
-      'workspace.lost': ({ links }) => desk.call('POST', links.steps, { step: 1, action: 'start' }),
+      abandoned: ({ links }) => offers.call('DELETE', links.self),
+      expired: () => offers.clock.advance(60_000),
+      'workspace.lost': ({ links }) => offers.call('POST', links.steps, { step: 1, action: 'start' }),
     };
     const seen: Record<string, unknown> = {};
     for (const [end, bring] of Object.entries(endings)) {
-      using episode = desk.episode(end === 'workspace.lost');
-      using _offer = desk.server.offer(episode);
+      using episode = offers.episode(end === 'workspace.lost');
+      using _offer = offers.server.offer(episode);
       const ended = codeOf(episode.ended);
-      seen[end] = await bring(await desk.take());
+      seen[end] = await bring(await offers.take());
       expect(await ended).toBe(end);
     }
     expect(seen).toEqual({
@@ -137,49 +137,49 @@ describe('a desk for agents outside of Muster', () => {
       expired: undefined,
       'workspace.lost': { status: 503, body: expect.objectContaining({ code: 'workspace.lost' }) },
     });
-    using untaken = desk.episode();
-    using _offer = desk.server.offer(untaken);
+    using untaken = offers.episode();
+    using _offer = offers.server.offer(untaken);
     const ended = codeOf(untaken.ended);
-    await desk.clock.advance(30_000);
+    await offers.clock.advance(30_000);
     expect(await ended).toBe('agent.absent');
   });
 
   it('gives an agent that waits the next episode that is offered, and none to one that has hung up', async () => {
-    await using desk = await Desk.open();
-    const hungUp = request(`${desk.server.address}/v1/episodes`, { method: 'POST' }).on('error', () => undefined);
+    await using offers = await OfferFixture.open();
+    const hungUp = request(`${offers.server.address}/v1/episodes`, { method: 'POST' }).on('error', () => undefined);
     hungUp.end();
-    await eventually('one agent waits', () => desk.clock.pending === 1);
+    await eventually('one agent waits', () => offers.clock.pending === 1);
     hungUp.destroy();
-    await eventually('none waits any more', () => desk.clock.pending === 0);
-    const waiting = desk.call('POST', '/v1/episodes', {});
-    await eventually('another one waits', () => desk.clock.pending === 1);
-    using episode = desk.episode();
-    using _offer = desk.server.offer(episode);
+    await eventually('none waits any more', () => offers.clock.pending === 0);
+    const waiting = offers.call('POST', '/v1/episodes', {});
+    await eventually('another one waits', () => offers.clock.pending === 1);
+    using episode = offers.episode();
+    using _offer = offers.server.offer(episode);
     expect(await waiting).toMatchObject({ status: 201 });
   });
 
   it('lets only this machine in, or who has the key, and says where it cannot listen', async () => {
-    await using desk = await Desk.open();
-    expect(await desk.call('GET', '/v1/episodes', undefined, { origin: 'https://example.org' })).toMatchObject({
+    await using offers = await OfferFixture.open();
+    expect(await offers.call('GET', '/v1/episodes', undefined, { origin: 'https://example.org' })).toMatchObject({
       status: 403,
       body: says('access.stranger'),
     });
-    expect(await desk.call('POST', '/v1/episodes', { task: 'mine' })).toMatchObject({ status: 400, body: says('request.invalid') });
-    expect(await desk.call('GET', '/v1/other')).toMatchObject({ status: 404, body: says('route.not-found') });
-    expect(await desk.call('POST', '/v1/episodes/ep-0/steps', { action: 'submit' })).toMatchObject({
+    expect(await offers.call('POST', '/v1/episodes', { task: 'mine' })).toMatchObject({ status: 400, body: says('request.invalid') });
+    expect(await offers.call('GET', '/v1/other')).toMatchObject({ status: 404, body: says('route.not-found') });
+    expect(await offers.call('POST', '/v1/episodes/ep-0/steps', { action: 'submit' })).toMatchObject({
       status: 409,
       body: says('episode.over'),
     });
-    await using locked = await Desk.open('secret');
+    await using locked = await OfferFixture.open('secret');
     expect(await locked.call('GET', '/v1/episodes', undefined, { authorization: 'Bearer wrong' })).toMatchObject({
       status: 401,
       body: says('access.key'),
     });
     expect(await locked.call('GET', '/v1/episodes')).toEqual({ status: 200, body: { items: [] } });
     const clock = new ManualClock();
-    await expect(DeskServer.listen(new URL(desk.server.address).host, undefined, clock)).rejects.toThrow(
+    await expect(OfferServer.listen(new URL(offers.server.address).host, undefined, clock)).rejects.toThrow(
       /listen: 127\.0\.0\.1:\d+ cannot be/,
     );
-    await expect(DeskServer.listen('0.0.0.0:7700', undefined, clock)).rejects.toThrow('set keyVariable, or listen on 127.0.0.1');
+    await expect(OfferServer.listen('0.0.0.0:7700', undefined, clock)).rejects.toThrow('set keyVariable, or listen on 127.0.0.1');
   });
 });

@@ -1,15 +1,15 @@
-import type { DeskServer } from '../../adapters/arena/desk/desk-server.ts';
-import type { EpisodeDesk } from '../../agents/acting/external/episode-desk.ts';
+import type { OfferServer } from '../../adapters/arena/offers/offer-server.ts';
+import type { EpisodeOffers } from '../../agents/acting/external/episode-offers.ts';
 import type { ExternalAgent } from '../../agents/acting/external/external-agent.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { readKey } from './agent-keys.ts';
 
 /** Where agents outside of Muster take the episodes of this process, each agent at an address of its own. Part of the composition root. */
-export class EpisodeDesks implements AsyncDisposable {
+export class OfferServers implements AsyncDisposable {
   readonly #mayListen: boolean;
   readonly #clock: Clock;
-  readonly #desks = new Map<string, { readonly digest: string; readonly opening: Promise<DeskServer> }>();
+  readonly #servers = new Map<string, { readonly digest: string; readonly opening: Promise<OfferServer> }>();
 
   /** @param mayListen whether agents come from the owner of this process, and not from callers. */
   constructor(mayListen: boolean, clock: Clock) {
@@ -18,36 +18,36 @@ export class EpisodeDesks implements AsyncDisposable {
   }
 
   /** @param digest of the agent. @throws InputError `agent.external`, `agent.listen`, `agent.key` */
-  async open({ listen, keyVariable }: ExternalAgent, digest: string): Promise<EpisodeDesk> {
+  async open({ listen, keyVariable }: ExternalAgent, digest: string): Promise<EpisodeOffers> {
     if (!this.#mayListen)
       throw new InputError(
         'agent.external',
         'agent: external listens at an address of its own, which a server does for no caller; evaluate it with "muster eval", or let it play the arena of the server',
       );
-    const open = this.#desks.get(listen);
+    const open = this.#servers.get(listen);
     if (open && open.digest !== digest)
       throw new InputError(
         'agent.listen',
         `listen: ${listen} is that of another agent of this evaluation; give each agent a port of its own`,
       );
     const opening = open?.opening ?? this.#listen(listen, readKey(keyVariable));
-    this.#desks.set(listen, { digest, opening });
+    this.#servers.set(listen, { digest, opening });
     try {
       return await opening;
     } catch (error) {
-      this.#desks.delete(listen);
+      this.#servers.delete(listen);
       throw error;
     }
   }
 
   /** Few evaluations need it, and its modules are many. */
-  async #listen(address: string, key: string | undefined): Promise<DeskServer> {
-    const { DeskServer } = await import('../../adapters/arena/desk/desk-server.ts');
-    return await DeskServer.listen(address, key, this.#clock);
+  async #listen(address: string, key: string | undefined): Promise<OfferServer> {
+    const { OfferServer } = await import('../../adapters/arena/offers/offer-server.ts');
+    return await OfferServer.listen(address, key, this.#clock);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { opening } of this.#desks.values()) await (await opening)[Symbol.asyncDispose]();
-    this.#desks.clear();
+    for (const { opening } of this.#servers.values()) await (await opening)[Symbol.asyncDispose]();
+    this.#servers.clear();
   }
 }

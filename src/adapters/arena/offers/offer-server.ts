@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { EpisodeDesk, OfferedEpisode } from '../../../agents/acting/external/episode-desk.ts';
+import type { EpisodeOffers, OfferedEpisode } from '../../../agents/acting/external/episode-offers.ts';
 import { digestBytes } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError, MusterError, getMessage } from '../../../kernel/errors.ts';
@@ -27,7 +27,7 @@ interface Offer {
 }
 
 /** What is wrong with a request. */
-class DeskProblem extends Error {
+class OfferProblem extends Error {
   readonly status: number;
   readonly code: string;
 
@@ -39,7 +39,7 @@ class DeskProblem extends Error {
 }
 
 /** Hands episodes to agents over HTTP, with the calls and answers of the arena. An agent does not say which task it wants: it gets the next episode. */
-export class DeskServer implements EpisodeDesk, AsyncDisposable {
+export class OfferServer implements EpisodeOffers, AsyncDisposable {
   readonly address: string;
   readonly #app: FastifyInstance;
   readonly #queue: OfferQueue<Offer>;
@@ -53,7 +53,7 @@ export class DeskServer implements EpisodeDesk, AsyncDisposable {
     this.#app = fastify({ bodyLimit: BODY_BYTES, forceCloseConnections: true });
     this.#app.setErrorHandler((error, _request, reply) => void sendProblem(reply, error));
     this.#app.setNotFoundHandler(({ method, url }) => {
-      throw new DeskProblem(404, 'route.not-found', `there is no ${method} ${url.slice(0, 100)}; see docs/agents.md for the calls`);
+      throw new OfferProblem(404, 'route.not-found', `there is no ${method} ${url.slice(0, 100)}; see docs/agents.md for the calls`);
     });
     this.#app.addHook('onRequest', async (request) => this.#assertAllowed(request));
     this.#addRoutes();
@@ -63,14 +63,14 @@ export class DeskServer implements EpisodeDesk, AsyncDisposable {
    * @param address host and port. @param key that agents have to send; undefined where only this machine reaches the address.
    * @throws InputError `agent.listen` when it cannot be had, or others than this machine would need no key.
    */
-  static async listen(address: string, key: string | undefined, clock: Clock): Promise<DeskServer> {
+  static async listen(address: string, key: string | undefined, clock: Clock): Promise<OfferServer> {
     const { hostname, port } = new URL(`http://${address}`);
     try {
       assertAccessFits(key === undefined ? 'off' : 'tokens', hostname);
     } catch {
       throw new InputError('agent.listen', `listen: others than this machine reach ${address}; set keyVariable, or listen on 127.0.0.1`);
     }
-    const server = new DeskServer(address, key, clock);
+    const server = new OfferServer(address, key, clock);
     try {
       await server.#app.listen({ host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || '80') });
     } catch (error) {
@@ -124,16 +124,16 @@ export class DeskServer implements EpisodeDesk, AsyncDisposable {
   #find(id: string): Offer {
     const offer = this.#offers.get(id);
     if (offer?.agent !== undefined) return offer;
-    throw new DeskProblem(409, 'episode.over', `there is no open episode ${id.slice(0, 100)}: it has ended, or was never taken`);
+    throw new OfferProblem(409, 'episode.over', `there is no open episode ${id.slice(0, 100)}: it has ended, or was never taken`);
   }
 
   #assertAllowed({ headers, ip }: FastifyRequest): void {
     if (this.#key === undefined) {
       const { host, origin } = headers;
       const strange = findStrangeOrigin({ remoteAddress: ip, host, origin, forwarded: headers['x-forwarded-for']?.toString() });
-      if (strange !== undefined) throw new DeskProblem(403, 'access.stranger', `only programs of this machine are let in: ${strange}`);
+      if (strange !== undefined) throw new OfferProblem(403, 'access.stranger', `only programs of this machine are let in: ${strange}`);
     } else if (digestBytes((headers.authorization ?? '').replace(/^Bearer /i, '')) !== this.#key)
-      throw new DeskProblem(401, 'access.key', 'expected the key of the evaluation, as "authorization: Bearer KEY"');
+      throw new OfferProblem(401, 'access.key', 'expected the key of the evaluation, as "authorization: Bearer KEY"');
   }
 }
 
@@ -143,17 +143,17 @@ function describeOffer({ id, agent, episode: { opening, steps } }: Offer): objec
   return { episode: id, agent, steps, ...opening, links: { self, steps: `${self}/steps` } };
 }
 
-function refuse(reason: 'conflict' | 'gap' | 'over', expected: number, given: number | undefined): DeskProblem {
-  if (reason === 'over') return new DeskProblem(409, 'episode.over', 'the episode takes no more steps');
+function refuse(reason: 'conflict' | 'gap' | 'over', expected: number, given: number | undefined): OfferProblem {
+  if (reason === 'over') return new OfferProblem(409, 'episode.over', 'the episode takes no more steps');
   const said = reason === 'gap' ? 'is too high' : 'was another one';
-  return new DeskProblem(409, `step.${reason}`, `step ${given} ${said}; expected ${expected}`);
+  return new OfferProblem(409, `step.${reason}`, `step ${given} ${said}; expected ${expected}`);
 }
 
 function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${['body', ...path].join('.')}: ${message}`);
-  throw new DeskProblem(400, 'request.invalid', problems.join('; '));
+  throw new OfferProblem(400, 'request.invalid', problems.join('; '));
 }
 
 function createGoneSignal(reply: FastifyReply): AbortSignal {
@@ -170,7 +170,7 @@ function sendProblem(reply: FastifyReply, error: unknown): FastifyReply {
 }
 
 function describeProblem(error: unknown): { readonly status: number; readonly code: string } {
-  if (error instanceof DeskProblem) return error;
+  if (error instanceof OfferProblem) return error;
   // Its workspace is lost: the episode is offered again, from its beginning.
   if (error instanceof MusterError) return { status: 503, code: error.code };
   const given = z.object({ statusCode: z.int().min(400).max(499) }).safeParse(error);
