@@ -1,6 +1,6 @@
 """How much longer a training takes with the callback than without: the same training, in turns, one after the other in this process.
 
-    .venv-training/bin/python bench/training_with_callback.py            # eleven minutes, with a server of the training's own
+    .venv-training/bin/python bench/training_with_callback.py            # no turn that would end after 11 minutes; a server of its own
     MUSTER_URL=http://… .venv-training/bin/python bench/training_with_callback.py
     .venv-training/bin/python bench/training_with_callback.py --quick    # shows that it works, not how long it takes
 

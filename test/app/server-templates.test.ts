@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { blameOperator, ServerTemplates } from '../../src/app/server/server-templates.ts';
+import { attributeToOperator, ServerTemplates } from '../../src/app/server/server-templates.ts';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { TEMPLATE } from '../support/evaluation-fixture.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -50,12 +50,12 @@ describe('the templates of a server', () => {
 describe('what goes wrong while an order is played', () => {
   it('is the operator’s to mend where it is the template, and the caller’s or nobody’s otherwise', () => {
     const ofTemplate = new InputError('python.missing', 'no Python at /x; set python');
-    expect(blameOperator(ofTemplate, 'local')).toMatchObject({
+    expect(attributeToOperator(ofTemplate, 'local')).toMatchObject({
       kind: 'infrastructure',
       code: 'server.template',
       message: expect.stringMatching(/its template "local": no Python at \/x; set python\. Ask the server's operator/),
     });
     for (const other of [new InputError('checkpoint.refused', 'no'), new InfrastructureError('python.no-answer', 'slow'), 'thrown'])
-      expect(blameOperator(other, 'local')).toBe(other);
+      expect(attributeToOperator(other, 'local')).toBe(other);
   });
 });

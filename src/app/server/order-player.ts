@@ -25,7 +25,7 @@ import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { Answer, PlayCourse, Player, RecordedEpisode, ReplayCourse } from '../../service/orders/player.ts';
 import { buildQuestion } from '../../service/orders/question.ts';
 import { OrderedContents } from './ordered-contents.ts';
-import { blameOperator } from './server-templates.ts';
+import { attributeToOperator } from './server-templates.ts';
 import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
 /** Some hundred bytes each. */
@@ -52,18 +52,18 @@ export class OrderPlayer implements Player {
   }
 
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
-    return this.#blameRightly(order, order.kind === 'evaluation' ? this.#evaluate(order, course) : this.#compare(order, course));
+    return this.#attributeErrors(order, order.kind === 'evaluation' ? this.#evaluate(order, course) : this.#compare(order, course));
   }
 
   replay(order: EvaluationOrder, episode: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument> {
-    return this.#blameRightly(order, this.#replay(order, episode, course));
+    return this.#attributeErrors(order, this.#replay(order, episode, course));
   }
 
-  async #blameRightly<Result>(order: EvaluationOrder, result: Promise<Result>): Promise<Result> {
+  async #attributeErrors<Result>(order: EvaluationOrder, result: Promise<Result>): Promise<Result> {
     try {
       return await result;
     } catch (error) {
-      throw this.#isOwn ? error : blameOperator(error, order.suite.template);
+      throw this.#isOwn ? error : attributeToOperator(error, order.suite.template);
     }
   }
 

@@ -68,7 +68,7 @@ export class ServerTemplates {
 const OF_TEMPLATES = /^(?:python|template|image|docker|e2b|kubernetes|cloud-build)\.|^runner\.cannot-start$/;
 
 /** What a caller is told of an error. A template that cannot be used is InfrastructureError `server.template`: the operator has to mend it. */
-export function blameOperator(error: unknown, template: string): unknown {
+export function attributeToOperator(error: unknown, template: string): unknown {
   if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
   const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to mend that ("muster doctor" tries it)`;
   return new InfrastructureError('server.template', message, { cause: error });

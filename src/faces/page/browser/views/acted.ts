@@ -4,6 +4,7 @@ import type { WorkspaceDiff } from '../../../../agents/arena/workspace-diff.ts';
 import { formatCount } from '../../../../kernel/text/figures.ts';
 import { readArguments } from '../model/transcript.ts';
 import { formatReward } from './agents.ts';
+import { renderFigures } from './figures.ts';
 import { renderCall, renderPatch, renderStages, renderText } from './step-parts.ts';
 
 /** What an agent did in an episode of an evaluation: each tool call with its answer and what it changed, and the verdict with its stages. */
@@ -59,16 +60,7 @@ function renderVerdict({ verdict, stopReason, model, turns }: TranscriptStep, be
       ${before}${verdict ? (verdict.reward === null ? 'no reward' : `reward ${formatReward(verdict.reward)}`) : 'not graded'}
     </p>
     ${verdict?.problem ? html`<p class="warning">${verdict.problem.detail}</p>` : nothing}
-    ${verdict ? renderStages(verdict.stages) : nothing}
-    <dl class="figures">
-      ${figures.map(
-        ([name, text]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${text}</dd>
-          </div>`,
-      )}
-    </dl>
+    ${verdict ? renderStages(verdict.stages) : nothing} ${renderFigures(figures)}
   </section>`;
 }
 

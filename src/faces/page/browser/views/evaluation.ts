@@ -8,6 +8,7 @@ import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, 
 import { renderComparison } from './comparison.ts';
 import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
+import { renderFigures } from './figures.ts';
 import { renderReturns } from './returns.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
@@ -41,23 +42,18 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
     <div class="card answer">
       <p class="headline">${estimateText(evaluation)}</p>
       ${renderTargetLine(evaluation)}
-      <dl class="figures">
-        ${renderFigure('episodes', formatEpisodes(evaluation))} ${renderFigure('in flight', formatInFlight(evaluation))}
-        ${renderFigure('time', formatEvaluationDuration(evaluation))} ${renderFigure('labels', formatLabels(evaluation))}
-      </dl>
+      ${renderFigures([
+        ['episodes', formatEpisodes(evaluation)],
+        ['in flight', formatInFlight(evaluation)],
+        ['time', formatEvaluationDuration(evaluation)],
+        ['labels', formatLabels(evaluation)],
+      ])}
     </div>
     ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
     ${evaluation.kind === 'comparison' ? nothing : renderCourse(detail, evaluation, state, actions)}
     ${official && evaluation.kind === 'evaluation' ? renderReturns(official, evaluation.id, actions) : nothing}
     ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
-}
-
-function renderFigure(name: string, text: string): TemplateResult {
-  return html`<div>
-    <dt>${name}</dt>
-    <dd>${text}</dd>
-  </div>`;
 }
 
 function mayCancel({ principal, state }: EvaluationResource, { session }: PageState): boolean {

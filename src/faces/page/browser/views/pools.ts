@@ -3,6 +3,7 @@ import { formatCount } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
+import { renderFigures } from './figures.ts';
 
 const STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
 const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
@@ -49,15 +50,7 @@ function poolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateRes
         html`<p class="warning"><b>${kind}</b> keeps ${sandboxes} sandboxes from getting ready: ${detail}</p>`,
     )}
     ${errors.map(([what, text]) => html`<p class="warning"><b>last failed ${what}</b>: ${text}</p>`)}
-    <dl class="figures">
-      ${Object.entries(totals).map(
-        ([event, count]) =>
-          html`<div>
-            <dt>${event}</dt>
-            <dd>${formatCount(count)}</dd>
-          </div>`,
-      )}
-    </dl>
+    ${renderFigures(Object.entries(totals).map(([event, count]) => [event, formatCount(count)]))}
   </article>`;
 }
 

@@ -5,6 +5,7 @@ import { renderHistogram } from '../charts/histogram.ts';
 import { computeDomain, renderIntervalBar, type Bar } from '../charts/interval-bar.ts';
 import type { Actions } from '../model/actions.ts';
 import { toEvaluation } from '../model/route.ts';
+import { renderFigures } from './figures.ts';
 import { link } from './link.ts';
 
 /** Of an evaluation that is over: how often which return came, what failed and why, and which tasks went well. */
@@ -32,16 +33,7 @@ function renderDistribution({ histogram, quantiles, mean, min, max, interval }: 
   ];
   return html`<figure class="card">
     <figcaption>Distribution of returns</figcaption>
-    ${renderHistogram({ ...histogram, min, max, mean, format })}
-    <dl class="figures">
-      ${figures.map(
-        ([name, text]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${text}</dd>
-          </div>`,
-      )}
-    </dl>
+    ${renderHistogram({ ...histogram, min, max, mean, format })} ${renderFigures(figures)}
   </figure>`;
 }
 

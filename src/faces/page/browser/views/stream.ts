@@ -6,6 +6,7 @@ import { renderCurve } from '../charts/curve.ts';
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
 import { formatLease, renderAge } from '../model/wording.ts';
+import { renderFigures } from './figures.ts';
 import { link } from './link.ts';
 import { formatFilteredShare, renderStreamState } from './streams.ts';
 
@@ -57,15 +58,7 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
   return html`<div class="card answer">
     ${renderShare('trajectories play', trajectories, mostTrajectories)} ${renderShare('groups wait for the trainer', waiting, mostWaiting)}
     <p class="muted">${formatLimit(capacity, terms)}</p>
-    <dl class="figures">
-      ${figures.map(
-        ([name, text]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${text}</dd>
-          </div>`,
-      )}
-    </dl>
+    ${renderFigures(figures)}
   </div>`;
 }
 

@@ -7,6 +7,7 @@ import type { PageState } from '../model/state.ts';
 import { readToolCall, type AgentEpisode, type EpisodeDiff, type StoredStep, type Transcript } from '../model/transcript.ts';
 import { renderAge } from '../model/wording.ts';
 import { formatReward, renderEpisodeState } from './agents.ts';
+import { renderFigures } from './figures.ts';
 import { link } from './link.ts';
 import { renderCall, renderPatch, renderStages } from './step-parts.ts';
 
@@ -40,15 +41,7 @@ function renderAnswer(episode: AgentEpisode, reward: RewardAnswer | undefined, a
   return html`<div class="card answer">
     <p class="headline">${episode.reward === null ? (episode.outcome ?? episode.state) : `reward ${formatReward(episode.reward)}`}</p>
     ${reward?.problem ? html`<p class="warning">${reward.problem}</p>` : nothing} ${reward ? renderStages(reward.stages) : nothing}
-    <dl class="figures">
-      ${[...figures, ...listComponents(reward)].map(
-        ([name, text]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${text}</dd>
-          </div>`,
-      )}
-    </dl>
+    ${renderFigures([...figures, ...listComponents(reward)])}
     ${origin ? html`<p class="muted">Goes on behind step ${origin.step} of ${link(actions, { view: 'agent', id: origin.episode }, origin.episode)}.</p>` : nothing}
   </div>`;
 }
