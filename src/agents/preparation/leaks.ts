@@ -48,9 +48,8 @@ function findRuns(before: string, after: string): readonly Run[] {
   const lines = splitLines(after);
   const runs: Run[] = [];
   for (let at = 0; at < lines.length;) {
-    const isOld = (line: string): boolean => old.has(line);
-    const length = lines.slice(at).findIndex(isOld);
-    const end = length === -1 ? lines.length : at + length;
+    let end = at;
+    while (end < lines.length && !old.has(lines[end] ?? '')) end += 1;
     if (end > at)
       runs.push({
         before: lines.slice(Math.max(0, at - CONTEXT), at),
