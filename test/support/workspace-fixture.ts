@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createCloudBuildWorkspace } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
 import { createDockerProvider } from '../../src/adapters/sandbox/docker/docker-provider.ts';
 import { createDockerWorkspace } from '../../src/adapters/sandbox/docker/docker-workspace.ts';
+import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import { createWorkspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
 import type { Command, CommandResult } from '../../src/agents/workspace/command.ts';
 import { WorkspaceSession } from '../../src/agents/workspace/workspace-session.ts';
@@ -15,7 +16,7 @@ import type { Mount, SandboxLimits, SandboxTemplate } from '../../src/pool/ports
 import { BubblewrapContext } from './bubblewrap-context.ts';
 import { CloudBuildContext } from './cloud-build/cloud-build-context.ts';
 import { DockerDaemon } from './docker/docker-daemon.ts';
-import { dialBackImage } from './kubernetes/dial-back-image.ts';
+import { outOfTheWay } from './kubernetes/dial-back-image.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 export const LIMITS: SandboxLimits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 64 * 2 ** 20, lifetimeSeconds: 300 };
@@ -96,7 +97,7 @@ const SITES = {
     };
   },
   'cloud-build': async (): Promise<Site> => {
-    const context = await CloudBuildContext.open(await dialBackImage());
+    const context = await CloudBuildContext.open(await outOfTheWay(RUNNER_INSIDE));
     return {
       provider: context.provider(),
       hiddenPaths: [],

@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
+import { RUNNER_INSIDE } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import { connect } from '../../../src/app/client/server-client.ts';
 import { simulatedSettings } from '../../support/cloud-build/cloud-build-context.ts';
 import { SimulatedCloudBuild } from '../../support/cloud-build/simulated-cloud-build.ts';
 import { explainMissingSteps } from '../../support/cloud-build/step-container.ts';
 import { eventually } from '../../support/eventually.ts';
 import { isFullForm } from '../../support/full-form.ts';
-import { dialBackImage } from '../../support/kubernetes/dial-back-image.ts';
+import { outOfTheWay } from '../../support/kubernetes/dial-back-image.ts';
 import { MusterServer } from '../muster-server.ts';
 import { REPOSITORY, Stage } from '../stage.ts';
 
@@ -21,7 +22,7 @@ const missing = explainMissingSteps() ?? (isFullForm ? undefined : 'in the full 
 
 describe.skipIf(missing !== undefined)('workspaces and grading in builds of Cloud Build', () => {
   it('play the loop of the example, survive the server’s death, and leave no build', async () => {
-    const image = await dialBackImage();
+    const image = await outOfTheWay(RUNNER_INSIDE);
     await using simulated = await SimulatedCloudBuild.start(image.image.mounts);
     await using stage = await Stage.open();
     const settings = simulatedSettings(

@@ -20,18 +20,18 @@ export async function dialBackImage(): Promise<DialBackImage> {
   return { image, python, transport: transportOf(python, RUNNER_INSIDE) };
 }
 
-/** The same for tests that look at what is visible inside: the checkout may lie anywhere, in /tmp for example. */
-export async function outOfTheWay(): Promise<DialBackImage> {
+/** The same for tests that look at what is visible inside: the checkout may lie anywhere, in /tmp for example. @param runner where it is inside. */
+export async function outOfTheWay(runner = ELSEWHERE.runner): Promise<DialBackImage> {
   const { image, python: here } = await runnerImage();
   const environment = dirname(dirname(here));
   const moved = new Map([
-    [RUNNER_INSIDE, ELSEWHERE.runner],
+    [RUNNER_INSIDE, runner],
     [environment, ELSEWHERE.environment],
   ]);
   const mounts = image.mounts.map(({ source, target }) => ({ source, target: moved.get(target) ?? target }));
   // A virtual environment knows where its interpreter is from, and not where it is itself.
   const python = join(ELSEWHERE.environment, relative(environment, here));
-  return { image: { mounts }, python, transport: transportOf(python, ELSEWHERE.runner) };
+  return { image: { mounts }, python, transport: transportOf(python, runner) };
 }
 
 function transportOf(python: string, runner: string): DialBackSettings {
