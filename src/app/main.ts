@@ -109,7 +109,8 @@ export class Muster implements AsyncDisposable {
     await using results = opened?.directory;
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
-      const given = { ...request, checkpoints: [checkpoint], trajectories: results?.trajectories };
+      const storedTurns = results && { turns: results.turns, principal: LOCAL_CALLER.principal };
+      const given = { ...request, checkpoints: [checkpoint], trajectories: results?.trajectories, storedTurns };
       const context = await this.#buildContext(given, [{ uri: input.checkpoint, checkpoint }], signal);
       using _players = context.players;
       return await evaluateOn({ ...context, share }, request, {

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,6 +7,7 @@ import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts'
 import type { Muster } from '../../src/app/main.ts';
 import { AgentSuiteFixture, ANSWER_TASK } from '../support/agent-suite-fixture.ts';
 import { ScriptedModelServer, type AskedCompletion, type ModelScript, type ScriptedReply } from '../support/model-server.ts';
+import { Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -100,6 +102,8 @@ describe('an agent that is a program', () => {
       ['fails', {}, 'echo 42 > answer.txt; kill -9 $PPID'],
       ['turns', { turns: 1 }, 'echo 42 > answer.txt'],
       ['prints', { command: ['/bin/sh', '-c', 'yes'] }],
+      // Its parent is the relay to its model. What has lost that goes on in vain: it is ended, and had no right to another attempt.
+      ['relay', { command: ['/bin/sh', '-c', 'echo 42 > answer.txt; kill -9 $PPID; sleep 600; rm answer.txt'] }],
     ] as const) {
       await using server = await ScriptedModelServer.start(says(...commands));
       const { trajectories } = await play(muster, name, { endpoint: server.url, ...changes });
@@ -109,6 +113,7 @@ describe('an agent that is a program', () => {
       fails: Array(2).fill('program-failed failed 1 1'),
       turns: Array(2).fill('turns truncated 1 1'),
       prints: Array(2).fill('program-failed failed 0 0'),
+      relay: Array(2).fill('program-failed failed 1 0'),
     });
   });
 
@@ -146,6 +151,34 @@ describe('an agent that is a program', () => {
     expect(struck.run.retried).toBe(1);
     expect(server.asked.length).toBe(2 * asked + 1);
     expect(JSON.stringify(struck.official)).toBe(JSON.stringify(calm.official));
+  });
+
+  it('goes on from its stored turns when Muster was killed in its midst and is asked again with the same --out', async () => {
+    let [isHeld, held] = [true, 0];
+    const work = says('true', 'echo 42 > answer.txt');
+    await using server = await ScriptedModelServer.start((asked) => {
+      const reply = work(asked);
+      if (reply === 'held' || reply.text !== 'done' || !isHeld) return reply;
+      held += 1;
+      return 'held';
+    });
+    const agent = await fixture.agent({ ...AGENT, endpoint: server.url });
+    const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    const command = ['eval', suite, '--agent', agent, '--sandboxes', '2', '--json', '--out', out];
+    const killed = stage.start(command);
+    await killed.until('both episodes wait for their last turn', () => held === 2);
+    killed.signal('SIGKILL');
+    await killed.ended;
+    const stored = await Promise.all((await readdir(path.join(out, 'turns'))).map((name) => readdir(path.join(out, 'turns', name))));
+    expect(stored.map(({ length }) => length)).toEqual([2, 2]);
+    isHeld = false;
+    const complete = await stage.run(command);
+    expect(complete.summary()).toMatchObject({ official: { episodes: 2, mean: 1 }, run: { recalled: 0 } });
+    const turns = server.asked.map(({ messages }) => messages.filter(({ role }) => role === 'assistant').length);
+    expect(turns.sort((one, other) => one - other)).toEqual([0, 0, 1, 1, 2, 2, 2, 2]);
+    expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json', 'trajectories']);
   });
 
   it('that is not there ends the evaluation with a remedy', async () => {

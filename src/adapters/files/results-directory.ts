@@ -8,6 +8,7 @@ import { InfrastructureError, InputError, getMessage, MusterError } from '../../
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { TrajectoryDirectory } from './trajectory-directory.ts';
+import { TurnDirectory } from './turn-directory.ts';
 import { appendWholeLines } from './whole-lines.ts';
 
 /** Episodes that earlier, interrupted runs of the same evaluation kept. A resumed run reads them; they are removed when it is complete. */
@@ -15,6 +16,7 @@ const EARLIER = 'episodes.earlier.ndjson';
 const EPISODES = 'episodes.ndjson';
 const HOLD = 'written-by';
 const TRAJECTORIES = 'trajectories';
+const TURNS = 'turns';
 
 /**
  * Keeps what an evaluation leaves: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary
@@ -31,6 +33,8 @@ export class ResultsDirectory implements AsyncDisposable {
   readonly #episodes: WriteStream;
   /** What models have seen and said. Its directory is there once there is one. */
   readonly trajectories: TrajectoryDirectory;
+  /** What models have answered in episodes that are under way, for a run that goes on. */
+  readonly turns: TurnDirectory;
   #isEmpty = true;
   #failure: Error | undefined;
   /** Shared by all that wait for the disk. */
@@ -42,6 +46,7 @@ export class ResultsDirectory implements AsyncDisposable {
     this.#isResumed = origin.isResumed;
     this.#hold = hold;
     this.trajectories = new TrajectoryDirectory(join(path, TRAJECTORIES));
+    this.turns = new TurnDirectory(join(path, TURNS));
     this.#episodes = createWriteStream(join(path, EPISODES), { flags: origin.isResumed ? 'w' : 'wx' });
     this.#episodes.on('error', (error) => (this.#failure ??= this.#createWriteError(EPISODES, error)));
   }
@@ -96,7 +101,7 @@ export class ResultsDirectory implements AsyncDisposable {
   static async beginAnew(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
     await using stack = new AsyncDisposableStack();
     const hold = stack.use(await holdDirectory(path, clock));
-    for (const name of ['summary.json', EARLIER, TRAJECTORIES]) await rm(join(path, name), { force: true, recursive: true });
+    for (const name of ['summary.json', EARLIER, TRAJECTORIES, TURNS]) await rm(join(path, name), { force: true, recursive: true });
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
     await results.#waitUntilOpen();
@@ -130,7 +135,8 @@ export class ResultsDirectory implements AsyncDisposable {
       throw this.#failure ?? this.#createWriteError(EPISODES, error);
     }
     await writeWhole(this.#path, 'summary.json', summary);
-    if (!summary.partial) await rm(join(this.#path, EARLIER), { force: true });
+    if (summary.partial) return;
+    for (const name of [EARLIER, TURNS]) await rm(join(this.#path, name), { force: true, recursive: true });
   }
 
   /**
@@ -140,7 +146,7 @@ export class ResultsDirectory implements AsyncDisposable {
   async withdraw(): Promise<void> {
     await this[Symbol.asyncDispose]();
     if (!this.#isEmpty || this.#isResumed) return;
-    for (const name of ['config.json', EPISODES]) await rm(join(this.#path, name), { force: true });
+    for (const name of ['config.json', EPISODES, TURNS]) await rm(join(this.#path, name), { force: true, recursive: true });
     if (this.#made !== undefined) await removeEmpty(resolve(this.#path), resolve(this.#made));
   }
 

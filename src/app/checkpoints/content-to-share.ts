@@ -1,4 +1,4 @@
-import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
+import type { EpisodeTurns } from '../../agents/acting/model/stored-turns.ts';
 import type { TrajectoryDirectory } from '../../adapters/files/trajectory-directory.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
@@ -26,7 +26,7 @@ export interface Played {
   /** Where what models have seen and said is kept; undefined: it is not kept. */
   readonly trajectories?: TrajectoryDirectory | undefined;
   /** Where turns of models are kept while their episodes are under way; undefined: an episode that is broken off asks its model again. */
-  readonly storedTurns?: { readonly turns: StoredTurns; readonly principal: string } | undefined;
+  readonly storedTurns?: { readonly turns: EpisodeTurns; readonly principal: string } | undefined;
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Answered, Completion, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
-import type { StoredTurns } from './stored-turns.ts';
+import type { EpisodeTurns } from './stored-turns.ts';
 
 /**
  * The model of one episode, which is not asked again for what it has answered before the episode was broken off. The episode is played from its beginning
@@ -9,12 +9,12 @@ import type { StoredTurns } from './stored-turns.ts';
  */
 export class ResumedEndpoint implements ModelEndpoint {
   readonly #endpoint: ModelEndpoint;
-  readonly #turns: StoredTurns;
+  readonly #turns: EpisodeTurns;
   readonly #episode: string;
   #known: Promise<Map<string, Completion>> | undefined;
 
   /** @param episode its name, unique in the store. */
-  constructor(endpoint: ModelEndpoint, turns: StoredTurns, episode: string) {
+  constructor(endpoint: ModelEndpoint, turns: EpisodeTurns, episode: string) {
     this.#endpoint = endpoint;
     this.#turns = turns;
     this.#episode = episode;

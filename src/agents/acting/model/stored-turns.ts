@@ -13,7 +13,7 @@ export interface StoredTurn {
  * What models have answered in episodes that are under way, so that an episode that is played again asks for none of it a second time. What `add` has
  * resolved for survives the end of a Muster. Each throws InfrastructureError when the store cannot do it, or not in time.
  */
-export interface StoredTurns {
+export interface EpisodeTurns {
   /** Of one episode, in any order. */
   read(episode: string): Promise<readonly StoredTurn[]>;
 
@@ -22,7 +22,9 @@ export interface StoredTurns {
 
   /** The episode has ended. */
   forget(episode: string): Promise<void>;
+}
 
+export interface StoredTurns extends EpisodeTurns {
   /** Turns that were stored so many milliseconds ago or longer: nothing plays their episodes any more. */
   forgetOld(milliseconds: number): Promise<void>;
 }
