@@ -13,6 +13,7 @@ _READ_BYTES = 1 << 16
 # Less than a page without its longest line.
 _LAST_BYTES = 1 << 11
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 # Killed processes are gone in microseconds, but for one that waits for a disk.
 _GONE_SECONDS = 10.0
 
@@ -61,17 +62,31 @@ def resident_bytes(but: int | None = None) -> int:
     return total
 
 
-def waiting_seconds(but: int | None = None) -> float:
-    """How long all others, without one, were ready and waited for a processor. 0 where the kernel does not say."""
-    total = 0
+def waits_by_thread(but: int | None = None) -> dict[str, float]:
+    """How many seconds each thread of all others, without one, was ready and waited for a processor. The kernel may not say it."""
+    waits = {}
     for pid in others():
         if pid == but:
             continue
-        try:
-            total += int(read_proc(f"{pid}/schedstat").split()[1])
-        except (OSError, IndexError):
+        with contextlib.suppress(OSError):
+            with os.scandir(f"{_PROC}/{pid}/task") as threads:
+                places = [f"{pid}/task/{thread.name}" for thread in threads]
+            for place in places:
+                with contextlib.suppress(OSError, IndexError):
+                    waits[place] = int(read_proc(f"{place}/schedstat").split()[1]) / 1e9
+    return waits
+
+
+def processor_seconds(but: int | None = None) -> float:
+    """What all others, without one, have used so far, with what they have waited for of theirs."""
+    ticks = 0
+    for pid in others():
+        if pid == but:
             continue
-    return total / 1e9
+        with contextlib.suppress(OSError):
+            # The name comes before, and may have any byte in it.
+            ticks += sum(map(int, read_proc(f"{pid}/stat").rpartition(b")")[2].split()[11:15]))
+    return ticks / _TICKS_A_SECOND
 
 
 class Accounts:
@@ -79,7 +94,7 @@ class Accounts:
 
     def __init__(self, but: int | None = None) -> None:
         """Without what one of them has used."""
-        self._but = but
+        self.but = but
         self.cpu_seconds = 0.0
         self.largest_bytes = 0
         self.statuses: dict[int, int] = {}
@@ -93,7 +108,7 @@ class Accounts:
                 return
             if pid == 0:
                 return
-            if pid != self._but:
+            if pid != self.but:
                 self.add(pid, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
     def add(self, pid: int, status: int, cpu_seconds: float, largest_bytes: int) -> None:

@@ -45,6 +45,7 @@ class RunningCommand:
         self._beside = beside
         self._interpreters = interpreters
         self._peak_bytes = 0
+        self._limit: TimeLimit | None = None
         begun = begin(command, interpreters)
         pipes = begun.pipes
         self._start, self._problem, self._calls = begun.start, begun.problem, begun.calls
@@ -72,7 +73,9 @@ class RunningCommand:
         if self._calls is not None:
             os.close(self._calls.descriptor)
         called = sorted(self._calls.numbers) if self._calls else []
-        used = {"seconds": seconds, "cpuSeconds": self._accounts.cpu_seconds, "peakBytes": peak, "called": called}
+        waited = self._limit.waited_seconds if self._limit else 0.0
+        measured = {"seconds": seconds, "waitedSeconds": waited, "cpuSeconds": self._accounts.cpu_seconds}
+        used = {**measured, "peakBytes": peak, "called": called}
         return {"end": end, **used}, self._streams
 
     def _watch(self) -> dict[str, Any]:
@@ -100,7 +103,7 @@ class RunningCommand:
 
     def _serve(self, exited: int) -> dict[str, Any]:
         is_alone = self._beside is None or not self._beside.runs
-        limit = TimeLimit(self._start, self._command.seconds, but=self._interpreters.pid, alone=is_alone)
+        self._limit = limit = TimeLimit(self._start, self._command.seconds, self._accounts, alone=is_alone)
         sample = self._start + _SAMPLE_SECONDS
         while True:
             now = time.monotonic()

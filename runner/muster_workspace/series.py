@@ -70,6 +70,7 @@ class Series:
             self._lay(run.files)
             command = self._command.on(run.arguments, run.input, self._measure_seconds())
             end, streams = RunningCommand(command, channel, request, interpreters, beside).run()
+            self._deadline += end["waitedSeconds"]
             lengths = give(channel, request, streams)
             if self._taken and end["end"] == {"kind": "exited", "code": 0}:
                 self._take(channel, request)

@@ -44,7 +44,9 @@ const casesSchema = z
       .min(1)
       .max(256 * 1024 * 1024)
       .default(DEFAULT_OUTPUT_BYTES),
-    seconds: seconds.default(DEFAULT_CASE_SECONDS).describe('time limit of one case, by the wall clock'),
+    seconds: seconds
+      .default(DEFAULT_CASE_SECONDS)
+      .describe('time limit of one case, by the wall clock without what it waits for a processor'),
   })
   .describe('the candidate runs on inputs, and its outputs are compared with the golden model');
 

@@ -87,7 +87,7 @@ export interface CommandResult {
 /** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
 export const GRACE_MS = 60_000;
 /** What a command may get beyond its time on a busy machine, as time_limit.py counts it. */
-export const MOST_WAITING_MS = 60_000;
+export const MOST_WAITING_MS = 300_000;
 
 /** After which a workspace that has not answered a command counts as lost. */
 export function longestMilliseconds({ seconds }: Pick<Command, 'seconds'>): number {

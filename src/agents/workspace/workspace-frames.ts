@@ -29,6 +29,7 @@ const frameSchema = z.discriminatedUnion('type', [
     end: endSchema,
     bytes: z.object({ stdout: z.int().min(0), stderr: z.int().min(0), report: z.int().min(0) }),
     seconds: measure,
+    waitedSeconds: measure,
     cpuSeconds: measure,
     peakBytes: measure,
     called: z.array(z.int().min(0)).max(1024),

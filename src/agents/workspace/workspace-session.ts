@@ -40,6 +40,7 @@ export class WorkspaceSession implements Occupant {
   readonly #pending = new OpenRequests();
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
+  #waitedSeconds = 0;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
   #closed: InfrastructureError | undefined;
@@ -76,6 +77,11 @@ export class WorkspaceSession implements Occupant {
     const session = new WorkspaceSession(sandbox, clock, environment);
     await raceWithAbort(session.#ready.promise, signal);
     return session;
+  }
+
+  /** What a busy machine has kept its commands from running, and given them back. */
+  get waitedSeconds(): number {
+    return this.#waitedSeconds;
   }
 
   get past(): PastExposure {
@@ -218,6 +224,7 @@ export class WorkspaceSession implements Occupant {
     const frame = parseWorkspaceFrame(line);
     if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
     if (frame.type === 'ready') return this.#onReady(frame.protocol);
+    if (frame.type === 'ended') this.#waitedSeconds += frame.waitedSeconds;
     if (!this.#pending.take(frame)) this.#close(`it answered request ${frame.request}, which is not open`);
   }
 

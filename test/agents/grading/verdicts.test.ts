@@ -7,7 +7,7 @@ import { describeGradingPlace, TESTS } from '../../../src/agents/grading/grading
 import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
 import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
 import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
-import { systemClock } from '../../../src/kernel/clock.ts';
+import { SkippableClock } from '../../support/skippable-clock.ts';
 import { SORT_TASK, TASK, GradingFixture } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -113,16 +113,23 @@ describe('verdicts on the same inputs', () => {
     const { task, content } = open;
     const sandboxes = fixture.grader.getSandboxes(open);
     let opened = 0;
+    // Longer than a verdict may take, which waiting for a sandbox is no part of.
+    const clock = new SkippableClock();
     const counted: GradingSandboxes = {
       ...sandboxes,
+      open: (...place) => {
+        clock.skip(3_600_000);
+        return sandboxes.open(...place);
+      },
       openTrusted: (...place) => {
         opened += 1;
+        clock.skip(3_600_000);
         return sandboxes.openTrusted(...place);
       },
     };
     const take = async (source: string, seed: string, computed?: ComputedCases): Promise<string> => {
       const files = [{ path: '/app/sort.py', content: Buffer.from(source), executable: false }];
-      const context = { sandboxes: counted, clock: systemClock, ...(computed && { computed }) };
+      const context = { sandboxes: counted, clock, ...(computed && { computed }) };
       const grading = { task, step: task.steps[0], content, submission: { files, problem: undefined }, seed };
       return JSON.stringify(omitMeasurements(await takeVerdict(grading, context, AbortSignal.timeout(120_000))));
     };

@@ -45,6 +45,14 @@ interface Variant {
 }
 const FORKED: Variant = { provider: 'bubblewrap', start: 'forked', missing: undefined };
 const PLAIN: Variant = { provider: 'bubblewrap', start: 'plain', missing: undefined };
+/** Three processes on one processor: two of them wait at any time. Each uses 0.2 s. */
+const CROWDED = `import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+children = [child for child in (os.fork(), os.fork()) if child]
+start = time.process_time()
+while time.process_time() < start + 0.2: pass
+for child in children: os.waitpid(child, 0)
+`;
 const DOCKER: Variant = { provider: 'docker', start: 'plain', missing: await daemonUnavailable() };
 const BUILD: Variant = { provider: 'cloud-build', start: 'plain', missing: explainMissingSteps() };
 const VARIANTS: readonly Variant[] = [FORKED, PLAIN, DOCKER, BUILD];
@@ -81,11 +89,9 @@ describeEach(
       expect((await shell(session, 'yes', { output: { head: 1, tail: 1, most: 1_000_000 } })).end).toEqual({ kind: 'output-limit' });
       const missing = await shell(session, '', { argv: ['/nothing/here'] });
       expect(missing.end).toEqual({ kind: 'unstartable', detail: '/nothing/here in /app: No such file or directory' });
-      const busy = await shell(
-        session,
-        '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); wait',
-      );
-      expect(busy.cpuSeconds).toBeGreaterThan(0.05);
+      const busy = await session.run(commandOf(['python3', '-c', CROWDED]), soon());
+      expect(busy.cpuSeconds).toBeGreaterThan(0.3);
+      expect(session.waitedSeconds).toBeGreaterThan(0.1);
       const both =
         'import os, sys, time\nb = bytearray(40_000_000)\nopen(sys.argv[1], "w").close()\nwhile not os.path.exists(sys.argv[2]): time.sleep(.01)\ntime.sleep(.2)';
       const large = await shell(session, `python3 -c '${both}' /tmp/a /tmp/b & python3 -c '${both}' /tmp/b /tmp/a; wait`);

@@ -9,14 +9,20 @@ from collections.abc import Iterator
 import pytest
 
 from muster_workspace import processes, time_limit
+from muster_workspace.processes import Accounts
 from muster_workspace.time_limit import TimeLimit
+
+PROCESSORS = 2
 
 
 class Machine:
-    """Its clock, and what processes have waited for a processor."""
+    """Its clock, what threads have waited for a processor, and what processes have used of one."""
 
     now = 100.0
-    waited = 7.0
+    used = 3.0
+
+    def __init__(self) -> None:
+        self.waits = {"1/task/1": 7.0}
 
     def monotonic(self) -> float:
         return self.now
@@ -26,47 +32,86 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
     monkeypatch.setattr(time_limit, "time", machine)
-    monkeypatch.setattr(time_limit, "waiting_seconds", lambda _but: machine.waited)
+    monkeypatch.setattr(time_limit, "waits_by_thread", lambda _but: dict(machine.waits))
+    monkeypatch.setattr(time_limit, "processor_seconds", lambda _but: machine.used)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(PROCESSORS)))
     return machine
 
 
-def is_over(limit: TimeLimit, machine: Machine, now: float, waited: float) -> bool:
-    machine.now, machine.waited = now, waited
+def is_over(limit: TimeLimit, machine: Machine, now: float, waited: float, used: float = 3.0) -> bool:
+    machine.now, machine.waits["1/task/1"], machine.used = now, waited, used
     return limit.is_over()
 
 
 def test_a_command_ends_at_its_time_where_nothing_waits(machine: Machine) -> None:
-    limit = TimeLimit(machine.now, 5, but=None)
+    limit = TimeLimit(machine.now, 5, Accounts())
     assert not is_over(limit, machine, 104.9, 7)
     # Others have waited before it began.
     assert is_over(limit, machine, 105, 7)
 
 
-def test_a_command_gets_back_what_it_waits_up_to_three_times_its_time(machine: Machine) -> None:
-    limit = TimeLimit(machine.now, 5, but=None)
-    assert not is_over(limit, machine, 105, 9)
-    assert limit.deadline == 107
-    assert not is_over(limit, machine, 107, 11)
-    assert not is_over(limit, machine, 109, 1000)
-    assert is_over(limit, machine, 120, 1000)
+def test_a_command_gets_back_what_it_waits_however_busy_the_machine_is(
+    machine: Machine,
+) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts())
+    assert not is_over(limit, machine, 105, 11)
+    assert not is_over(limit, machine, 190, 94)
+    assert not is_over(limit, machine, 191.9, 94)
+    assert limit.deadline == 192
+    assert is_over(limit, machine, 192, 94)
+    assert limit.waited_seconds == 87
 
 
-def test_no_command_gets_back_more_than_a_minute(machine: Machine) -> None:
-    limit = TimeLimit(machine.now, 600, but=None)
+def test_a_command_gets_back_what_processes_waited_that_have_ended(
+    machine: Machine,
+) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts())
+    for at in range(1, 9):
+        machine.waits = {"1/task/1": 7.0, f"{at}0/task/{at}0": 0.75}
+        assert not is_over(limit, machine, 100 + at, 7)
+    assert limit.waited_seconds == 6
+
+
+def test_no_command_gets_back_more_than_five_minutes(machine: Machine) -> None:
+    limit = TimeLimit(machine.now, 600, Accounts())
     assert not is_over(limit, machine, 700, 1000)
-    assert is_over(limit, machine, 760, 1000)
+    assert not is_over(limit, machine, 999, 2000)
+    assert is_over(limit, machine, 1000, 3000)
 
 
-def test_a_command_that_is_hung_up_on_gets_nothing_for_what_it_waited_before(machine: Machine) -> None:
-    limit = TimeLimit(machine.now, 600, but=None)
-    machine.now, machine.waited = 150, 500
+def test_a_command_that_makes_itself_wait_ends_by_what_its_processes_use(
+    machine: Machine,
+) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts())
+    # As much as it could have used in its time, had it been alone.
+    assert not is_over(limit, machine, 104, 5000, used=100)
+    assert not is_over(limit, machine, 105, 5000, used=12.9)
+    assert is_over(limit, machine, 106, 5000, used=13)
+
+
+def test_what_ended_processes_have_used_counts(machine: Machine) -> None:
+    accounts = Accounts()
+    limit = TimeLimit(machine.now, 5, accounts)
+    accounts.add(10, 0, 9.9, 0)
+    assert not is_over(limit, machine, 106, 5000)
+    accounts.add(11, 0, 0.1, 0)
+    assert is_over(limit, machine, 107, 5000)
+
+
+def test_a_command_that_is_hung_up_on_gets_nothing_for_what_it_waited_before(
+    machine: Machine,
+) -> None:
+    limit = TimeLimit(machine.now, 600, Accounts())
+    machine.now, machine.waits["1/task/1"] = 150, 200
     limit.shorten(150, 2)
-    assert not is_over(limit, machine, 151, 500)
-    assert is_over(limit, machine, 152, 500)
+    assert not is_over(limit, machine, 151, 200)
+    assert is_over(limit, machine, 152, 200)
 
 
-def test_a_command_past_its_time_that_is_hung_up_on_ends_by_the_hang_up(machine: Machine) -> None:
-    limit = TimeLimit(machine.now, 10, but=None)
+def test_a_command_past_its_time_that_is_hung_up_on_ends_by_the_hang_up(
+    machine: Machine,
+) -> None:
+    limit = TimeLimit(machine.now, 10, Accounts())
     assert not is_over(limit, machine, 110, 30)
     limit.shorten(111, 1)
     assert is_over(limit, machine, 112, 30)
@@ -101,15 +146,34 @@ def crowd_on_one_processor(size: int, cpu_seconds: float) -> Iterator[list[int]]
             os.waitpid(pid, 0)
 
 
-def test_what_real_processes_wait_for_a_processor_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_real_processes_wait_for_a_processor_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     machine = Machine()
     monkeypatch.setattr(time_limit, "time", machine)
-    limit = TimeLimit(machine.now, 0.01, but=None, alone=True)
+    limit = TimeLimit(machine.now, 1, Accounts(), alone=True)
     with crowd_on_one_processor(3, 0.05) as crowd:
         monkeypatch.setattr(processes, "others", lambda: iter(crowd))
-        machine.now += 0.01
-        # Two of three have waited while the first used its 50 ms, so that they get back three times 10 ms, and no more.
+        machine.now += 1
+        # Two of three have waited while the first used its 50 ms, and one while the second did.
         assert not limit.is_over()
-        assert limit.deadline == pytest.approx(100.04)
-        machine.now += 0.03
+        assert limit.waited_seconds >= 0.1
+        # The kernel tells whole ticks of each.
+        assert processes.processor_seconds() >= 0.09
+        # Nothing more is waited while all are stopped.
+        machine.now += limit.waited_seconds
         assert limit.is_over()
+
+
+def test_what_real_processes_use_ends_them_that_make_themselves_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine()
+    monkeypatch.setattr(time_limit, "time", machine)
+    seconds = 0.08 / len(os.sched_getaffinity(0))
+    limit = TimeLimit(machine.now, seconds, Accounts(), alone=True)
+    with crowd_on_one_processor(3, 0.05) as crowd:
+        monkeypatch.setattr(processes, "others", lambda: iter(crowd))
+        machine.now += seconds
+        assert limit.is_over()
+        assert limit.waited_seconds > 0

@@ -13,6 +13,7 @@ import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions, measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
+import { GradingTime } from './grading-time.ts';
 import { rememberContent } from './remembered-content.ts';
 import { putSubmission } from '../submission.ts';
 import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
@@ -26,7 +27,7 @@ export class StagedGrading {
   readonly #grading: Grading;
   readonly #verifier: StagedVerifier;
   readonly #context: GradingContext;
-  readonly #deadline: number;
+  readonly #time: GradingTime;
   #built: readonly WorkspaceFile[] | undefined;
   #compiled: CommandResult | undefined;
   #graded: GradedCases | undefined;
@@ -35,8 +36,8 @@ export class StagedGrading {
   constructor(grading: Grading, verifier: StagedVerifier, context: GradingContext) {
     this.#grading = { ...grading, content: rememberContent(grading.content) };
     this.#verifier = verifier;
-    this.#context = context;
-    this.#deadline = context.clock.now() + verifier.timeoutSeconds * 1000;
+    this.#time = new GradingTime(context, verifier.timeoutSeconds);
+    this.#context = { ...context, sandboxes: this.#time.sandboxes };
   }
 
   /** @throws InfrastructureError when the stage cannot be carried out, through no fault of the submission. */
@@ -86,7 +87,7 @@ export class StagedGrading {
     if (problem !== undefined)
       return { stage: 'compile', ending: { kind: 'no-output', detail: shortenEvidence(problem) }, output: '', seconds: 0 };
     const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
-    const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
+    const run = { argv: command, directory: workdir, environment, seconds: this.#time.within(seconds), output: SHOWN_OUTPUT };
     const result = await session.run(run, either);
     this.#compiled = result;
     const evidence: CompileEvidence = {
@@ -110,7 +111,8 @@ export class StagedGrading {
   }
 
   #terms(files: readonly WorkspaceFile[]): CandidateTerms {
-    return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within: (seconds) => this.#within(seconds) };
+    const within = (seconds: number): number => this.#time.within(seconds);
+    return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within };
   }
 
   async #constraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
@@ -142,10 +144,5 @@ export class StagedGrading {
   #cases(): GradedCases {
     if (this.#graded) return this.#graded;
     throw new RangeError('cases were to be judged before they were run');
-  }
-
-  /** What is left of the verdict's time, at most. A command that has none left is ended as soon as it has begun. */
-  #within(seconds: number): number {
-    return Math.min(seconds, Math.max(0.001, (this.#deadline - this.#context.clock.now()) / 1000));
   }
 }

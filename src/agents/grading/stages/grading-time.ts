@@ -1,0 +1,53 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import type { GradingContext } from '../grading-context.ts';
+import type { GradingSandbox, GradingSandboxes } from '../grading-sandboxes.ts';
+
+/** The time of one attempt at a verdict. Waiting for a sandbox, or in one for a processor, costs the submission nothing. */
+export class GradingTime {
+  readonly sandboxes: GradingSandboxes;
+  readonly #clock: Clock;
+  #deadline: number;
+  /** What the commands of each sandbox had waited before. One that only the task's own code uses comes to one verdict after the other. */
+  readonly #opened: { readonly sandbox: GradingSandbox; readonly waitedBefore: number }[] = [];
+
+  constructor({ clock, sandboxes }: Pick<GradingContext, 'clock' | 'sandboxes'>, seconds: number) {
+    this.#clock = clock;
+    this.#deadline = clock.now() + seconds * 1000;
+    this.sandboxes = {
+      open: (place, signal) =>
+        this.#pause(
+          () => sandboxes.open(place, signal),
+          (sandbox) => [sandbox],
+        ),
+      openBoth: (one, other, signal) =>
+        this.#pause(
+          () => sandboxes.openBoth(one, other, signal),
+          (both) => both,
+        ),
+      openTrusted: (place, signal) =>
+        this.#pause(
+          () => sandboxes.openTrusted(place, signal),
+          (sandbox) => [sandbox],
+        ),
+      rootFiles: (root, directory, signal) =>
+        this.#pause(
+          () => sandboxes.rootFiles(root, directory, signal),
+          () => [],
+        ),
+    };
+  }
+
+  /** What is left, at most. A command that has nothing left is ended as soon as it has begun. */
+  within(seconds: number): number {
+    const waited = this.#opened.reduce((sum, { sandbox, waitedBefore }) => sum + sandbox.session.waitedSeconds - waitedBefore, 0);
+    return Math.min(seconds, Math.max(0.001, waited + (this.#deadline - this.#clock.now()) / 1000));
+  }
+
+  async #pause<Opened>(open: () => Promise<Opened>, list: (opened: Opened) => readonly GradingSandbox[]): Promise<Opened> {
+    const from = this.#clock.now();
+    const opened = await open();
+    this.#deadline += this.#clock.now() - from;
+    for (const sandbox of list(opened)) this.#opened.push({ sandbox, waitedBefore: sandbox.session.waitedSeconds });
+    return opened;
+  }
+}
