@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
-import type { FileContents } from '../../support/grading-fixture.ts';
+import { type FileContents, writeFiles } from '../../support/grading-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
 
@@ -11,10 +16,10 @@ it.each(SAMPLES)('files say that a repository is in $title, its tests are found 
   const { language, framework } = detectLanguage(files);
   expect(language.name).toBe(sample.language);
   const [id = ''] = sample.failToPass;
-  const path = language.findFile(id, framework) ?? '';
-  expect(framework.testFiles).toContain(path);
-  const text = files.get(path)?.content.toString() ?? '';
-  const drafts = language.tripwires(path, text, sample.failToPass, framework);
+  const place = language.findFile(id, framework) ?? '';
+  expect(framework.testFiles).toContain(place);
+  const text = files.get(place)?.content.toString() ?? '';
+  const drafts = language.tripwires(place, text, sample.failToPass, framework);
   expect(drafts.map(({ of }) => of)).toEqual(sample.failToPass);
   for (const { tripwire, wire, restored } of drafts) {
     expect(tripwire.changed).not.toBe(tripwire.literal);
@@ -59,13 +64,52 @@ it('a part that is run as a whole is pinned as a whole or not at all', () => {
   expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], getPart)).toThrow('a is run as a whole');
 });
 
-it('a test of C whose name stands in a variable is found, and copied', () => {
-  const lists =
-    'enable_testing()\nset(read_out read.out)\nadd_executable(${read_out} check_read.c)\nadd_test(NAME ${read_out} COMMAND ${read_out})\n';
-  const test = '#include <assert.h>\nint main(void) {\n    assert(read() == 3);\n    return 0;\n}\n';
-  const files = filesOf({ 'CMakeLists.txt': 'add_subdirectory(test)\n', 'test/CMakeLists.txt': lists, 'test/check_read.c': test });
+/** Programs of CMake as they are named: in variables, of several files that others share, by a path, with macros of their own. */
+const PROGRAMS = {
+  'CMakeLists.txt': `cmake_minimum_required(VERSION 3.20)
+project(sums C)
+enable_testing()
+set(read_out read.out)
+add_executable(\${read_out} "\${CMAKE_CURRENT_SOURCE_DIR}/check_read.c")
+add_test(NAME \${read_out} COMMAND "\${CMAKE_CURRENT_BINARY_DIR}/\${read_out}")
+add_executable(write checks.c checks.h $<$<CONFIG:Debug>:extra.c> writing.c)
+add_executable(write_fast checks.c writing.c)
+add_test(NAME write COMMAND write)
+add_test(write_fast write_fast)
+add_executable(append checks.c append.c)
+add_test(NAME append COMMAND $<TARGET_FILE:append>)
+`,
+  'check_read.c': '#include <assert.h>\nint main(void) {\n    assert(read() == 3);\n    return 0;\n}\n',
+  'checks.c':
+    'int checks(int a) {\n    return a == 1;\n}\n\nint more(int a) {\n    return a == 2;\n}\n\nint most(int a) {\n    return a == 3;\n}\n',
+  'checks.h': 'int checks(int a);\n',
+  'extra.c': 'int extra;\n',
+  'writing.c': 'int checks(int);\nint main(void) {\n    return checks(1) == 1 ? 0 : 1;\n}\n',
+  'append.c': '#define TEST(suite, name) int main(void)\nTEST(Own, macro) {\n    if (1 == 1) return 0;\n    return 1;\n}\n',
+} as const;
+
+it('a program of C is known by what CMake names, and its copy is built with the other files of the program', async () => {
+  const files = filesOf(PROGRAMS);
   const detected = detectLanguage(files);
-  expect(detected.framework.places.get('read.out')).toBe('test/check_read.c');
-  const drafts = draftTripwires(detected, files, detected.framework.testFiles, ['read.out']);
-  expect(drafts).toMatchObject([{ of: 'read.out', wire: { path: expect.stringMatching(/^test\/check_read_\w+\.c$/) } }]);
+  const { places, testFiles } = detected.framework;
+  const ids = ['read.out', 'write', 'write_fast', 'append'];
+  expect(ids.map((id) => places.get(id))).toEqual(['check_read.c', 'writing.c', 'writing.c', 'append.c']);
+  const drafts = draftTripwires(detected, files, testFiles, ids);
+  expect(drafts.map(({ of }) => of)).toEqual(['append', 'read.out', 'write']);
+  const { command, files: own } = detected.language.suite(detected.framework, { kind: 'files', files: testFiles });
+  expect(command).toEqual(['sh', '/tests/run.sh', '{report}', '{seed}']);
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-programs-'));
+  try {
+    const wired = [...wireTests(files, drafts, true)].map(([name, { content }]) => [name, content.toString()]);
+    await writeFiles(directory, { ...PROGRAMS, ...Object.fromEntries(wired), ...own });
+    const run = async (...argv: readonly [string, ...string[]]): Promise<string> =>
+      (await promisify(execFile)(argv[0], argv.slice(1), { cwd: directory })).stdout;
+    await run('cmake', '-S', '.', '-B', 'build', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_PROJECT_INCLUDE=tripwires.cmake');
+    await run('cmake', '--build', 'build');
+    const listed = await run('ctest', '--test-dir', 'build', '-N');
+    const copies = drafts.flatMap(({ wire, restored }) => [restored.id, wire.id]);
+    expect(Array.from(listed.matchAll(/Test +#\d+: (\S+)$/gm), (found) => found[1]).sort()).toEqual([...ids, ...copies].sort());
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 });
