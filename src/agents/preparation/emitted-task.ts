@@ -30,6 +30,8 @@ export interface TaskParts {
   readonly states: CodeStates;
   /** Test files that the agent must not find: those of tests that it has to make pass, where they are no new ones. */
   readonly hidden: readonly string[];
+  /** Files that the framework names, whatever their paths. */
+  readonly testFiles: readonly string[];
   /** As they lie in the workdir. */
   readonly dependencies: SourceFiles;
   readonly pinned: PinnedTests;
@@ -47,7 +49,8 @@ export interface TaskParts {
 export function emitTask(parts: TaskParts): WrittenTask {
   const { states, hidden, dependencies, wired, pinned, suite } = parts;
   const found = [...states.before].filter(([path]) => !hidden.includes(path) && !BUILD_FILES.has(path));
-  const tests = new Map([...states.solved].filter(([path]) => classifyPath(path) === 'test'));
+  const named = new Set(parts.testFiles);
+  const tests = new Map([...states.solved].filter(([path]) => classifyPath(path) === 'test' || named.has(path)));
   for (const [path, file] of wired) tests.set(path, file);
   const files: WrittenFile[] = [
     toWrittenFile('task.toml', writeTaskToml(parts)),

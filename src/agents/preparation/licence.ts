@@ -11,6 +11,7 @@ export const ALLOWED_LICENCES: readonly string[] = [
   'Unlicense',
   'Zlib',
   '0BSD',
+  'BSL-1.0',
   'PSF-2.0',
 ];
 
@@ -25,6 +26,7 @@ const SENTENCES: readonly (readonly [string, RegExp])[] = [
   ['BSD-3-Clause', /Redistribution and use in source and binary forms[\s\S]{0,4000}(endorse or promote)/i],
   ['BSD-2-Clause', /Redistribution and use in source and binary forms/i],
   ['ISC', /Permission to use, copy, modify, and\/?(or)? distribute this software for any purpose with or without fee/i],
+  ['BSL-1.0', /Permission is hereby granted, free of charge, to any person or organization obtaining a copy/i],
   ['MIT', /Permission is hereby granted, free of charge, to any person obtaining a copy/i],
   ['Unlicense', /This is free and unencumbered software released into the public domain/i],
   ['Zlib', /The origin of this software must not be misrepresented/i],

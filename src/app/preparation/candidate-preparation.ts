@@ -73,6 +73,7 @@ export class CandidatePreparation {
       instruction,
       states: this.#states,
       hidden,
+      testFiles: detected.framework.testFiles,
       dependencies: installed.files,
       pinned,
       tripwires: wired.tripwires,

@@ -62,7 +62,7 @@ async function discoverMutations(
     const detected = detectLanguage(files);
     const covered = await readCoverage(context, detected, files, signal);
     if (typeof covered === 'string') return refuse('discover', `the tests do not say what they cover; they printed: ${covered}`);
-    const found = chooseMutations(await findMutations(context, detected.language, files, covered, signal), most);
+    const found = chooseMutations(await findMutations(context, detected, files, covered, signal), most);
     if (found.length === 0) return refuse('discover', 'no covered line can be broken');
     return found.map((candidate) => {
       const { mutation } = candidate;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Mutation } from '../../agents/preparation/candidate.ts';
-import { isCode } from '../../agents/preparation/source/path-kinds.ts';
 import { type SourceFiles, readText } from '../../agents/preparation/source/source-files.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { runProgram, withRepository } from './preparation-sandbox.ts';
@@ -23,14 +22,14 @@ const mutationsSchema = z
   )
   .max(2000);
 
-/** Ways to break the Python code that tests cover. @param covered lines by path. */
+/** Ways to break the Python code that tests cover. @param files code, and no tests. @param covered lines by path. */
 export async function mutatePython(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
   files: SourceFiles,
   covered: Readonly<Record<string, readonly number[]>>,
   signal: AbortSignal,
 ): Promise<readonly Mutation[]> {
-  const paths = [...files.keys()].filter((path) => path.endsWith('.py') && isCode(path) && covered[path] !== undefined);
+  const paths = [...files.keys()].filter((path) => path.endsWith('.py') && covered[path] !== undefined);
   if (paths.length === 0) return [];
   const asked = { files: Object.fromEntries(paths.map((path) => [path, readText(files, path) ?? ''])), covered };
   const found = await steps.remember('mutate', { files: digestFiles(files), covered }, mutationsSchema, () =>

@@ -108,7 +108,7 @@ it('a program of C is known by what CMake names, and its copy is built with the 
     await run('cmake', '--build', 'build');
     const listed = await run('ctest', '--test-dir', 'build', '-N');
     const copies = drafts.flatMap(({ wire, restored }) => [restored.id, wire.id]);
-    expect(Array.from(listed.matchAll(/Test +#\d+: (\S+)$/gm), (found) => found[1]).sort()).toEqual([...ids, ...copies].sort());
+    expect(Array.from(listed.matchAll(/Test +#\d+: (\S+)$/gm), (found) => found[1] ?? '').sort()).toEqual([...ids, ...copies].sort());
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

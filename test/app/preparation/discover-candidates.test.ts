@@ -3,7 +3,10 @@ import { expect, it } from 'vitest';
 import { SyntaxParser } from '../../../src/adapters/preparation/syntax-parser.ts';
 import { StepStore } from '../../../src/adapters/preparation/step-store.ts';
 import { TaskGrader } from '../../../src/app/grading/task-grader.ts';
+import { emitTask } from '../../../src/agents/preparation/emitted-task.ts';
+import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
 import { discoverCandidates } from '../../../src/app/preparation/discover-candidates.ts';
+import { findMutations } from '../../../src/app/preparation/find-mutations.ts';
 import type { InstalledDependencies } from '../../../src/app/preparation/preparation-context.ts';
 import { TestRuns } from '../../../src/app/preparation/test-runs.ts';
 import { isFullForm } from '../../support/full-form.ts';
@@ -12,6 +15,11 @@ import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
 
 const PATIENCE_MS = 600_000;
+const XML = {
+  'CMakeLists.txt': 'project(xml C)\nenable_testing()\nadd_executable(xmltest xmltest.c xml.c)\nadd_test(NAME xmltest COMMAND xmltest)\n',
+  'xml.c': 'int depth(int a) {\n    return a + 1;\n}\n',
+  'xmltest.c': 'int depth(int);\nint main(void) {\n    return depth(1) == 2 ? 0 : 1;\n}\n',
+};
 const GO = SAMPLES.find(({ language }) => language === 'go');
 
 it.runIf(isFullForm)(
@@ -36,3 +44,32 @@ it.runIf(isFullForm)(
   },
   PATIENCE_MS,
 );
+
+it('a file that CMake names as a test holds tests whatever its name: it is not broken, and an agent does not bring its own', async () => {
+  await using made = await RepositoryFixture.make();
+  await using grader = new TaskGrader(made.config);
+  const tools = { sandboxes: grader.hostSandboxes, steps: new StepStore(path.join(made.directory, 'steps')), parser: new SyntaxParser() };
+  const files = filesOf(XML);
+  const detected = detectLanguage(files);
+  const { framework, language } = detected;
+  const mutations = await findMutations(tools, detected, files, undefined, AbortSignal.timeout(PATIENCE_MS));
+  expect(new Set(mutations.map((mutation) => mutation.path))).toEqual(new Set(['xml.c']));
+  const { files: written } = emitTask({
+    name: 'xml',
+    description: 'Xml',
+    keywords: [],
+    instruction: 'Mend it.',
+    states: { before: files, tested: files, solved: files },
+    hidden: [],
+    testFiles: framework.testFiles,
+    dependencies: new Map(),
+    pinned: { failToPass: ['xmltest'], passToPass: [] },
+    tripwires: [],
+    wired: new Map(),
+    suite: language.suite(framework, { kind: 'ids', ids: ['xmltest'] }),
+    environment: {},
+    cheats: [],
+    measuredSeconds: 1,
+  });
+  expect(written.map((file) => file.path).filter((each) => each.startsWith('tests/package/'))).toEqual(['tests/package/xmltest.c']);
+});
