@@ -1,10 +1,9 @@
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { Creations } from '../creations.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { getAdvertisedUrl } from '../kubernetes/dial-back/dial-address.ts';
 import { DialBackGates } from '../kubernetes/dial-back/dial-back-gates.ts';
 import { readAuthority } from '../kubernetes/dial-back/dial-back-line.ts';
@@ -40,8 +39,7 @@ class CloudBuildProvider implements SandboxProvider {
   /** By endpoint, project and region. */
   readonly #services = new Map<string, BuildService>();
   readonly #gates: DialBackGates;
-  readonly #sandboxes = new Set<CloudBuildSandbox>();
-  readonly #creations = new Creations();
+  readonly #sandboxes = new ProviderSandboxes();
   #closed: Promise<void> | undefined;
 
   constructor({ owner, clock, log = () => {}, places = [] }: CloudBuildOptions) {
@@ -58,12 +56,12 @@ class CloudBuildProvider implements SandboxProvider {
     getAdvertisedUrl(build.dialBack);
     await readAuthority(build.dialBack);
     await this.#gates.of(build.dialBack);
-    await this.#getService(build).listRunning(TAG, this.#creations.closing);
+    await this.#getService(build).listRunning(TAG, this.#sandboxes.closing);
     return isolation;
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#creations.run(signal, (either) => this.#create(spec, either));
+    return this.#sandboxes.create(signal, (either) => this.#create(spec, either));
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -110,10 +108,8 @@ class CloudBuildProvider implements SandboxProvider {
       return await line.exec(buildWalls(template, chooseUser()), either);
     });
     const { lifetimeSeconds } = template.limits;
-    const sandbox = new CloudBuildSandbox({ id, isolation, build, line, channel, clock: this.#clock, lifetimeSeconds });
-    this.#sandboxes.add(sandbox);
-    void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
-    return sandbox;
+    const parts = { id, isolation, build, line, channel, clock: this.#clock, lifetimeSeconds };
+    return this.#sandboxes.hold((onGone) => new CloudBuildSandbox({ ...parts, onGone }));
   }
 
   #getService(place: BuildPlace): BuildService {
@@ -125,11 +121,12 @@ class CloudBuildProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    await this.#creations.close();
-    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
-    await this.#gates[Symbol.asyncDispose]();
-    const failure = ends.find((end) => end.status === 'rejected');
-    if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
+    await this.#sandboxes.stopCreating();
+    try {
+      await this.#sandboxes.destroyAll();
+    } finally {
+      await this.#gates[Symbol.asyncDispose]();
+    }
   }
 }
 

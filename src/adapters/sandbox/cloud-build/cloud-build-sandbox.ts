@@ -6,6 +6,7 @@ import type { Isolation } from '../../../pool/ports/template.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { ProgramChannel, ProgramEnd } from '../kubernetes/exec/program-channel.ts';
 import { uploadToInbox } from '../kubernetes/files/inbox-upload.ts';
+import { SandboxEnding } from '../sandbox-ending.ts';
 import type { BuildLine } from './build-line.ts';
 import type { RunningBuild } from './running-build.ts';
 
@@ -18,16 +19,15 @@ export interface CloudBuildSandboxParts {
   readonly channel: ProgramChannel;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
+  /** Called once, when nothing is left of it. */
+  readonly onGone: () => void;
 }
 
 /** How long Cloud Build may take to say what has become of a build whose connection is lost. */
 const SETTLE_MS = 10_000;
 const HEARD_MS = 15_000;
 
-/**
- * A program in a build. It runs until the program has ended, or the connection to it; then, by itself, the build is cancelled and `exit` resolves.
- * `destroy` only hastens that end. The first reason for the end is the one that counts.
- */
+/** A program in a build. When the program or the connection to it has ended, the build is cancelled without being asked. */
 export class CloudBuildSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -37,9 +37,8 @@ export class CloudBuildSandbox implements Sandbox {
   readonly exit: Promise<SandboxExit>;
   readonly capabilities: SandboxCapabilities;
   readonly #parts: CloudBuildSandboxParts;
-  readonly #verdict = Promise.withResolvers<SandboxExit>();
+  readonly #ending: SandboxEnding;
   readonly #over = new AbortController();
-  #removal: Promise<void> | undefined;
 
   constructor(parts: CloudBuildSandboxParts) {
     this.id = parts.id;
@@ -49,7 +48,12 @@ export class CloudBuildSandbox implements Sandbox {
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
     this.capabilities = { isHeard: () => parts.channel.answers(AbortSignal.any([this.#over.signal, AbortSignal.timeout(HEARD_MS)])) };
-    this.exit = this.#awaitExit();
+    const { line, channel, clock, lifetimeSeconds } = parts;
+    const stop = (): void => this.#stop();
+    this.#ending = new SandboxEnding({ clock, lifetimeSeconds, stop, remove: () => this.#remove(), complete: channel.ended });
+    this.exit = this.#ending.exit;
+    void line.spoilt.then((detail) => this.#ending.begin({ kind: 'lost', detail }));
+    void channel.ended.then(async (end) => this.#ending.begin(await this.#judge(end)));
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
@@ -58,25 +62,13 @@ export class CloudBuildSandbox implements Sandbox {
     return uploadToInbox((command, uploading) => line.exec(command, uploading), path, content, either);
   }
 
-  async destroy(): Promise<void> {
-    this.#verdict.resolve({ kind: 'destroyed' });
-    await this.#verdict.promise;
-    await this.#remove();
-    await this.exit;
+  destroy(): Promise<void> {
+    return this.#ending.destroy();
   }
 
-  /** Never rejects: the caller of `destroy` gets the removal's error, and a sweep tries again. */
-  async #awaitExit(): Promise<SandboxExit> {
-    const { line, channel, clock, lifetimeSeconds } = this.#parts;
-    using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
-    void line.spoilt.then((detail) => this.#verdict.resolve({ kind: 'lost', detail }));
-    void channel.ended.then(async (end) => this.#verdict.resolve(await this.#judge(end)));
-    const verdict = await this.#verdict.promise;
+  #stop(): void {
     this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
-    channel.terminate();
-    await channel.ended;
-    await this.#remove().catch(() => undefined);
-    return verdict;
+    this.#parts.channel.terminate();
   }
 
   async #judge(end: ProgramEnd): Promise<SandboxExit> {
@@ -85,13 +77,10 @@ export class CloudBuildSandbox implements Sandbox {
     return { kind: 'lost', detail: `${end.detail}; ${detail}` };
   }
 
-  #remove(): Promise<void> {
-    const { line, build } = this.#parts;
+  async #remove(): Promise<void> {
+    const { line, build, onGone } = this.#parts;
     line[Symbol.dispose]();
-    this.#removal ??= build.end().catch((error: unknown) => {
-      this.#removal = undefined;
-      throw error;
-    });
-    return this.#removal;
+    await build.end();
+    onGone();
   }
 }

@@ -6,7 +6,7 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { Creations } from '../creations.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { Inbox } from '../local/inbox.ts';
 import { openOwnerDirectory, getOwnerDirectory, identifyThisProcess } from '../local/owner-record.ts';
 import type { AttachedStreams } from './attached-streams.ts';
@@ -55,8 +55,7 @@ class DockerProvider implements SandboxProvider {
   readonly #stateDir: string;
   /** By socket. */
   readonly #daemons = new Map<string, Daemon>();
-  readonly #sandboxes = new Set<DockerSandbox>();
-  readonly #creations = new Creations();
+  readonly #sandboxes = new ProviderSandboxes();
   /** The record stands before there is anything that a sweep would have to find. */
   readonly #directory = new Once(() => openOwnerDirectory(this.#stateDir, this.owner, []));
   #closed: Promise<void> | undefined;
@@ -83,7 +82,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#creations.run(signal, (either) => this.#create(spec, either));
+    return this.#sandboxes.create(signal, (either) => this.#create(spec, either));
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -147,17 +146,9 @@ class DockerProvider implements SandboxProvider {
   }
 
   #makeSandbox({ id, template }: SandboxSpec, isolation: Isolation, site: Site, running: Running): Sandbox {
-    const sandbox: DockerSandbox = new DockerSandbox({
-      id,
-      isolation,
-      ...running,
-      ...site,
-      clock: this.#clock,
-      lifetimeSeconds: template.limits.lifetimeSeconds,
-      onGone: () => this.#sandboxes.delete(sandbox),
-    });
-    this.#sandboxes.add(sandbox);
-    return sandbox;
+    const { lifetimeSeconds } = template.limits;
+    const parts = { id, isolation, ...running, ...site, clock: this.#clock, lifetimeSeconds };
+    return this.#sandboxes.hold((onGone) => new DockerSandbox({ ...parts, onGone }));
   }
 
   async #abandon({ directory, inbox }: Site, daemon: Daemon, container: string | undefined): Promise<void> {
@@ -171,10 +162,8 @@ class DockerProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    await this.#creations.close();
-    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
-    const failure = ends.find((end) => end.status === 'rejected');
-    if (failure) throw failure.reason;
+    await this.#sandboxes.stopCreating();
+    await this.#sandboxes.destroyAll();
     await rm(getOwnerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
   }
 }

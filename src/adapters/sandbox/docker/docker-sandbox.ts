@@ -2,11 +2,11 @@ import { rm } from 'node:fs/promises';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Inbox } from '../local/inbox.ts';
+import { SandboxEnding } from '../sandbox-ending.ts';
 import type { AttachedStreams } from './attached-streams.ts';
 import type { Daemon } from './daemon.ts';
 import { getStatus } from './daemon-error.ts';
@@ -30,10 +30,7 @@ export interface DockerSandboxParts {
 /** The code of a program that SIGKILL ended: its own, the kernel's, or the daemon's. */
 const EXIT_KILLED = 128 + 9;
 
-/**
- * A program in a container. It runs until the program has ended, for whatever reason; then, without being asked, the container is removed and
- * `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
- */
+/** A program in a container. When the program has ended, for whatever reason, the container is removed without being asked. */
 export class DockerSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -43,8 +40,7 @@ export class DockerSandbox implements Sandbox {
   readonly exit: Promise<SandboxExit>;
   readonly capabilities: SandboxCapabilities = { remove: (path) => this.#take(path) };
   readonly #parts: DockerSandboxParts;
-  readonly #verdict = Promise.withResolvers<SandboxExit>();
-  readonly #removal = new Once(() => this.#clear());
+  readonly #ending: SandboxEnding;
 
   constructor(parts: DockerSandboxParts) {
     this.id = parts.id;
@@ -53,31 +49,26 @@ export class DockerSandbox implements Sandbox {
     this.stdout = parts.streams.stdout;
     this.stderr = parts.streams.stderr;
     this.#parts = parts;
-    this.exit = this.#awaitExit();
+    const { clock, lifetimeSeconds, streams } = parts;
+    const stop = (reason: SandboxExit): void => this.#stop(reason);
+    this.#ending = new SandboxEnding({ clock, lifetimeSeconds, stop, remove: () => this.#clear(), complete: streams.complete });
+    this.exit = this.#ending.exit;
+    void this.#waitForEnd().then((exit) => this.#ending.begin(exit));
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
     return this.#parts.inbox.receive(path, content, signal);
   }
 
-  async destroy(): Promise<void> {
-    this.#verdict.resolve({ kind: 'destroyed' });
-    await this.#verdict.promise;
-    await this.#removal.run();
-    await this.exit;
+  destroy(): Promise<void> {
+    return this.#ending.destroy();
   }
 
-  /** Never rejects: what goes wrong with the removal is thrown to the caller of `destroy`, and a sweep tries again. */
-  async #awaitExit(): Promise<SandboxExit> {
-    const { clock, lifetimeSeconds, streams } = this.#parts;
-    using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
-    void this.#waitForEnd().then((exit) => this.#verdict.resolve(exit));
-    const verdict = await this.#verdict.promise;
+  /** The program itself ends with its container. */
+  #stop(reason: SandboxExit): void {
+    const { streams } = this.#parts;
     streams.drain();
-    if (verdict.kind === 'lost') streams.close();
-    await this.#removal.run().catch(() => streams.close());
-    await streams.complete;
-    return verdict;
+    if (reason.kind === 'lost') streams.close();
   }
 
   /** How the program ended, once it has. */
@@ -106,10 +97,15 @@ export class DockerSandbox implements Sandbox {
   }
 
   async #clear(): Promise<void> {
-    const { daemon, container, inbox, directory, onGone } = this.#parts;
-    await daemon.remove(container);
-    await inbox.close();
-    await rm(directory, { recursive: true, force: true });
+    const { daemon, container, streams, inbox, directory, onGone } = this.#parts;
+    try {
+      await daemon.remove(container);
+      await inbox.close();
+      await rm(directory, { recursive: true, force: true });
+    } catch (error) {
+      streams.close();
+      throw error;
+    }
     onGone();
   }
 }

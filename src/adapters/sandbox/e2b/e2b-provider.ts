@@ -7,7 +7,7 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { E2bMachine } from './e2b-machine.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { Creations } from '../creations.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
 import { getMachine } from './e2b-template.ts';
@@ -43,8 +43,7 @@ class E2bProvider implements SandboxProvider {
   readonly owner: OwnerId;
   readonly #options: E2bOptions;
   readonly #service: E2bService;
-  readonly #sandboxes = new Map<SandboxId, E2bSandbox>();
-  readonly #creations = new Creations();
+  readonly #sandboxes = new ProviderSandboxes();
   /** E2B templates that were found to be there. */
   readonly #known = new Map<string, Promise<void>>();
   #hasCreated = false;
@@ -64,7 +63,7 @@ class E2bProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#creations.run(signal, (either) => this.#create(spec, either));
+    return this.#sandboxes.create(signal, (either) => this.#create(spec, either));
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -104,7 +103,7 @@ class E2bProvider implements SandboxProvider {
   #checkTemplate(name: string): Promise<void> {
     const known = this.#known.get(name);
     if (known) return known;
-    const checking = this.#service.checkTemplate(name, this.#creations.closing);
+    const checking = this.#service.checkTemplate(name, this.#sandboxes.closing);
     checking.catch(() => this.#known.delete(name));
     this.#known.set(name, checking);
     return checking;
@@ -145,20 +144,11 @@ class E2bProvider implements SandboxProvider {
     const program = await RemoteProgram.start(remote, { command: template.command, environment: template.environment, clock });
     if (signal.aborted) program.abandon();
     signal.throwIfAborted();
-    const sandbox = new E2bSandbox({
-      id,
-      isolation,
-      remote,
-      program,
-      service: this.#service,
-      clock,
-      lifetimeSeconds: template.limits.lifetimeSeconds,
-      tenancySeconds: machine.tenancySeconds,
-      fetchesWith: origins.length === 0 ? undefined : machine.python,
-      onGone: () => this.#sandboxes.delete(id),
-    });
-    this.#sandboxes.set(id, sandbox);
-    return sandbox;
+    const { lifetimeSeconds } = template.limits;
+    const { tenancySeconds, python } = machine;
+    const fetchesWith = origins.length === 0 ? undefined : python;
+    const parts = { id, isolation, remote, program, service: this.#service, clock, lifetimeSeconds, tenancySeconds, fetchesWith };
+    return this.#sandboxes.hold((onGone) => new E2bSandbox({ ...parts, onGone }));
   }
 
   /** A creation may have made a sandbox whose answer was lost. When it cannot be found now, it ends with the provider or its tenancy. */
@@ -171,10 +161,8 @@ class E2bProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    await this.#creations.close();
-    const ends = await Promise.allSettled([...this.#sandboxes.values()].map((sandbox) => sandbox.destroy()));
-    const failure = ends.find((end) => end.status === 'rejected');
-    if (failure) throw failure.reason;
+    await this.#sandboxes.stopCreating();
+    await this.#sandboxes.destroyAll();
     // Creations whose answer was lost may have come through since.
     if (this.#hasCreated) await this.#endAll(selectLabels(this.owner));
   }

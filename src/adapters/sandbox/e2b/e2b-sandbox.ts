@@ -2,10 +2,10 @@ import type { Sandbox as RemoteSandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
+import { SandboxEnding } from '../sandbox-ending.ts';
 import { RemoteFetching } from './remote-fetching.ts';
 import { RemoteInbox } from './remote-inbox.ts';
 import type { RemoteInput } from './remote-input.ts';
@@ -35,12 +35,7 @@ export interface SandboxParts {
   readonly onGone: () => void;
 }
 
-/**
- * A program in a sandbox of E2B's.
- *
- * It runs from construction until the program has ended, for whatever reason; then, without being asked, the sandbox is ended and `exit`
- * resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
- */
+/** A program in a sandbox of E2B's. When the program has ended, for whatever reason, the sandbox is ended without being asked. */
 export class E2bSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -51,13 +46,9 @@ export class E2bSandbox implements Sandbox {
   readonly capabilities: SandboxCapabilities;
   readonly #parts: SandboxParts;
   readonly #inbox: RemoteInbox;
-  readonly #lifetime: Disposable;
   readonly #tenancy: Tenancy;
-  readonly #slumber: IdlePause;
-  /** Why Muster ended it, if it did. */
-  #verdict: SandboxExit | undefined;
-  /** The sandbox is ended with all that runs in it. When that fails, the next call tries again. */
-  readonly #release = new Once(() => this.#remove());
+  readonly #pausing: IdlePause;
+  readonly #ending: SandboxEnding;
 
   constructor(parts: SandboxParts) {
     const { program, clock, remote, service, lifetimeSeconds, tenancySeconds, fetchesWith } = parts;
@@ -68,18 +59,20 @@ export class E2bSandbox implements Sandbox {
     this.stdout = program.stdout;
     this.stderr = program.stderr;
     this.#inbox = new RemoteInbox(remote, clock);
-    this.#slumber = new IdlePause({ pause: () => this.#pause(), wakeUp: () => this.#resume() });
-    program.wake = () => this.#slumber.wake();
-    const wake = (): Promise<void> | undefined => this.#slumber.wake();
+    this.#pausing = new IdlePause({ pause: () => this.#pause(), wakeUp: () => this.#resume() });
+    program.wake = () => this.#pausing.wake();
+    const wake = (): Promise<void> | undefined => this.#pausing.wake();
     const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, wake);
-    this.capabilities = { fetching, rest: () => this.#slumber.rest(), isHeard: () => this.#isHeard() };
-    this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
-    this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));
-    this.exit = this.#finish();
+    this.capabilities = { fetching, rest: () => this.#pausing.rest(), isHeard: () => this.#isHeard() };
+    const stop = (): void => program.abandon();
+    this.#ending = new SandboxEnding({ clock, lifetimeSeconds, stop, remove: () => this.#remove(), complete: program.ended });
+    this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#ending.begin({ kind: 'lost', detail }));
+    this.exit = this.#ending.exit;
+    void program.ended.then((end) => this.#ending.begin(end));
   }
 
   async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
-    await this.#slumber.wake();
+    await this.#pausing.wake();
     return this.#inbox.receive(path, content, signal);
   }
 
@@ -96,10 +89,8 @@ export class E2bSandbox implements Sandbox {
     }
   }
 
-  async destroy(): Promise<void> {
-    this.#end({ kind: 'destroyed' });
-    await this.#parts.program.ended;
-    await this.#release.run();
+  destroy(): Promise<void> {
+    return this.#ending.destroy();
   }
 
   /** The program goes on where it was; only its connection has to be made anew. It owes nothing, so nothing is missed meanwhile. */
@@ -117,22 +108,9 @@ export class E2bSandbox implements Sandbox {
     this.#tenancy.goOn();
   }
 
-  #end(verdict: SandboxExit): void {
-    this.#verdict ??= verdict;
-    this.#parts.program.abandon();
-  }
-
-  /** Never rejects: the caller of `destroy` gets the removal's error; E2B ends a sandbox that is not extended. */
-  async #finish(): Promise<SandboxExit> {
-    const end = await this.#parts.program.ended;
-    // Whatever is said from now on, this is why it ended.
-    const exit = (this.#verdict ??= end);
-    await this.#release.run().catch(() => {});
-    return exit;
-  }
-
+  /** E2B itself ends a sandbox that is not extended, should this fail. */
   async #remove(): Promise<void> {
-    this.#lifetime[Symbol.dispose]();
+    await this.#parts.program.ended;
     this.#tenancy[Symbol.dispose]();
     this.#inbox.close();
     await this.#parts.service.kill(this.#parts.remote.sandboxId);

@@ -1,11 +1,10 @@
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { DialBackSettings, PodPlace, PodTemplate } from './settings/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { Creations } from '../creations.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { PROGRAM_CONTAINER } from './pods/container-names.ts';
 import { getAdvertisedUrl, resolveHostAliases } from './dial-back/dial-address.ts';
 import { DialBackGates } from './dial-back/dial-back-gates.ts';
@@ -42,8 +41,7 @@ class KubernetesProvider implements SandboxProvider {
   /** By cluster and namespace. */
   readonly #sites = new Map<string, NamespaceSite>();
   readonly #gates: DialBackGates;
-  readonly #sandboxes = new Set<KubernetesSandbox>();
-  readonly #creations = new Creations();
+  readonly #sandboxes = new ProviderSandboxes();
   #closed: Promise<void> | undefined;
 
   constructor({ owner, clock, log = () => {}, places = [] }: KubernetesOptions) {
@@ -60,12 +58,12 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = describePodIsolation(template, pod);
     if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
     const { cluster, agentSandbox } = this.#getSite(pod);
-    await checkCluster(cluster, agentSandbox, template, pod, this.#creations.closing);
+    await checkCluster(cluster, agentSandbox, template, pod, this.#sandboxes.closing);
     return isolation;
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#creations.run(signal, (either) => this.#create(spec, either));
+    return this.#sandboxes.create(signal, (either) => this.#create(spec, either));
   }
 
   obstacles(template: SandboxTemplate): readonly Obstacle[] {
@@ -105,10 +103,7 @@ class KubernetesProvider implements SandboxProvider {
       const { fetching } = pod;
       const { caches } = site;
       const parts = { id, isolation, pod: followed, line, channel, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
-      const sandbox = new KubernetesSandbox(parts);
-      this.#sandboxes.add(sandbox);
-      void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
-      return sandbox;
+      return this.#sandboxes.hold((onGone) => new KubernetesSandbox({ ...parts, onGone }));
     } catch (error) {
       await remove().catch((failure: unknown) => this.#log(`the pod of ${id} is left to the sweep: ${String(failure)}`));
       if (signal.aborted) throw createAbortError(signal);
@@ -141,13 +136,14 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    await this.#creations.close();
+    await this.#sandboxes.stopCreating();
     const sites = [...this.#sites.values()];
-    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
-    await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
-    await this.#gates[Symbol.asyncDispose]();
-    const failure = ends.find((end) => end.status === 'rejected');
-    if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
+    try {
+      await this.#sandboxes.destroyAll();
+    } finally {
+      await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
+      await this.#gates[Symbol.asyncDispose]();
+    }
   }
 }
 

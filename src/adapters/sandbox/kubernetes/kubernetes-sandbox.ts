@@ -2,11 +2,11 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import { Once } from '../../../kernel/once.ts';
 import type { PodFetching as PodFetchingSettings } from './settings/pod-template.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
+import { SandboxEnding } from '../sandbox-ending.ts';
 import { INBOX_CONTAINER } from './pods/container-names.ts';
 import type { FollowedPod } from './pods/pod-kind.ts';
 import { canRunCommand, uploadToInbox, type InboxExec } from './files/inbox-upload.ts';
@@ -29,6 +29,8 @@ export interface KubernetesSandboxParts {
   readonly lifetimeSeconds: number;
   /** Resolves when nothing is left of the pod. */
   readonly remove: () => Promise<void>;
+  /** Called once, after that. */
+  readonly onGone: () => void;
 }
 
 /** The code of a program that SIGKILL ended: by itself, or with its whole container. */
@@ -38,10 +40,7 @@ const SETTLE_MS = 3_000;
 /** Longer than an exec takes to open when hundreds are opened at once. */
 const HEARD_MS = 15_000;
 
-/**
- * A program in a pod. It runs until the program has ended, or the pod, whichever is reported first; then, by itself, the pod is
- * deleted and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
- */
+/** A program in a pod. When the program or the pod has ended, whichever is reported first, the pod is deleted without being asked. */
 export class KubernetesSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -52,11 +51,10 @@ export class KubernetesSandbox implements Sandbox {
   readonly capabilities: SandboxCapabilities;
   readonly #parts: KubernetesSandboxParts;
   readonly #inbox: InboxExec;
-  readonly #verdict = Promise.withResolvers<SandboxExit>();
+  readonly #ending: SandboxEnding;
   readonly #over = new AbortController();
   /** How the program ended, by its own account. */
   #programsWord: SandboxExit | undefined;
-  readonly #removal = new Once(() => this.#parts.remove());
 
   constructor(parts: KubernetesSandboxParts) {
     this.id = parts.id;
@@ -70,7 +68,9 @@ export class KubernetesSandbox implements Sandbox {
     this.#inbox = inbox;
     const fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.capabilities = { fetching, isHeard: () => this.#isHeard() };
-    this.exit = this.#awaitExit();
+    this.#ending = this.#makeEnding();
+    this.exit = this.#ending.exit;
+    this.#watch();
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
@@ -86,32 +86,39 @@ export class KubernetesSandbox implements Sandbox {
     return (await channel.answers(deadline.signal)) && (await canRunCommand(this.#inbox, deadline.signal));
   }
 
-  async destroy(): Promise<void> {
-    this.#verdict.resolve({ kind: 'destroyed' });
-    await this.#verdict.promise;
-    await this.#removal.run();
-    await this.exit;
+  destroy(): Promise<void> {
+    return this.#ending.destroy();
   }
 
-  /** Never rejects: the caller of `destroy` gets the removal's error, and a sweep tries again. */
-  async #awaitExit(): Promise<SandboxExit> {
-    const { pod, line, channel, clock, lifetimeSeconds } = this.#parts;
-    using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
-    using _watching = pod.onChange(() => this.#look());
+  #makeEnding(): SandboxEnding {
+    const { pod, channel, clock, lifetimeSeconds, remove, onGone } = this.#parts;
+    const watching = pod.onChange(() => this.#look());
+    return new SandboxEnding({
+      clock,
+      lifetimeSeconds,
+      stop: () => {
+        watching[Symbol.dispose]();
+        this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
+        channel.terminate();
+      },
+      remove: async () => {
+        await remove();
+        onGone();
+      },
+      complete: channel.ended,
+    });
+  }
+
+  #watch(): void {
+    const { line, channel } = this.#parts;
     this.#look();
-    void line.spoilt.then((detail) => this.#verdict.resolve({ kind: 'lost', detail }));
-    void channel.ended.then(async (end) => this.#verdict.resolve(await this.#judge(end)));
-    const verdict = await this.#verdict.promise;
-    this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
-    channel.terminate();
-    await channel.ended;
-    await this.#removal.run().catch(() => undefined);
-    return verdict;
+    void line.spoilt.then((detail) => this.#ending.begin({ kind: 'lost', detail }));
+    void channel.ended.then(async (end) => this.#ending.begin(await this.#judge(end)));
   }
 
   #look(): void {
     const exit = this.#readPodExit();
-    if (exit) this.#verdict.resolve(exit);
+    if (exit) this.#ending.begin(exit);
   }
 
   #readPodExit(): SandboxExit | undefined {

@@ -8,7 +8,7 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/
 import { FRESH } from '../../../pool/ports/exposure.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { Creations } from '../creations.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { type CgroupFiles, kernelCgroupFiles } from './cgroups/cgroup-files.ts';
 import { createCreationError, createOutOfMemoryError } from './creation-errors.ts';
 import { Inbox } from './inbox.ts';
@@ -47,8 +47,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #clock: Clock;
   readonly #stateDir: string;
   readonly #files: CgroupFiles;
-  readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
-  readonly #creations = new Creations();
+  readonly #sandboxes = new ProviderSandboxes();
   readonly #opened = new Once(() => this.#open());
   #closed: Promise<void> | undefined;
 
@@ -69,7 +68,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#creations.run(signal, (either) => this.#create(spec, either));
+    return this.#sandboxes.create(signal, (either) => this.#create(spec, either));
   }
 
   async share(template: SandboxTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing> {
@@ -195,21 +194,9 @@ export class LocalProvider implements SandboxProvider {
     { program, shares = NOTHING, past = FRESH }: StartedProgram,
   ): LocalSandbox {
     const { id, directory, inbox, cgroup } = site;
-    const sandbox = new LocalSandbox({
-      id,
-      isolation,
-      directory,
-      inbox,
-      cgroup,
-      program,
-      shares,
-      past,
-      clock: this.#clock,
-      lifetimeSeconds: limits.lifetimeSeconds,
-      onGone: () => this.#sandboxes.delete(id),
-    });
-    this.#sandboxes.set(id, sandbox);
-    return sandbox;
+    const { lifetimeSeconds } = limits;
+    const parts = { id, isolation, directory, inbox, cgroup, program, shares, past, clock: this.#clock, lifetimeSeconds };
+    return this.#sandboxes.hold((onGone) => new LocalSandbox({ ...parts, onGone }));
   }
 
   async #abandon({ cgroup, directory }: Site): Promise<void> {
@@ -218,11 +205,10 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    await this.#creations.close();
+    await this.#sandboxes.stopCreating();
     const opened = await this.#opened.result();
-    const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
     // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
-    const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), ...destructions]);
+    const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), this.#sandboxes.destroyAll()]);
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw createCreationError(failure.reason, this.#directory);
     if (opened) await this.#clear(opened.cgroups, opened.covered);
