@@ -14,9 +14,11 @@ export type InboxExec = (command: readonly string[], signal: AbortSignal) => Pro
 
 /**
  * Writes beside its place what comes on the input, and moves it there when all of it has come: a connection that breaks ends the input
- * like any other end. Arguments: the incomplete file, the complete one, its directory, its size or nothing.
+ * like any other end. A build's inbox is made by its program, which may begin later. Arguments: the incomplete file, the complete one, its
+ * directory, its size or nothing.
  */
-const RECEIVE = 'set -e; cat >"$1"; size=$(wc -c <"$1"); if [ -z "$4" ]; then echo $size; exit; fi; test "$size" -eq "$4" || exit 9; ';
+const RECEIVE =
+  'set -e; mkdir -p "${1%/*}"; cat >"$1"; size=$(wc -c <"$1"); if [ -z "$4" ]; then echo $size; exit; fi; test "$size" -eq "$4" || exit 9; ';
 const PLACE = 'chmod 0444 "$1"; mkdir -p "$3"; mv -f "$1" "$2"';
 const REMOVE = 'rm -f "$1"';
 
