@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { sha256 } from '../support/upload-fixture.ts';
+import { Agent, TASK, TASKS } from './arena/http-agent.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { ANYTHING, CARTPOLE, LATE, seedOf, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
@@ -242,10 +243,12 @@ describe('the commands that speak to a server', () => {
     expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('fail as the operator’s fault where a template has no Python, which the server says itself', async () => {
+  it('fail as the operator’s fault where a template has no Python or a mount is missing, which the server says itself', async () => {
     await using own = await Stage.open();
     const python = own.path('no-python');
-    const config = await own.write('broken.json', { templates: { local: { python } }, server: { port: 0 } });
+    const mounts = [{ source: own.path('no-tools'), target: '/tools' }];
+    const templates = { local: { python, mounts } };
+    const config = await own.write('broken.json', { templates, arena: { tasks: [TASKS] }, server: { port: 0 } });
     const broken = await MusterServer.start(own, config);
     expect(broken.command.stderr).toContain(`muster: templates.local: no Python at ${python}`);
     const answer = await fetch(`${broken.url}/readyz`);
@@ -256,6 +259,10 @@ describe('the commands that speak to a server', () => {
     const failed = await own.run(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
     expect(failed.exitCode).toBe(3);
     expect(failed.stderr).toContain("Ask the server's operator to mend that");
+    expect(await new Agent(broken.url).send('POST', '/v1/episodes', { task: TASK, agent: 'a' })).toMatchObject({
+      status: 503,
+      json: { code: 'server.template', detail: expect.stringContaining(`mounts[0].source: ${own.path('no-tools')} does not exist`) },
+    });
     broken.command.signal('SIGTERM');
     expect(await broken.command.ended).toMatchObject({ exitCode: 0 });
   });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type BuildContext, listFilesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import { assertSourcesExist } from '../../adapters/sandbox/local/template/mount-sources.ts';
 import { BASE_ENVIRONMENT } from '../../agents/grading/clean-environment.ts';
 import type { Grading } from '../../agents/grading/grading-context.ts';
 import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
@@ -165,6 +166,7 @@ export class GradingPools implements AsyncDisposable {
       const remedy = 'set templates.local.provider to bubblewrap, docker or cloud-build';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
+    await assertSourcesExist('local', settings.mounts);
     const signal = this.#closing.signal;
     const context = { projectDirectory: PACKAGE_ROOT, signal };
     const directory = await this.#roots.openDirectory(root, buildContext(open), signal);

@@ -5,6 +5,7 @@ import { FileContentsDirectory } from '../../adapters/arena/file-contents-direct
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import { parseAgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
@@ -17,6 +18,7 @@ import type { Runtime } from '../runtime.ts';
 import { isShared } from '../stores.ts';
 import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
+import { attributeToOperator } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
 
 /** Of one command a processor is busy for half of the time or more; the others of its time it waits for this process. */
@@ -39,7 +41,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     live: live.episodes,
     contents: isShared(config.store) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     retentionDays: () => runtime.config.server.retentionDays,
-    getSandboxes: (open) => workspaces.of(open),
+    getSandboxes: (open) => attributed(workspaces.of(open)),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
     listTasks: () => listReadableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
@@ -63,6 +65,24 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
       await live[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The caller has sent neither the template nor the tasks: what is wrong with them is the operator's to mend. */
+function attributed(sandboxes: GradingSandboxes): GradingSandboxes {
+  return {
+    open: (...asked) => attribute(sandboxes.open(...asked)),
+    openBoth: (...asked) => attribute(sandboxes.openBoth(...asked)),
+    openTrusted: (...asked) => attribute(sandboxes.openTrusted(...asked)),
+    rootFiles: (...asked) => attribute(sandboxes.rootFiles(...asked)),
+  };
+}
+
+async function attribute<Opened>(opening: Promise<Opened>): Promise<Opened> {
+  try {
+    return await opening;
+  } catch (error) {
+    throw attributeToOperator(error, 'local');
+  }
 }
 
 function getLimits({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {

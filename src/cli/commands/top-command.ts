@@ -25,7 +25,7 @@ export function createTopCommand(connect: Connect): Command {
     .option('--once', 'print what there is now, and end; so it is where stdout is no terminal, and with --json')
     .addHelpText('after', HELP);
   return addServerFlags(command).action(async ({ once, ...flags }: TopFlags) => {
-    using interrupt = watchInterruption(process);
+    using interrupt = watchInterruption(process, 'quitting');
     const client = connect(flags);
     if (once || flags.json || !process.stdout.isTTY) await printBoard(client, flags, interrupt.signal);
     else await followBoard(client, connect({ ...flags, patienceSeconds: PATIENCE_SECONDS }), interrupt.signal);

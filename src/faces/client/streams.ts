@@ -77,7 +77,7 @@ export async function* streamEpisodes(
  * Changes of all evaluations and pools, twice a second at most, until the signal is aborted. The first message behind a connection that broke says
  * that changes were left out.
  *
- * @param onLost called when a connection has broken, before the next one is tried.
+ * @param onLost called when a connection has broken, before the next one is tried; not when the signal has ended it.
  */
 export async function* streamLive(calls: Calls, onLost: () => void, signal: AbortSignal): AsyncGenerator<LiveMessage> {
   const patience = new Patience(calls.options);
@@ -93,6 +93,7 @@ export async function* streamLive(calls: Calls, onLost: () => void, signal: Abor
       }
       throw new UnavailableError('server.stream', 'the live stream ended');
     } catch (error) {
+      signal.throwIfAborted();
       wasLost = true;
       onLost();
       await calls.pause(patience, error, signal);

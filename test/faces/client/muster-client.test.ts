@@ -207,6 +207,29 @@ describe('a client of a server', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('ends at an abort, which is no connection that was lost', async () => {
+    const clock = new ManualClock();
+    const client = clientOf(callsOptions('http://muster.test', clock));
+    const ended = new AbortController();
+    async function* open(): AsyncGenerator<string> {
+      yield `event: changes\ndata: ${JSON.stringify({ pools: [] })}\n\n`;
+      await new Promise(() => undefined);
+    }
+    nock('http://muster.test')
+      .get('/v1/live')
+      .reply(200, () => Readable.from(open()));
+    const received: unknown[] = [];
+    const follow = async (): Promise<void> => {
+      for await (const message of client.live({ signal: ended.signal, onLost: () => received.push('lost') })) {
+        received.push(message);
+        ended.abort(new DOMException('enough', 'AbortError'));
+      }
+    };
+    await expect(clock.advanceFor(follow(), 60_000, 100)).rejects.toThrow('enough');
+    expect(received).toEqual([{ pools: [] }]);
+    expect(clock.pending).toBe(0);
+  });
+
   it('warns once of a server of another version, also where it is refused', async () => {
     const same = `${PACKAGE_VERSION.split('.', 2).join('.')}.99`;
     const warnings: string[] = [];

@@ -14,7 +14,7 @@ const settings: TemplateSettings = {
   imports: ['gymnasium'],
   start: 'plain',
   environment: { SEED: '1' },
-  mounts: [{ source: '/data', target: '/data' }],
+  mounts: [{ source: '/usr/lib', target: '/data' }],
   network: 'none',
   limits,
   demands: ['memory'],
@@ -67,11 +67,21 @@ describe("a Python template's mounts and command", () => {
       mounts: [
         { source: environment, target: environment },
         { source: join(project, 'runner'), target: '/muster/runner' },
-        { source: '/data', target: '/data' },
+        { source: '/usr/lib', target: '/data' },
       ],
       network: 'none',
       limits,
       demands: ['memory'],
+    });
+  });
+
+  it('have sources that are there, or the mount is named', async () => {
+    interpreter('.venv/bin/python');
+    const mounts = [...settings.mounts, { source: join(project, 'nothing'), target: '/more' }];
+    await expect(make({ mounts })).rejects.toMatchObject({
+      kind: 'input',
+      code: 'template.mounts',
+      message: expect.stringContaining(`templates.local.mounts[1].source: ${project}/nothing does not exist; expected`),
     });
   });
 

@@ -5,6 +5,7 @@ import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/temp
 import { hasErrno } from '../../../../kernel/errno.ts';
 import { createCannotPlayApartError } from '../../../../pool/ports/policy-apart.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
+import { assertSourcesExist } from './mount-sources.ts';
 import { findOwnPython, type OwnPython } from './own-python.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
 
@@ -27,7 +28,7 @@ const OLDEST = [3, 11] as const;
  * Asks the interpreter where it lives and makes just that visible, at the same paths; what is under /usr is there anyway.
  *
  * @param projectDirectory holds `runner/` and, for `auto` in a checkout, `.venv/`.
- * @throws InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
+ * @throws InputError `template.mounts`; InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
  * `python.package-missing`,
  * `python.package-too-old`, `python.out-of-sight`, `python.unusable`; each with the remedy. InfrastructureError `python.no-answer`.
  */
@@ -43,9 +44,11 @@ export async function createPythonTemplate(
   if (command !== undefined) {
     if (start === 'forked') throw createUnforkableError(name);
     if (settings.policy === 'apart') throw createCannotPlayApartError(name, 'it has a runner of its own (command)');
+    await assertSourcesExist(name, settings.mounts);
     return { ...rest, command, mounts: [runner, ...settings.mounts] };
   }
   const environment = await findUsablePython(python, imports, projectDirectory, signal);
+  await assertSourcesExist(name, settings.mounts);
   const installation = await listInstallationMounts(environment);
   assertVisible(environment, [...installation, ...settings.mounts]);
   const runnerCommand = [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
