@@ -36,8 +36,8 @@ def read_safetensors(path: Path) -> Checkpoint:
 
 def _read_architecture(metadata: dict[str, str] | None) -> Architecture:
     if not metadata or "muster" not in metadata:
-        found = 'the metadata has no "muster"'
-        raise FieldError(f"{found}, expected the architecture as JSON in format {FORMAT}, as examples/save_policy.py writes it")
+        expected = f"the architecture as JSON in format {FORMAT}, as muster.save_policy of the package muster-eval writes it"
+        raise FieldError(f'the metadata has no "muster", expected {expected}')
     return parse_architecture(parse_object(metadata["muster"], 'the metadata "muster"'))
 
 

@@ -36,7 +36,7 @@ def read_state_dict(path: Path) -> Checkpoint:
     if pickled is not None:
         raise PolicyRefusal(
             f"{path.name} holds a whole object of {pickled}, as torch.save(module) writes it, and reading that would run its code; "
-            f"save module.state_dict() with its architecture, as examples/save_policy.py does: {REMEDY}"
+            f"save module.state_dict() with its architecture, as muster.save_policy of the package muster-eval does: {REMEDY}"
         )
     torch = import_torch(path, "a PyTorch state dict")
     try:
@@ -90,7 +90,7 @@ def _read_architecture(loaded: Object) -> Object:
     if ARCHITECTURE not in loaded:
         raise FieldError(
             f'there is no "{ARCHITECTURE}" beside the tensors, expected the architecture in format {FORMAT}; '
-            "examples/save_policy.py writes it (docs/checkpoints.md)"
+            "muster.save_policy of the package muster-eval writes it (docs/checkpoints.md)"
         )
     value = loaded[ARCHITECTURE]
     return parse_object(value, ARCHITECTURE) if isinstance(value, str) else as_object(value, ARCHITECTURE)

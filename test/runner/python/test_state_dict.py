@@ -66,7 +66,7 @@ def test_a_whole_module_is_refused_as_one_whether_there_is_torch_or_not(writer: 
         answer = runner.ready().load(*policy, environment("toys:Chosen"))
     assert answer["type"] == "refused"
     assert "holds a whole object of torch.nn.modules.container.Sequential, as torch.save(module) writes it" in answer["message"]
-    assert "save module.state_dict() with its architecture, as examples/save_policy.py does" in answer["message"]
+    assert "save module.state_dict() with its architecture, as muster.save_policy of the package muster-eval does" in answer["message"]
     assert "pip install" not in answer["message"]
 
 
@@ -104,7 +104,7 @@ def test_pickled_code_is_refused_and_does_not_run(runner: RunnerProcess, writer:
 @pytest.mark.parametrize(
     ("saved", "message"),
     [
-        ("tensors", "examples/save_policy.py writes it"),
+        ("tensors", "muster.save_policy of the package muster-eval writes it"),
         ("tensors", 'there is no "muster" beside the tensors'),
         ('{"muster": architecture}', 'there is no tensor "l0.weight"; there are none'),
         ('{"muster": {**architecture, "activation": "gelu"}, **tensors}', "muster.activation is"),
@@ -148,7 +148,7 @@ def test_it_gives_the_same_returns_as_the_same_tensors_in_safetensors(runner: Ru
 SAVER = """
 import json, sys
 import torch
-from save_policy import save_policy
+from muster.save_policy import save_policy
 torch.manual_seed(3)
 policy = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, 5))
 mean, variance = torch.tensor([1.0, 0, -1, 2]), torch.tensor([1.0, 4, 0.25, 9])
@@ -162,13 +162,13 @@ print(json.dumps([observations.tolist(), policy(normalised).argmax(1).tolist()])
 
 
 def saved_by(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    examples = {"PYTHONPATH": str(REPOSITORY / "examples")}
-    return subprocess.run([TORCH_PYTHON, "-c", script, *arguments], env=examples, capture_output=True, text=True, check=False)
+    client = {"PYTHONPATH": str(REPOSITORY / "clients/python/src")}
+    return subprocess.run([TORCH_PYTHON, "-c", script, *arguments], env=client, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", ["p.pth", "p.safetensors"])
 @pytest.mark.parametrize("statistics", ["tensors", "arrays", "lists"])
-def test_what_the_examples_function_saves_is_played_as_torch_computes_it(
+def test_what_save_policy_saves_is_played_as_torch_computes_it(
     runner: RunnerProcess, tmp_path: Path, name: str, statistics: str
 ) -> None:
     path = tmp_path / name
@@ -191,8 +191,8 @@ def test_what_the_examples_function_saves_is_played_as_torch_computes_it(
         "torch.nn.Linear(4, 2, bias=False)",
     ],
 )
-def test_the_examples_function_refuses_what_it_cannot_describe(tmp_path: Path, layers: str) -> None:
-    script = f"import sys, torch; from save_policy import save_policy; save_policy(torch.nn.Sequential({layers}), sys.argv[1], {{}})"
+def test_save_policy_refuses_what_it_cannot_describe(tmp_path: Path, layers: str) -> None:
+    script = f"import sys, torch; from muster.save_policy import save_policy; save_policy(torch.nn.Sequential({layers}), sys.argv[1], {{}})"
     saved = saved_by(script, str(tmp_path / "p.pth"))
     assert "ValueError: expected" in saved.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,14 +1,14 @@
-"""Save an MLP of PyTorch as a checkpoint that Muster plays. Import `save_policy`, or copy it: it needs nothing else of Muster."""
+"""Save an MLP of PyTorch as a checkpoint that Muster plays. Import `save_policy`, or copy this file: it needs nothing else of Muster."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-Numbers = torch.Tensor | np.ndarray[Any, Any] | Sequence[float]
+Numbers: TypeAlias = torch.Tensor | np.ndarray[Any, Any] | Sequence[float]
 ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
 
 
