@@ -196,7 +196,7 @@ describe('the arena', () => {
   it('keeps an episode to its principal, bounds how many it has open, and says in the audit who began it', async () => {
     await using stage = await Stage.open();
     const token = async (principal: string, role: string): Promise<string> =>
-      (await stage.run(['token', 'create', principal, '--role', role])).stdout.trim();
+      (await stage.call(['token', 'create', principal, '--role', role])).stdout.trim();
     const [owner, stranger, operator] = [
       await token('owner', 'submitter'),
       await token('stranger', 'submitter'),
@@ -235,7 +235,7 @@ describe('the arena', () => {
   it('is played by hand and by the TypeScript client', async () => {
     await using stage = await Stage.open();
     const { url } = await MusterServer.start(stage, await configOf(stage));
-    const run = async (...args: readonly string[]): Promise<string> => (await stage.run(['episode', ...args, '--server', url])).stdout;
+    const run = async (...args: readonly string[]): Promise<string> => (await stage.call(['episode', ...args, '--server', url])).stdout;
     const id = (await run('start', TASK, '--agent', 'hands')).trim();
     expect(await run('step', id, 'echo hello')).toBe('exit code 0\nstdout:\nhello\n[step 1; 249 steps are left]\n');
     const { arena } = connect(url);

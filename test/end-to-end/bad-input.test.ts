@@ -194,10 +194,10 @@ describe('a directory that cannot be made or written', () => {
     ['below /proc, where no directory can be made', '/proc/muster/state'],
   ])('%s is refused with the setting, whichever command needs it', async (_, directory) => {
     await using stage = await Stage.open();
-    const inEnvironment = { MUSTER_STATE_DIR: directory };
+    const environment = { MUSTER_STATE_DIR: directory };
     const commands = [['eval', CARTPOLE, '-c', LATE], ['serve'], ['token', 'create', 'ann', '--role', 'viewer']];
-    for (const command of commands) expect(await stage.call(command, inEnvironment)).toEqual(refusal(directory, 'may write to'));
-    const { exitCode, stdout } = await stage.call(['doctor'], inEnvironment);
+    for (const command of commands) expect(await stage.call(command, { environment })).toEqual(refusal(directory, 'may write to'));
+    const { exitCode, stdout } = await stage.call(['doctor'], { environment });
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/^PROBLEM {2}disk [^]*MUSTER_STATE_DIR/m);
     expect(await stage.call(['eval', CARTPOLE, '-c', LATE, '--out', directory])).toEqual(refusal(`--out ${directory}`, 'you may write to'));
@@ -218,7 +218,7 @@ describe('the configuration', () => {
 
   it('with a wrong value in an environment variable is refused by the variable’s name', async () => {
     await using stage = await Stage.open();
-    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { MUSTER_POOL__MAX: '-1' });
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAX: '-1' } });
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAX: pool.max', 'expected', 'got -1'));
   });
 
@@ -237,7 +237,7 @@ describe('the configuration', () => {
 
   it('with a variable that sets nothing is refused', async () => {
     await using stage = await Stage.open();
-    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { MUSTER_POOL__MAXX: '4' });
+    const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAXX: '4' } });
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAXX', 'did you mean "MUSTER_POOL__MAX"?'));
   });
 });

@@ -23,7 +23,7 @@ const cartpole = (changes: object): object => ({
 
 async function evaluate(stage: Stage, changes: object, sandboxes: number, checkpoint = LATE): Promise<Summary> {
   const suite = await stage.write('suite.json', cartpole(changes));
-  const result = await stage.run(['eval', suite, '-c', checkpoint, '-n', String(sandboxes), '--json']);
+  const result = await stage.call(['eval', suite, '-c', checkpoint, '-n', String(sandboxes), '--json']);
   return result.summary();
 }
 
@@ -61,7 +61,7 @@ describe('in a block of episodes in lockstep', () => {
     const changes = { play: { mode: 'lockstep', width: 3, block: 6 }, ...suite.changes };
     const file = await stage.faultSuite({ episodes: [2], ...suite, changes });
     const out = stage.path('out');
-    const result = await stage.run(['eval', file, '-c', ANYTHING, '-n', '2', '--json', '--out', out]);
+    const result = await stage.call(['eval', file, '-c', ANYTHING, '-n', '2', '--json', '--out', out]);
     expect(result.summary().official.episodes).toBe(12);
     const lines = (await readFile(path.join(out, 'episodes.ndjson'), 'utf8')).trimEnd().split('\n');
     return lines.map((line) => JSON.parse(line).outcome).map(({ kind, cause }) => cause ?? kind);
@@ -90,7 +90,7 @@ describe('in a block of episodes in lockstep', () => {
 describe('muster tune', () => {
   it('names a fastest way', async () => {
     await using stage = await Stage.open();
-    const result = await stage.run(['tune', await stage.faultSuite(), '-c', ANYTHING, '-n', '2', '--seconds', '2', '--json']);
+    const result = await stage.call(['tune', await stage.faultSuite(), '-c', ANYTHING, '-n', '2', '--seconds', '2', '--json']);
     expect(result.exitCode).toBe(0);
     const { trials, fastest } = tuningSchema.parse(JSON.parse(result.stdout));
     expect(trials[0]).toMatchObject({ play: { mode: 'single' }, refusal: null });
@@ -100,7 +100,7 @@ describe('muster tune', () => {
   it('says why an environment has no vector form, and what to do instead', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { play: { mode: 'vector', width: 4 } } });
-    const { exitCode, stderr } = await stage.run(['eval', suite, '-c', ANYTHING]);
+    const { exitCode, stderr } = await stage.call(['eval', suite, '-c', ANYTHING]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(/faults.*lockstep/s) });
   });
 });

@@ -19,7 +19,7 @@ function compare(...args: readonly (string | undefined)[]): readonly string[] {
 describe('muster compare', () => {
   it('ends with 0 when a candidate is better, and says so to a person', async () => {
     await using stage = await Stage.open();
-    const result = await stage.run(compare('-b', MIDDLE, '-c', LATE, '-c', EARLY, '-n', '2'));
+    const result = await stage.call(compare('-b', MIDDLE, '-c', LATE, '-c', EARLY, '-n', '2'));
     expect(result.exitCode).toBe(0);
     expect(result.stdout).toMatch(/▲ promote .*late\.safetensors after \d+ pairs/);
     expect(result.stdout).toMatch(/▼ regress .*early\.safetensors after \d+ pairs/);
@@ -28,7 +28,7 @@ describe('muster compare', () => {
   it('ends with 4 when the candidate is worse, with one document on stdout, and keeps every episode', async () => {
     await using stage = await Stage.open();
     const out = stage.path('out');
-    const result = await stage.run(compare('-b', LATE, '-c', EARLY, '--json', '--out', out, '-n', '2'));
+    const result = await stage.call(compare('-b', LATE, '-c', EARLY, '--json', '--out', out, '-n', '2'));
     expect(result.exitCode).toBe(4);
     const summary = comparisonOf(result);
     expect(summary.verdict).toBe('regress');
@@ -40,7 +40,7 @@ describe('muster compare', () => {
 
   it('ends with 5 when the budget is spent before there is a verdict', async () => {
     await using stage = await Stage.open();
-    const result = await stage.run(compare('-b', MIDDLE, '-c', LATE, '--budget', '8', '--json', '-n', '1'));
+    const result = await stage.call(compare('-b', MIDDLE, '-c', LATE, '--budget', '8', '--json', '-n', '1'));
     expect(result.exitCode).toBe(5);
     expect(comparisonOf(result).official).toMatchObject({ pairs: 4, endedBy: 'episodes', candidates: [{ verdict: 'inconclusive' }] });
   });
@@ -48,9 +48,9 @@ describe('muster compare', () => {
   it('takes what an evaluation kept as the baseline, with the same official result as playing it again', async () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
-    await stage.run(['eval', CARTPOLE, '-c', MIDDLE ?? '', '--episodes', '100', '--out', kept, '-n', '2']);
-    const recorded = comparisonOf(await stage.run(compare('-b', kept, '-c', LATE, '--json', '-n', '2')));
-    const played = comparisonOf(await stage.run(compare('-b', MIDDLE, '-c', LATE, '--json', '-n', '1')));
+    await stage.call(['eval', CARTPOLE, '-c', MIDDLE ?? '', '--episodes', '100', '--out', kept, '-n', '2']);
+    const recorded = comparisonOf(await stage.call(compare('-b', kept, '-c', LATE, '--json', '-n', '2')));
+    const played = comparisonOf(await stage.call(compare('-b', MIDDLE, '-c', LATE, '--json', '-n', '1')));
     expect(recorded.baseline.recorded).toBe(true);
     expect(JSON.stringify(recorded.official)).toBe(JSON.stringify(played.official));
   });
@@ -58,8 +58,8 @@ describe('muster compare', () => {
   it('refuses a baseline of another suite, and names both digests', async () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
-    await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
-    const result = await stage.run(compare('-b', kept, '-c', LATE));
+    await stage.call(['eval', await stage.faultSuite(), '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
+    const result = await stage.call(compare('-b', kept, '-c', LATE));
     expect(result.exitCode).toBe(2);
     expect(result.stderr.match(/sha256:[0-9a-f]{64}/g)).toHaveLength(2);
     expect(result.stderr).toContain('evaluate the baseline on this suite');
@@ -68,9 +68,9 @@ describe('muster compare', () => {
   it('refuses results that were kept without their episodes, and says what to give in their place', async () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
-    await stage.run(['eval', CARTPOLE, '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
+    await stage.call(['eval', CARTPOLE, '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
     await rm(path.join(kept, 'episodes.ndjson'));
-    const result = await stage.run(compare('-b', kept, '-c', LATE));
+    const result = await stage.call(compare('-b', kept, '-c', LATE));
     expect({ exitCode: result.exitCode, stdout: result.stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(result.stderr).toMatch(/kept\/episodes\.ndjson cannot be read: .*; give the whole directory, or record the evaluation again/);
   });

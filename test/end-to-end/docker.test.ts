@@ -16,7 +16,7 @@ describe('a template that names Docker', () => {
   it.runIf(unavailable === undefined)('has the same official result as bubblewrap, to the byte, and doctor says that it can', async () => {
     await using stage = await Stage.open();
     await using daemon = await DockerDaemon.start();
-    const plain = await stage.run(EVALUATION);
+    const plain = await stage.call(EVALUATION);
     const environment = path.join(PACKAGE_ROOT, '.venv');
     const python = path.join(environment, 'bin/python');
     // The interpreter behind the links, with its installation.
@@ -28,10 +28,10 @@ describe('a template that names Docker', () => {
     const docker = { socket: daemon.socket, image: EMPTY_IMAGE, pull: 'never', python };
     const local = { provider: 'docker', mounts, docker };
     const config = await stage.write('docker.json', { stateDir: stage.stateDir, templates: { local } });
-    const contained = await stage.run([...EVALUATION, '--config', config]);
+    const contained = await stage.call([...EVALUATION, '--config', config]);
     expect(JSON.stringify(contained.summary().official)).toBe(JSON.stringify(plain.summary().official));
     expect(contained.summary().run.pool.mechanism).toBe('docker');
-    const doctor = await stage.run(['doctor', '--json', '--config', config]);
+    const doctor = await stage.call(['doctor', '--json', '--config', config]);
     expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining({ name: 'Docker', status: 'ok' }));
   });
 
@@ -39,7 +39,7 @@ describe('a template that names Docker', () => {
     await using stage = await Stage.open();
     const local = { provider: 'docker', docker: { socket: stage.path('no.sock'), image: EMPTY_IMAGE } };
     const config = await stage.write('docker.json', { stateDir: stage.stateDir, templates: { local } });
-    const { exitCode, stderr } = await stage.run([...EVALUATION, '--config', config]);
+    const { exitCode, stderr } = await stage.call([...EVALUATION, '--config', config]);
     expect(stderr).toMatch(/no Docker daemon answers at .*no\.sock \(ENOENT\): install and start Docker/);
     expect(exitCode).toBe(3);
   });

@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sampled } from '../support/full-form.ts';
 import { MusterServer } from './muster-server.ts';
 import { ANYTHING, Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 const ALL = Array.from({ length: 40 }, (_, index) => index);
 const MANY = { stop: { rule: 'fixed', episodes: 40 } };
@@ -20,7 +23,7 @@ describe('an evaluation in which every episode fails', () => {
       await using stage = await Stage.open();
       const suite = await stage.faultSuite({ how, episodes: ALL, changes: MANY });
       const args = ['eval', suite, '-c', ANYTHING, '-n', '2', '--json', '--out', stage.path('out'), '--report', stage.path('report.html')];
-      const first = await stage.run(args);
+      const first = await stage.call(args);
       expect(first.exitCode).toBe(2);
       expect(first.stderr).toMatch(error);
       expect(first.stderr).toContain(`(${cause})`);
@@ -34,7 +37,7 @@ describe('an evaluation in which every episode fails', () => {
       expect(JSON.parse(await readFile(stage.path('out/summary.json'), 'utf8'))).toEqual(summary);
       expect(await readFile(stage.path('report.html'), 'utf8')).toContain('data-source="official.failedShare">100 %</data>');
 
-      const again = await stage.run(args);
+      const again = await stage.call(args);
       expect(again.exitCode).toBe(2);
       expect(again.summary().official).toEqual(summary.official);
       expect(again.summary().run.errors).toMatchObject([{ cause, episodes: 16, firstIndex: 0, detail: expect.stringMatching(error) }]);
@@ -46,12 +49,12 @@ describe('an evaluation in which every episode fails', () => {
     const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
     const args = ['eval', suite, '-c', ANYTHING, '-n', '1', '--json', '--config', await stage.config(), '--out', stage.path('out')];
     await stage.closeGates('broken');
-    const failed = await stage.run(args);
+    const failed = await stage.call(args);
     expect(failed.exitCode).toBe(2);
     expect(failed.stderr).toContain("No module named 'pygame'");
 
     await stage.openGates('broken');
-    const mended = await stage.run(args);
+    const mended = await stage.call(args);
     expect(mended.stderr).toContain('every episode of an earlier run failed there; they are played again');
     expect(mended.exitCode).toBe(0);
     expect(mended.summary()).toMatchObject({ official: { episodes: 40, failedShare: 0 }, run: { outcomes: 40 } });
@@ -63,9 +66,9 @@ describe('an evaluation in which every episode fails', () => {
     const server = await MusterServer.start(stage, await stage.gatedServer(suite));
     const submit = ['submit', 'gated', '-c', ANYTHING, '--watch', '--json', '--server', server.url];
     await stage.closeGates('broken');
-    expect((await stage.run(submit)).exitCode).toBe(2);
+    expect((await stage.call(submit)).exitCode).toBe(2);
     await stage.openGates('broken');
-    const mended = await stage.run(submit);
+    const mended = await stage.call(submit);
     expect(mended.exitCode).toBe(0);
     expect(JSON.parse(mended.stdout)).toMatchObject({ state: 'finished', summary: { official: { episodes: 40, failedShare: 0 } } });
     server.command.signal('SIGTERM');
@@ -78,7 +81,7 @@ describe('an evaluation in which every episode fails', () => {
     const config = await stage.write('server.json', { server: { port: 0, suites: { failing: suite } }, pool: { max: 2 } });
     const server = await MusterServer.start(stage, config);
     const at = ['--server', server.url];
-    const watched = await stage.run(['submit', 'failing', '-c', ANYTHING, '--watch', '--json', ...at]);
+    const watched = await stage.call(['submit', 'failing', '-c', ANYTHING, '--watch', '--json', ...at]);
     expect(watched.exitCode).toBe(2);
     expect(watched.stderr).toMatch(/evaluation\.all-failed: [^]*KeyError: 'order \d+'/);
     expect(JSON.parse(watched.stdout)).toMatchObject({
@@ -95,7 +98,7 @@ describe('an evaluation of which an environment shows NaN', () => {
   it.each([undefined, { mode: 'lockstep', width: 2 }])('gives its mean with a warning, played as %j', async (play) => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how: 'shows NaN', episodes: [7], changes: { ...MANY, ...(play && { play }) } });
-    const { exitCode, stdout } = await stage.run(['eval', suite, '-c', ANYTHING, '-n', '1', '--json']);
+    const { exitCode, stdout } = await stage.call(['eval', suite, '-c', ANYTHING, '-n', '1', '--json']);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       official: { episodes: 40, failedShare: 0 },

@@ -8,10 +8,10 @@ const EVALUATION = ['eval', CARTPOLE, '-c', LATE, '--episodes', '8', '-n', '2', 
 describe('a template that names gVisor', () => {
   it.runIf(gvisorHere.gvisor.state === 'available')('has the same official result as bubblewrap, to the byte', async () => {
     await using stage = await Stage.open();
-    const plain = await stage.run(EVALUATION);
+    const plain = await stage.call(EVALUATION);
     const local = { provider: 'gvisor' };
     const config = await stage.write('gvisor.json', { stateDir: stage.stateDir, templates: { local } });
-    const walled = await stage.run([...EVALUATION, '--config', config]);
+    const walled = await stage.call([...EVALUATION, '--config', config]);
     expect(JSON.stringify(walled.summary().official)).toBe(JSON.stringify(plain.summary().official));
     expect(plain.summary().run.pool.mechanism).toBe('bubblewrap, forked');
     expect(walled.summary().run.pool.mechanism).toBe('gvisor');

@@ -24,7 +24,7 @@ async function play(stage: Stage, suite: FaultSuite, template: object = {}): Pro
   const config = await stage.write('muster.json', { templates: { local: template } });
   const file = await stage.faultSuite({ episodes: FAULTY, ...suite });
   const out = stage.path('out');
-  const result = await stage.run(['eval', file, '-c', ANYTHING, '-n', '2', '--json', '--out', out, '--config', config]);
+  const result = await stage.call(['eval', file, '-c', ANYTHING, '-n', '2', '--json', '--out', out, '--config', config]);
   const summary = result.summary();
   expect({ code: result.exitCode, ended: summary.ended, episodes: summary.official.episodes }).toEqual({
     code: 0,

@@ -16,7 +16,7 @@ describe('muster eval --log', () => {
     const checkpoints = ['step-200', 'step-100', 'last'].map((name) => stage.path(name));
     for (const checkpoint of checkpoints) await cp(ANYTHING, checkpoint, { recursive: true });
     const named = checkpoints.flatMap((checkpoint) => ['-c', checkpoint]);
-    const result = await stage.run(['eval', await stage.faultSuite(FEW), ...named, '--log', `csv:${stage.path('logs')}`, '--json']);
+    const result = await stage.call(['eval', await stage.faultSuite(FEW), ...named, '--log', `csv:${stage.path('logs')}`, '--json']);
     expect(result).toMatchObject({ exitCode: 0 });
     const { summaries } = JSON.parse(result.stdout);
     const lines = await logged(stage.path('logs/muster.csv'));
@@ -36,9 +36,9 @@ describe('muster eval --log', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite(FEW);
     const taken = await stage.write('taken', '');
-    const result = await stage.run(['eval', suite, '-c', ANYTHING, '--log', `csv:${taken}`]);
+    const result = await stage.call(['eval', suite, '-c', ANYTHING, '--log', `csv:${taken}`]);
     expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('--log csv cannot be opened') });
-    const misnamed = await stage.run(['eval', suite, '-c', ANYTHING, '--log', 'csvs']);
+    const misnamed = await stage.call(['eval', suite, '-c', ANYTHING, '--log', 'csvs']);
     expect(misnamed).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('expected one of tensorboard, wandb, mlflow, aim, csv'),
@@ -53,7 +53,7 @@ describe('muster watch --log', () => {
     for (const name of ['step-10', 'step-20']) await cp(ANYTHING, stage.path(`run/${name}`), { recursive: true });
     const suite = await stage.faultSuite(FEW);
     const flags = ['--suite', suite, '--once', '--every', '0.2', '--stale', 'evaluate', '--log', `csv:${stage.path('logs')}`];
-    const result = await stage.run(['watch', stage.path('run'), ...flags]);
+    const result = await stage.call(['watch', stage.path('run'), ...flags]);
     expect(result).toMatchObject({ exitCode: 0 });
     const lines = await logged(stage.path('logs/muster.csv'));
     expect(new Set(lines.map(({ step }) => step))).toEqual(new Set(['10', '20']));

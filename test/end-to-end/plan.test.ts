@@ -15,7 +15,7 @@ describe('muster plan', () => {
   it('without a baseline is for the worst case, and plays and keeps nothing', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'certified', halfWidth: 0.1 } } });
-    const result = await stage.run(['plan', suite], { environment: { TMPDIR: stage.directory } });
+    const result = await stage.call(['plan', suite], { environment: { TMPDIR: stage.directory } });
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });
     expect(result.stdout).toMatch(/^faults · certified ± 0\.1 at 95 %\n {2}episodes +1\d\d \(\d+ to \d+\)/);
     expect(result.stdout).toMatch(/time +unknown: give an earlier evaluation as --baseline\n/);
@@ -28,9 +28,9 @@ describe('muster plan', () => {
   it('with a baseline foretells what the evaluation then takes', async () => {
     await using stage = await Stage.open();
     const [recorded, onTwo] = [stage.path('first'), ['--sandboxes', '2']];
-    const first = await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', '40', '--out', recorded, '--json', ...onTwo]);
+    const first = await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '40', '--out', recorded, '--json', ...onTwo]);
     const narrow = ['--half-width', '30'];
-    const plan = planOf(await stage.run(['plan', CARTPOLE, '--baseline', recorded, '--json', ...narrow, ...onTwo]));
+    const plan = planOf(await stage.call(['plan', CARTPOLE, '--baseline', recorded, '--json', ...narrow, ...onTwo]));
     const { forecast, episodeSeconds } = plan;
     expect(plan).toMatchObject({
       baseline: { file: path.join(recorded, 'summary.json'), checkpoint: first.summary().official.checkpoint.digest },
@@ -40,7 +40,7 @@ describe('muster plan', () => {
     expect(episodeSeconds).toBe(first.summary().run.episodeSeconds?.mean);
     expect(forecast.seconds?.median).toBeCloseTo((forecast.episodes.median * (episodeSeconds ?? 0)) / 2, 9);
 
-    const { official } = (await stage.run(['eval', CARTPOLE, '-c', LATE, '--json', ...narrow, ...onTwo])).summary();
+    const { official } = (await stage.call(['eval', CARTPOLE, '-c', LATE, '--json', ...narrow, ...onTwo])).summary();
     expect(official.endedBy).toBe('rule');
     expect(official.episodes).toBeGreaterThanOrEqual(forecast.episodes.low);
     expect(official.episodes).toBeLessThanOrEqual(forecast.episodes.high);
@@ -50,11 +50,11 @@ describe('muster plan', () => {
   it('takes a summary alone, also as it was printed, and the price of the template', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 30 } } });
-    const printed = await stage.run(['eval', suite, '-c', ANYTHING, '-n', '2', '--json']);
+    const printed = await stage.call(['eval', suite, '-c', ANYTHING, '-n', '2', '--json']);
     const file = await stage.write('printed.json', printed.stdout);
     const environment = { MUSTER_TEMPLATES__LOCAL__COST_PER_SANDBOX_HOUR: '36' };
     const args = ['plan', suite, '--baseline', file, '--half-width', '0.1', '--rule', 'approximate', '--json', '-n', '4'];
-    const plan = planOf(await stage.run(args, { environment }));
+    const plan = planOf(await stage.call(args, { environment }));
     const { episodes, sandboxSeconds, cost } = plan.forecast;
     expect(plan).toMatchObject({ returns: { from: 'histogram', observed: 30 }, sandboxes: 4, costPerSandboxHour: 36 });
     expect(plan.forecast.stop).toEqual({ rule: 'approximate', halfWidth: 0.1, confidence: 0.95 });
@@ -80,29 +80,29 @@ describe('muster plan refuses', () => {
   it('a baseline of another suite, with both digests', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite();
-    await stage.run(['eval', suite, '-c', ANYTHING, '-n', '2', '--out', stage.path('first')]);
+    await stage.call(['eval', suite, '-c', ANYTHING, '-n', '2', '--out', stage.path('first')]);
     const other = await stage.faultSuite({ changes: { seed: 8 } });
     const refused = refusal(/^muster: .*first\/summary\.json: .* the suite sha256:[0-9a-f]{64}, and this one is sha256:[0-9a-f]{64};/);
-    expect(await stage.run(['plan', other, '--baseline', stage.path('first')])).toEqual(refused);
+    expect(await stage.call(['plan', other, '--baseline', stage.path('first')])).toEqual(refused);
   });
 
   it('a file that is no summary, by file and field', async () => {
     await using stage = await Stage.open();
     const file = await stage.write('other.json', { schema: 'muster.summary/1' });
-    expect(await stage.run(['plan', CARTPOLE, '--baseline', file])).toEqual(refusal(/^muster: .*other\.json: official: is missing\n/));
-    expect(await stage.run(['plan', CARTPOLE, '-b', CARTPOLE])).toEqual(refusal(/cartpole\.yaml: expected the JSON document/));
-    expect(await stage.run(['plan', CARTPOLE, '-b', stage.path('nowhere')])).toEqual(
+    expect(await stage.call(['plan', CARTPOLE, '--baseline', file])).toEqual(refusal(/^muster: .*other\.json: official: is missing\n/));
+    expect(await stage.call(['plan', CARTPOLE, '-b', CARTPOLE])).toEqual(refusal(/cartpole\.yaml: expected the JSON document/));
+    expect(await stage.call(['plan', CARTPOLE, '-b', stage.path('nowhere')])).toEqual(
       refusal(/nowhere cannot be read: .*expected a summary/),
     );
   });
 
   it('flags for a stopping rule that contradict each other, and a half-width that the budget cannot reach', async () => {
     await using stage = await Stage.open();
-    const contradiction = await stage.run(['plan', CARTPOLE, '--episodes', '10', '--half-width', '1']);
+    const contradiction = await stage.call(['plan', CARTPOLE, '--episodes', '10', '--half-width', '1']);
     expect(contradiction).toEqual(refusal(/^muster: --episodes and --half-width exclude each other/));
-    expect(await stage.run(['eval', CARTPOLE, '-c', LATE, '--rule', 'fixed'])).toEqual(refusal(/^muster: --rule fixed needs --episodes/));
+    expect(await stage.call(['eval', CARTPOLE, '-c', LATE, '--rule', 'fixed'])).toEqual(refusal(/^muster: --rule fixed needs --episodes/));
     const suite = await stage.faultSuite({ changes: { reward: { bounds: [0, 1] }, budget: { episodes: 90 } } });
-    expect(await stage.run(['plan', suite, '--half-width', '0.02'])).toEqual(refusal(/budget\.episodes: expected at least 96/));
+    expect(await stage.call(['plan', suite, '--half-width', '0.02'])).toEqual(refusal(/budget\.episodes: expected at least 96/));
   });
 });
 

@@ -113,7 +113,7 @@ describe('muster replay', () => {
     const out = stage.path('careless');
     await muster.evaluate({ suite: await falling('careless', { careless: true }), checkpoint: ANYTHING }, { out });
     const page = stage.path('episode.html');
-    const { stdout, exitCode } = await stage.run(['replay', out, '5', '--html', page]);
+    const { stdout, exitCode } = await stage.call(['replay', out, '5', '--html', page]);
     expect(stdout).toMatch(/another one: .*not deterministic/);
     expect(stdout).toMatch(/12 rewards and 13 pictures/);
     expect(exitCode).toBe(7);
@@ -125,7 +125,7 @@ describe('muster replay', () => {
   it('prints what it recorded as JSON', async () => {
     const out = stage.path('reported');
     await muster.evaluate({ suite: await falling('reported'), checkpoint: ANYTHING }, { out });
-    const { stdout, exitCode } = await stage.run(['replay', out, '5', '--json']);
+    const { stdout, exitCode } = await stage.call(['replay', out, '5', '--json']);
     expect(exitCode).toBe(0);
     const { isSame, recorded, seconds } = replaySchema.parse(JSON.parse(stdout));
     expect(isSame).toBe(true);
@@ -150,7 +150,7 @@ describe('muster replay', () => {
     expect(await asked({})).toMatch(/config\.json: suite: has another content than its digest says/);
     await writeFile(path.join(results, 'config.json'), configuration);
     await rm(path.join(stage.stateDir, 'store'), { recursive: true });
-    const { stderr, exitCode } = await stage.run(['replay', results, '0']);
+    const { stderr, exitCode } = await stage.call(['replay', results, '0']);
     expect(stderr).toMatch(
       /anything\.py, muster\.json \(sha256:[0-9a-f]{64}\) is not in the store any more; evaluate the same content again/,
     );

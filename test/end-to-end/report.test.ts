@@ -18,7 +18,7 @@ describe('--report', () => {
   it('of an evaluation shows the figures of its summary', async () => {
     await using stage = await Stage.open();
     const file = stage.path('page.html');
-    const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '--report', file, ...FEW]);
+    const result = await stage.call(['eval', CARTPOLE, '-c', MIDDLE, '--report', file, ...FEW]);
     const { official } = summarySchema.parse(JSON.parse(result.stdout));
     const page = await readFile(file, 'utf8');
     expect(shown(page, 'official.mean')).toBe(official.mean);
@@ -29,7 +29,7 @@ describe('--report', () => {
   it('of several evaluations is one page with all of them, ranked as the document ranks them', async () => {
     await using stage = await Stage.open();
     const file = stage.path('page.html');
-    const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--report', file, ...FEW]);
+    const result = await stage.call(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--report', file, ...FEW]);
     const { ranking } = summariesSchema.parse(JSON.parse(result.stdout));
     expect(ranking.places.map(({ uri, best, worst }) => [uri, best, worst])).toEqual([
       [LATE, 1, 1],
@@ -42,7 +42,7 @@ describe('--report', () => {
   it('of a comparison shows its verdict', async () => {
     await using stage = await Stage.open();
     const file = stage.path('page.html');
-    const result = await stage.run(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--report', file, '--json', '-n', '2']);
+    const result = await stage.call(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--report', file, '--json', '-n', '2']);
     const { official } = comparisonSummarySchema.parse(JSON.parse(result.stdout));
     const page = await readFile(file, 'utf8');
     expect(page).toContain('class="verdict promote"');
@@ -52,7 +52,7 @@ describe('--report', () => {
   it('into a directory that is not there is refused before anything is played', async () => {
     await using stage = await Stage.open();
     const out = stage.path('out');
-    const result = await stage.run(['eval', CARTPOLE, '-c', LATE, '--report', stage.path('no/page.html'), '--out', out, ...FEW]);
+    const result = await stage.call(['eval', CARTPOLE, '-c', LATE, '--report', stage.path('no/page.html'), '--out', out, ...FEW]);
     expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('--report') });
     expect(await readdir(stage.directory)).not.toContain('out');
   });
@@ -60,7 +60,7 @@ describe('--report', () => {
 
 it('several checkpoints are ranked for a person', async () => {
   await using stage = await Stage.open();
-  const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2']);
+  const result = await stage.call(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2']);
   expect(result.stdout).toMatch(
     /ranking {2}\(with at least 90 % all of these ranks are right\)\n {2}rank 1 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] {2}.*late\.safetensors\n {2}rank 2 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] /,
   );
@@ -70,7 +70,7 @@ describe('muster report', () => {
   it('draws and prints what --out kept, as the commands that played it did', async () => {
     await using stage = await Stage.open();
     const [page, out, compared] = [stage.path('page.html'), stage.path('out'), stage.path('compared')];
-    const played = await stage.run([
+    const played = await stage.call([
       'eval',
       CARTPOLE,
       '-c',
@@ -87,35 +87,35 @@ describe('muster report', () => {
       '2',
     ]);
     const afterwards = stage.path('afterwards.html');
-    expect(await stage.run(['report', out, '--html', afterwards])).toMatchObject({
+    expect(await stage.call(['report', out, '--html', afterwards])).toMatchObject({
       exitCode: 0,
       stdout: '',
       stderr: `muster: wrote ${afterwards}\n`,
     });
     expect(await readFile(afterwards, 'utf8')).toBe(await readFile(page, 'utf8'));
-    const printed = await stage.run(['report', out]);
+    const printed = await stage.call(['report', out]);
     expect(printed.stdout.slice(printed.stdout.indexOf('ranking'))).toBe(played.stdout.slice(played.stdout.indexOf('ranking')));
 
-    const comparison = await stage.run(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--out', compared, '-n', '2']);
-    expect((await stage.run(['report', compared])).stdout).toBe(comparison.stdout);
+    const comparison = await stage.call(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--out', compared, '-n', '2']);
+    expect((await stage.call(['report', compared])).stdout).toBe(comparison.stdout);
   });
 
   it('says of a path without a result, and of comparisons beside others, what was expected', async () => {
     await using stage = await Stage.open();
-    const missing = await stage.run(['report', stage.path('nothing')]);
+    const missing = await stage.call(['report', stage.path('nothing')]);
     expect(missing).toMatchObject({
       exitCode: 2,
       stdout: '',
       stderr: expect.stringContaining('does not exist, or may not be read: expected a directory that'),
     });
-    expect((await stage.run(['report', stage.directory])).stderr).toContain('has no summary: expected a directory that');
+    expect((await stage.call(['report', stage.directory])).stderr).toContain('has no summary: expected a directory that');
     const other = await stage.write('other.json', { schema: 'muster.summary/1', official: {} });
-    const invalid = await stage.run(['report', other, '--html', stage.path('page.html')]);
+    const invalid = await stage.call(['report', other, '--html', stage.path('page.html')]);
     expect(invalid.stderr).toContain(`${other}: `);
     expect(invalid.stderr).toContain('expected a summary of this version of Muster; evaluate again');
     expect(await readdir(stage.directory)).not.toContain('page.html');
     const comparison = await stage.write('comparison.json', { schema: 'muster.comparison/1' });
-    expect((await stage.run(['report', comparison, comparison])).stderr).toContain('give it alone');
+    expect((await stage.call(['report', comparison, comparison])).stderr).toContain('give it alone');
   });
 });
 
@@ -123,8 +123,8 @@ it('evaluations on different suites are not ranked, as their means are of differ
   await using stage = await Stage.open();
   const outs = ['1', '2'].map((seed) => stage.path(`seed-${seed}`));
   for (const [index, out] of outs.entries())
-    expect((await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', '4', '--seed', `${index}`, '--out', out])).exitCode).toBe(0);
-  const { stdout } = await stage.run(['report', ...outs]);
+    expect((await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '4', '--seed', `${index}`, '--out', out])).exitCode).toBe(0);
+  const { stdout } = await stage.call(['report', ...outs]);
   expect(stdout).toContain('not ranked');
   expect(stdout).toContain('2 different suites');
   expect(stdout).not.toMatch(/rank \d/);

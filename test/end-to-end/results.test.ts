@@ -39,7 +39,7 @@ describe('the official result', () => {
   ])('for %s is the same to the byte on one sandbox and on several', async (_, flags, numbers) => {
     await using stage = await Stage.open();
     const play = async (sandboxes: string): Promise<MusterResult> =>
-      stage.run(['eval', CARTPOLE, '-c', LATE, '--json', '--sandboxes', sandboxes, ...flags]);
+      stage.call(['eval', CARTPOLE, '-c', LATE, '--json', '--sandboxes', sandboxes, ...flags]);
     const alone = officialOf(await play('1'));
     for (const sandboxes of numbers) expect(officialOf(await play(sandboxes))).toBe(alone);
   });
@@ -48,7 +48,7 @@ describe('the official result', () => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.json', { templates: { local: TINY_TEMPLATE } });
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 3000 } } });
-    const result = await stage.run(['eval', suite, '-c', ANYTHING, '--json', '--sandboxes', '8', '--config', config]);
+    const result = await stage.call(['eval', suite, '-c', ANYTHING, '--json', '--sandboxes', '8', '--config', config]);
     const { official } = result.summary();
     const sum = Array.from({ length: 3000 }, (_, index) => seedOf(index) % 100).reduce((total, value) => total + value, 0);
     expect(official.mean).toBeCloseTo(sum / 100 / 3000, 12);
@@ -60,7 +60,7 @@ describe('the output', () => {
   it('with --json is one document on stdout, and with --out it is kept beside every episode and the configuration', async () => {
     await using stage = await Stage.open();
     const out = stage.path('results/late');
-    const result = await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', '30', '--json', '--sandboxes', '2', '--out', out]);
+    const result = await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '30', '--json', '--sandboxes', '2', '--out', out]);
     const summary = result.summary();
     expect({ code: result.exitCode, notices: result.notices }).toEqual({ code: 0, notices: '' });
     expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json']);
@@ -83,7 +83,7 @@ describe('the output', () => {
     await using stage = await Stage.open();
     const early = LATE.replace('late', 'early');
     const out = stage.path('out');
-    const result = await stage.run(['eval', CARTPOLE, '-c', early, '-c', LATE, '--episodes', '10', '--json', '-n', '2', '--out', out]);
+    const result = await stage.call(['eval', CARTPOLE, '-c', early, '-c', LATE, '--episodes', '10', '--json', '-n', '2', '--out', out]);
     const { summaries } = summariesSchema.parse(JSON.parse(result.stdout));
     expect(summaries.map(({ checkpoint }) => checkpoint.uri)).toEqual([early, LATE]);
     expect((await readdir(out)).toSorted()).toEqual(['1-early.safetensors', '2-late.safetensors']);
@@ -93,7 +93,7 @@ describe('the output', () => {
     await using stage = await Stage.open();
     const environment = { MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush' };
     const args = ['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--out', stage.path('out')];
-    expect((await stage.run(args, { environment })).exitCode).toBe(0);
+    expect((await stage.call(args, { environment })).exitCode).toBe(0);
     const kept = await readFile(stage.path('out/config.json'), 'utf8');
     expect(JSON.parse(kept)).toMatchObject({ config: { templates: { local: { environment: { API_KEY: '(not kept)' } } } } });
     expect(kept).not.toContain('hush');
@@ -128,7 +128,7 @@ describe('torch', () => {
       const config = await stage.write('muster.json', { templates: { local: { python } } });
       const suite = await stage.faultSuite({ changes: { metrics: ['torch'] } });
       const play = async (checkpoint: string): Promise<MusterResult> =>
-        stage.run(['eval', suite, '-c', checkpoint, '-n', '1', '--json', '--config', config]);
+        stage.call(['eval', suite, '-c', checkpoint, '-n', '1', '--json', '--config', config]);
       expect((await play(ANYTHING)).summary().official.metrics).toEqual(torchMetric(0));
       const model = stage.path('linear.pt');
       execFileSync(python, ['-c', `import sys, torch; torch.jit.trace(torch.nn.Linear(1, 2), torch.zeros(1, 1)).save(sys.argv[1])`, model]);

@@ -26,7 +26,7 @@ describe('an evaluation with --out that was cut short', () => {
       '--out',
       out,
     ];
-    const undisturbed = await stage.run(command(stage.path('undisturbed')));
+    const undisturbed = await stage.call(command(stage.path('undisturbed')));
 
     const out = stage.path('out');
     const episodesFile = stage.path('out/episodes.ndjson');
@@ -53,7 +53,7 @@ describe('an evaluation with --out that was cut short', () => {
     expect(partial.summary()).toMatchObject({ partial: true, official: { episodes: BLOCKED }, run: { recalled: BLOCKED } });
 
     await stage.openGates(gate);
-    const complete = await stage.run(command(out));
+    const complete = await stage.call(command(out));
     const summary = complete.summary();
     expect(complete.exitCode).toBe(0);
     expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.summary().official));
@@ -61,7 +61,7 @@ describe('an evaluation with --out that was cut short', () => {
     expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json']);
     expect(await recordsOf(episodesFile)).toEqual(await recordsOf(stage.path('undisturbed/episodes.ndjson')));
 
-    const again = await stage.run(command(out));
+    const again = await stage.call(command(out));
     expect(again.stderr).toContain('this evaluation is complete; its summary is shown again, and nothing is played');
     expect(again.summary()).toEqual(summary);
   });
@@ -70,8 +70,8 @@ describe('an evaluation with --out that was cut short', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite();
     const out = stage.path('out');
-    const evaluate = (...flags: readonly string[]): ReturnType<Stage['run']> =>
-      stage.run(['eval', suite, '-n', '1', '--out', out, ...flags]);
+    const evaluate = (...flags: readonly string[]): ReturnType<Stage['call']> =>
+      stage.call(['eval', suite, '-n', '1', '--out', out, ...flags]);
     expect((await evaluate('-c', ANYTHING)).exitCode).toBe(0);
     const kept = await readFile(stage.path('out/summary.json'), 'utf8');
 
@@ -107,7 +107,7 @@ describe('an evaluation with --out that was cut short', () => {
     await stage.closeGates(gate);
     const first = stage.start(command);
     await first.until('it plays', async () => (await linesOf(stage.path('out/episodes.ndjson'))) === 3);
-    const second = await stage.run(command);
+    const second = await stage.call(command);
     expect(second.exitCode).toBe(2);
     expect(second.stderr).toContain('another process writes its results there');
     await stage.openGates(gate);

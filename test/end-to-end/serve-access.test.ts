@@ -101,8 +101,8 @@ describe('muster serve with tokens', () => {
     await using stage = await Stage.open();
     const operator = await stage.token('admin', 'operator');
     const server = await MusterServer.start(stage, await configOf(stage));
-    const muster = (args: readonly string[], token: string): ReturnType<Stage['run']> =>
-      stage.run([...args, '--server', server.url], { environment: { MUSTER_TOKEN: token } });
+    const muster = (args: readonly string[], token: string): ReturnType<Stage['call']> =>
+      stage.call([...args, '--server', server.url], { environment: { MUSTER_TOKEN: token } });
     const made = await muster(['token', 'create', 'researcher', '--role', 'viewer', '--expires', '1d', '--json'], operator);
     expect(made).toMatchObject({ exitCode: 0 });
     const { id, token } = z.looseObject({ id: z.string(), token: z.string() }).parse(JSON.parse(made.stdout));
@@ -111,8 +111,8 @@ describe('muster serve with tokens', () => {
     expect((await muster(['token', 'list'], token)).stderr).toContain('takes the role operator');
     expect((await muster(['token', 'revoke', id], operator)).exitCode).toBe(0);
     expect((await muster(['list'], token)).stderr).toContain('the token was revoked');
-    const inEnvironment = (args: readonly string[], environment: Record<string, string>): ReturnType<Stage['run']> =>
-      stage.run(['token', 'list', ...args], { environment: { MUSTER_URL: server.url, ...environment } });
+    const inEnvironment = (args: readonly string[], environment: Record<string, string>): ReturnType<Stage['call']> =>
+      stage.call(['token', 'list', ...args], { environment: { MUSTER_URL: server.url, ...environment } });
     expect((await inEnvironment([], { MUSTER_TOKEN: operator })).stdout).toMatch(new RegExp(`${id} +researcher +viewer +.*revoked`));
     expect((await inEnvironment([], {})).stderr).toContain('muster token create NAME --role operator --config FILE');
     // A flag counts more than the environment.

@@ -25,7 +25,7 @@ describe('muster serve', () => {
   it('goes on with what it accepted after every kill -9, and answers as if there had been none', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
-    const reference = (await stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '2'])).summary();
+    const reference = (await stage.call(['eval', suite, '-c', ANYTHING, '--json', '-n', '2'])).summary();
     const config = await stage.gatedServer(suite, { server: { reportSeconds: 0.1 }, pool: { max: 2 } });
     // None of the kills comes after the end.
     const gates = [100, 300].map((index) => `playing-${seedOf(index)}`);
@@ -189,12 +189,12 @@ describe('the commands that speak to a server', () => {
     const { exitCode, stderr } = await interrupted.ended;
     expect([exitCode, stderr]).toEqual([130, expect.stringContaining(`the same command goes on: muster submit --batch ${batch}`)]);
     expect((await drain(false)).status).toBe(200);
-    const first = await stage.run(args);
+    const first = await stage.call(args);
     expect(first).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(/early\.safetensors .* finished +40 +\d[^]*late\.safetensors/),
     });
-    const again = await stage.run([...args, '--json']);
+    const again = await stage.call([...args, '--json']);
     const document = z.looseObject({ complete: z.literal(true), evaluations: z.array(z.looseObject({})) }).parse(JSON.parse(again.stdout));
     expect(document.evaluations).toMatchObject([{ evaluation: { run: 'early' } }, { evaluation: { run: 'late' } }]);
     expect(await labelled()).toHaveLength(2);
@@ -202,21 +202,21 @@ describe('the commands that speak to a server', () => {
 
   it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
     const at = ['--server', server.url];
-    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '0', ...at]);
+    const submitted = await stage.call(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '0', ...at]);
     expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
     const digest = sha256(await readFile(LATE));
     expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
     const id = submitted.stdout.trim();
-    const watched = await stage.run(['watch', id, ...at]);
+    const watched = await stage.call(['watch', id, ...at]);
     expect(watched.exitCode).toBe(0);
     expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
-    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(
+    expect((await stage.call(['list', '--run', 'r', ...at])).stdout).toMatch(
       new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@0\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
     );
-    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
-    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
-    expect((await stage.run(['pool', 'scale', 'local', '--max', '2', ...at])).stdout).toContain('max 2');
-    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
+    expect((await stage.call(['cancel', id, ...at])).stdout).toContain('finished');
+    expect((await stage.call(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
+    expect((await stage.call(['pool', 'scale', 'local', '--max', '2', ...at])).stdout).toContain('max 2');
+    const refused = await stage.call(['submit', 'no-such-suite', '-c', LATE, ...at]);
     expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
     expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
   });
@@ -227,7 +227,7 @@ describe('the commands that speak to a server', () => {
     const limited = await MusterServer.start(own, await own.write('limited.json', settings));
     const at = ['--watch', '--json', '--server', limited.url];
     const misfit = LATE.replace('game/checkpoints', 'inventory/checkpoints');
-    const refused = await own.run(['submit', 'cartpole', '-c', misfit, ...at]);
+    const refused = await own.call(['submit', 'cartpole', '-c', misfit, ...at]);
     expect({ exitCode: refused.exitCode, answer: JSON.parse(refused.stdout) }).toMatchObject({
       exitCode: 2,
       answer: {
@@ -235,8 +235,8 @@ describe('the commands that speak to a server', () => {
         failure: { kind: 'input', code: 'checkpoint.refused', message: expect.stringMatching(/^late\.safetensors: /) },
       },
     });
-    expect((await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
-    const beyond = await own.run(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
+    expect((await own.call(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
+    const beyond = await own.call(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
     expect(beyond.exitCode).toBe(3);
     expect(beyond.stderr).toContain('it begins anew at midnight UTC');
     limited.command.signal('SIGTERM');
@@ -256,7 +256,7 @@ describe('the commands that speak to a server', () => {
       status: 503,
       body: { ready: false, reasons: [{ code: 'template.unusable', detail: expect.stringContaining(python) }] },
     });
-    const failed = await own.run(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
+    const failed = await own.call(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
     expect(failed.exitCode).toBe(3);
     expect(failed.stderr).toContain("Ask the server's operator to mend that");
     expect(await new Agent(broken.url).send('POST', '/v1/episodes', { task: TASK, agent: 'a' })).toMatchObject({
@@ -269,14 +269,14 @@ describe('the commands that speak to a server', () => {
 
   it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
     const at = ['--server', server.url];
-    expect((await stage.run(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
-    const id = (await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
+    expect((await stage.call(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
+    const id = (await stage.call(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
     await server.command.until('its sandboxes are waited for', async () =>
-      (await stage.run(['pool', 'list', ...at])).stdout.includes('2 waiting'),
+      (await stage.call(['pool', 'list', ...at])).stdout.includes('2 waiting'),
     );
     expect(await server.find(id)).toMatchObject({ state: 'waiting', failure: null });
-    expect((await stage.run(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
-    const watched = await stage.run(['watch', id, ...at]);
+    expect((await stage.call(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
+    const watched = await stage.call(['watch', id, ...at]);
     expect(watched.exitCode).toBe(0);
     expect(watched.stdout).toContain('(at most 2)');
   });

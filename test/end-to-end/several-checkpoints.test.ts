@@ -16,7 +16,7 @@ describe('several checkpoints', () => {
     await using stage = await Stage.open();
     const missing = stage.path('missing.safetensors');
     const suite = await stage.faultSuite();
-    const result = await stage.run(['eval', suite, '-c', ANYTHING, '-c', missing, '-c', ANYTHING, '--json', '-n', '1']);
+    const result = await stage.call(['eval', suite, '-c', ANYTHING, '-c', missing, '-c', ANYTHING, '--json', '-n', '1']);
     expect(summariesOf(result).map(({ ended, checkpoint }) => [ended, checkpoint.uri])).toEqual([['rule', ANYTHING]]);
     expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`muster: checkpoint: ${missing} does not exist`) });
   });

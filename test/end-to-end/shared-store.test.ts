@@ -14,7 +14,7 @@ it('of two Musters on one PostgreSQL one takes over what the other was playing w
   await using postgres = await PostgresServer.start();
   await using stage = await Stage.open();
   const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: EPISODES }, episode: { seconds: 3600 } } });
-  const reference = (await stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '1'])).summary();
+  const reference = (await stage.call(['eval', suite, '-c', ANYTHING, '--json', '-n', '1'])).summary();
   const config = await stage.gatedServer(suite, {
     store: { url: await postgres.newDatabase() },
     server: { ownershipSeconds: 3, pollSeconds: 0.5 },

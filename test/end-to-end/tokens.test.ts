@@ -15,7 +15,7 @@ const listSchema = z.array(
 describe('muster token', () => {
   it('makes a token that lets its holder in, and prints nothing else on stdout', async () => {
     await using stage = await Stage.open();
-    const made = await stage.run(['token', 'create', 'pipeline', '--role', 'submitter', '--expires', '90d']);
+    const made = await stage.call(['token', 'create', 'pipeline', '--role', 'submitter', '--expires', '90d']);
     expect(made.exitCode).toBe(0);
     expect(made.stdout).toMatch(/^muster_[0-9a-f]{16}_[A-Za-z0-9_-]{43}\n$/);
     await using store = await openEvaluationStore({ store: { url: path.join(stage.stateDir, 'muster.db') } }, systemClock);
@@ -27,9 +27,9 @@ describe('muster token', () => {
 
   it('keeps no token: neither its listing nor its store has one', async () => {
     await using stage = await Stage.open();
-    const { stdout } = await stage.run(['token', 'create', 'pipeline', '--role', 'viewer']);
+    const { stdout } = await stage.call(['token', 'create', 'pipeline', '--role', 'viewer']);
     const secret = stdout.trim().slice('muster_0123456789abcdef_'.length);
-    const listed = await stage.run(['token', 'list', '--json']);
+    const listed = await stage.call(['token', 'list', '--json']);
     expect(listed.stdout).not.toContain(secret);
     expect(listed.stdout).not.toContain('sha256');
     expect(listSchema.parse(JSON.parse(listed.stdout))).toMatchObject([{ principal: 'pipeline', role: 'viewer' }]);
@@ -41,10 +41,10 @@ describe('muster token', () => {
 
   it('takes a token back, and shows it as such', async () => {
     await using stage = await Stage.open();
-    const made = await stage.run(['token', 'create', 'pipeline', '--role', 'viewer', '--json']);
+    const made = await stage.call(['token', 'create', 'pipeline', '--role', 'viewer', '--json']);
     const { id, token } = z.object({ id: z.string(), token: z.string() }).parse(JSON.parse(made.stdout));
-    expect((await stage.run(['token', 'revoke', id])).stdout).toContain(`token ${id} of pipeline is refused`);
-    expect((await stage.run(['token', 'list'])).stdout).toMatch(new RegExp(`${id} +pipeline +viewer .* revoked `));
+    expect((await stage.call(['token', 'revoke', id])).stdout).toContain(`token ${id} of pipeline is refused`);
+    expect((await stage.call(['token', 'list'])).stdout).toMatch(new RegExp(`${id} +pipeline +viewer .* revoked `));
     await using store = await openEvaluationStore({ store: { url: path.join(stage.stateDir, 'muster.db') } }, systemClock);
     expect(await authenticate(store.tokens, systemClock, `Bearer ${token}`)).toEqual({ kind: 'refused', why: 'revoked' });
   });
@@ -65,15 +65,15 @@ describe('muster token', () => {
     ['the id of no token', ['revoke', 'nothing'], '"muster token list" says which there are'],
   ])('refuses %s', async (_, command, message) => {
     await using stage = await Stage.open();
-    const result = await stage.run(['token', ...command]);
+    const result = await stage.call(['token', ...command]);
     expect({ code: result.exitCode, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
     expect(result.stderr).toContain(message);
   });
 
   it('does not repeat a token that is given for its id', async () => {
     await using stage = await Stage.open();
-    const { stdout } = await stage.run(['token', 'create', 'pipeline', '--role', 'viewer']);
-    const result = await stage.run(['token', 'revoke', stdout.trim()]);
+    const { stdout } = await stage.call(['token', 'create', 'pipeline', '--role', 'viewer']);
+    const result = await stage.call(['token', 'revoke', stdout.trim()]);
     expect(result.exitCode).toBe(2);
     expect(result.stderr).not.toContain(stdout.trim());
   });

@@ -103,11 +103,11 @@ describe('muster watch', () => {
     await cp(ANYTHING, stage.path('run/step-1'), { recursive: true });
     await writeFile(stage.path('run/step-2.onnx'), 'no model');
     const args = ['watch', stage.path('run'), '--suite', suite, '--stale', 'evaluate', '--every', '0.1', '--once', '-n', '1'];
-    const { exitCode, stdout } = await stage.run([...args, '--json']);
+    const { exitCode, stdout } = await stage.call([...args, '--json']);
     expect(exitCode).toBe(2);
     expect(happened(stdout).toSorted()).toEqual(['refused step-1', 'refused step-2.onnx']);
     expect(stdout).toContain('"code":"evaluation.all-failed"');
-    const forPeople = await stage.run(args);
+    const forPeople = await stage.call(args);
     expect(forPeople.exitCode).toBe(2);
     expect(forPeople.stdout).toMatch(/^step-1: no answer: all 4 episodes/m);
     expect(forPeople.stdout).toMatch(/^step-2\.onnx: cannot be played: /m);
@@ -116,9 +116,9 @@ describe('muster watch', () => {
   it('--once of a directory that is not there is refused with the one that was meant', async () => {
     await using stage = await Stage.open();
     await cp(ANYTHING, stage.path('run/step-1'), { recursive: true });
-    const result = await stage.run(['watch', stage.path('runn'), '--suite', await stage.faultSuite(FEW), '--once']);
+    const result = await stage.call(['watch', stage.path('runn'), '--suite', await stage.faultSuite(FEW), '--once']);
     expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(`did you mean ${stage.path('run')}?`) });
-    const report = await stage.run(['report', stage.path('runn')]);
+    const report = await stage.call(['report', stage.path('runn')]);
     expect(report).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(`did you mean ${stage.path('run')}?`) });
   });
 
@@ -127,7 +127,7 @@ describe('muster watch', () => {
     [['https://host/run', '--suite', 'suite.yaml'], 'cannot be watched', []],
   ])('%j is refused: %s', async (args, message, more) => {
     await using stage = await Stage.open();
-    const result = await stage.run(['watch', ...args, ...more]);
+    const result = await stage.call(['watch', ...args, ...more]);
     expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(message) });
   });
 });

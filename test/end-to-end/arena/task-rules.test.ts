@@ -94,9 +94,9 @@ describe('a task that says how it is played', () => {
     expect(await call('keep_text', { text: 'kept' })).toMatchObject({ isError: false, structuredContent: { step: 1 } });
     expect(await call('keep', {})).toMatchObject({ isError: true, structuredContent: { step: 2 } });
     expect(await call('', {})).toMatchObject({ isError: true, structuredContent: { code: 'arguments.invalid' } });
-    const again = await stage.run(['reward', id, '--server', url, '--weights', '{"shaping": "none"}']);
+    const again = await stage.call(['reward', id, '--server', url, '--weights', '{"shaping": "none"}']);
     expect(again.stdout).toBe(`${id}  ${reward.reward}  1\n`);
-    const heavier = await stage.run(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0, "style": 0}']);
+    const heavier = await stage.call(['reward', id, '--server', url, '--weights', '{"base": 3, "errors": 0, "time": 0, "style": 0}']);
     expect(heavier.stdout).toBe(`${id}  ${reward.reward}  3\n`);
     expect((await agent.send('GET', `/v1/episodes/${id}/reward`)).json).toEqual(reward);
   });
@@ -111,7 +111,7 @@ describe('a task that was checked', () => {
     const solution = join(directory, TASK, 'solution/sorting.py');
     const right = await readFile(solution, 'utf8');
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [directory] } });
-    const check = (...more: string[]) => stage.run(['task', 'check', directory, '--times', '1', '--config', config, ...more]);
+    const check = (...more: string[]) => stage.call(['task', 'check', directory, '--times', '1', '--config', config, ...more]);
     await writeFile(solution, 'nothing');
     expect((await check('--keep')).exitCode).toBe(2);
     const { url, command } = await MusterServer.start(stage, config);
