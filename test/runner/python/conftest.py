@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "runner"))
 
 from checkpoints import constant_layer, write_mlp
 from runner_process import RUNNER, RunnerProcess
+from torch_scripts import TORCH_PYTHON, TorchScripts, open_torch_scripts
 
 # What has no process of its own is imported from there.
 sys.path.append(str(RUNNER))
@@ -24,6 +25,19 @@ sys.path.append(str(RUNNER))
 def runner() -> Iterator[RunnerProcess]:
     with RunnerProcess() as process:
         yield process.ready()
+
+
+@pytest.fixture(scope="session")
+def torch_runner() -> Iterator[RunnerProcess]:
+    """One of a Python with torch, for all tests: each loads its own checkpoint in place of the former."""
+    with RunnerProcess(command=(TORCH_PYTHON, "-I", RUNNER)) as process:
+        yield process.ready()
+
+
+@pytest.fixture(scope="session")
+def torch_scripts() -> Iterator[TorchScripts]:
+    with open_torch_scripts() as scripts:
+        yield scripts
 
 
 @pytest.fixture

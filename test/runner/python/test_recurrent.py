@@ -4,7 +4,6 @@ The networks count their steps and choose the action of that number, so an episo
 """
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ import pytest
 from checkpoints import file_digest
 from onnx import TensorProto, helper, numpy_helper
 from runner_process import Frame, RunnerProcess, environment
-from test_torchscript import TORCH_PYTHON, needs_torch, torch_runner
-
-__all__ = ["torch_runner"]
+from test_torchscript import needs_torch
+from torch_scripts import TorchScripts
 
 Policy = tuple[Path, str]
 EPISODES = [(i, 0, 1 + i, 500 + i) for i in range(24)]
@@ -143,22 +141,23 @@ torch.jit.save(torch.jit.script(Counter()), sys.argv[1])
 """
 
 
-def write_script(path: Path, shape: str) -> Policy:
-    # TorchScript reads the source of a module from its file.
-    script = path.with_suffix(".py")
-    script.write_text(SCRIPT.format(shape=shape))
-    subprocess.run([TORCH_PYTHON, script, path], check=True, timeout=120)
+def write_script(torch_scripts: TorchScripts, path: Path, shape: str) -> Policy:
+    torch_scripts.check(SCRIPT.format(shape=shape), path)
     return path, file_digest(path)
 
 
 @needs_torch
 @pytest.mark.parametrize("batching", [None, LOCKSTEP], ids=["single", "lockstep"])
-def test_a_torchscript_model_says_what_it_begins_with(torch_runner: RunnerProcess, tmp_path: Path, batching: Frame | None) -> None:
-    assert "warnings" not in counted(torch_runner, write_script(tmp_path / "p.pt", "1, rows, 1"), batching)
+def test_a_torchscript_model_says_what_it_begins_with(
+    torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path, batching: Frame | None
+) -> None:
+    assert "warnings" not in counted(torch_runner, write_script(torch_scripts, tmp_path / "p.pt", "1, rows, 1"), batching)
 
 
 @needs_torch
-def test_a_torchscript_model_whose_state_knows_no_rows_is_refused(torch_runner: RunnerProcess, tmp_path: Path) -> None:
-    answer = torch_runner.load(*write_script(tmp_path / "p.pt", "1, 1, 1"), environment("toys:Remembered"))
+def test_a_torchscript_model_whose_state_knows_no_rows_is_refused(
+    torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path
+) -> None:
+    answer = torch_runner.load(*write_script(torch_scripts, tmp_path / "p.pt", "1, 1, 1"), environment("toys:Remembered"))
     assert (answer["type"], answer["part"]) == ("refused", "policy")
     assert "initial_state gives the shape (1, 1, 1) for one row and (1, 1, 1) for two, expected a dimension of rows" in answer["message"]

@@ -3,18 +3,16 @@
 import json
 import math
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from checkpoints import file_digest
-from runner_process import REPOSITORY, RUNNER, RunnerProcess, environment, episodes
+from runner_process import RunnerProcess, environment, episodes
+from torch_scripts import TORCH_PYTHON, TorchScripts
 
-TORCH_PYTHON = REPOSITORY / ".venv-torch" / "bin" / "python"
 MOVED = {"low": [-2.0, 0.0], "high": [4.0, 1.0]}
 
 needs_torch = pytest.mark.skipif(
@@ -43,13 +41,8 @@ torch.jit.save(torch.jit.script(model), sys.argv[1], _extra_files=extra)
 """
 
 
-@pytest.fixture(scope="module")
-def torch_runner() -> Iterator[RunnerProcess]:
-    with RunnerProcess(command=(TORCH_PYTHON, "-I", RUNNER)) as process:
-        yield process.ready()
-
-
 def write_torchscript(
+    torch_scripts: TorchScripts,
     path: Path,
     outputs: list[float],
     log_std: list[float] | None = None,
@@ -61,25 +54,23 @@ def write_torchscript(
     seen = f"observation.reshape(1, {inputs})" if one_row else "observation"
     forward = f"return self.linear({seen}), self.log_std" if log_std else f"return self.linear({seen})"
     text = json.dumps(muster) if muster else ""
-    # TorchScript reads the source of a module from its file.
-    script = path.with_suffix(".py")
-    script.write_text(EXPORT.format(forward=forward, outputs=outputs, log_std=log_std, muster=text, inputs=inputs, dtype=dtype))
-    subprocess.run([TORCH_PYTHON, script, path], check=True, timeout=120)
+    source = EXPORT.format(forward=forward, outputs=outputs, log_std=log_std, muster=text, inputs=inputs, dtype=dtype)
+    torch_scripts.check(source, path)
     return path, file_digest(path)
 
 
 @needs_torch
 @pytest.mark.parametrize(("name", "dtype"), [("p.pt", "float32"), ("p.ts", "float64")])
-def test_the_output_is_the_logits(torch_runner: RunnerProcess, tmp_path: Path, name: str, dtype: str) -> None:
-    policy = write_torchscript(tmp_path / name, [0.1, 0.5, 0.2], dtype=dtype)
+def test_the_output_is_the_logits(torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path, name: str, dtype: str) -> None:
+    policy = write_torchscript(torch_scripts, tmp_path / name, [0.1, 0.5, 0.2], dtype=dtype)
     assert torch_runner.load(*policy, environment("toys:Chosen", actions=3))["digest"] == policy[1]
     assert torch_runner.play(episodes(1))[0]["return"] == 1.0
 
 
 @needs_torch
-def test_a_second_output_is_the_spread(torch_runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_second_output_is_the_spread(torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path) -> None:
     muster = {"action": {"kind": "continuous", "squash": "none"}}
-    policy = write_torchscript(tmp_path / "p.pt", [1.0, -2.0], [math.log(0.5), math.log(3)], muster)
+    policy = write_torchscript(torch_scripts, tmp_path / "p.pt", [1.0, -2.0], [math.log(0.5), math.log(3)], muster)
     torch_runner.load(*policy, environment("toys:Moved", **MOVED), actions="stochastic", metrics=["a0", "a1"])
     outcomes = torch_runner.play(episodes(1000))
     drawn = np.array([list(outcome["metrics"].values()) for outcome in outcomes])
@@ -92,9 +83,9 @@ BLOCKS = {"form": "lockstep", "width": 4, "episodes": 8, "episodeSeconds": 60}
 
 @needs_torch
 @pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
-def test_rows_are_computed_together(torch_runner: RunnerProcess, tmp_path: Path, actions: str) -> None:
+def test_rows_are_computed_together(torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path, actions: str) -> None:
     muster = {"action": {"kind": "continuous", "squash": "none"}}
-    policy = write_torchscript(tmp_path / "p.pt", [1.0, -2.0], [math.log(0.5), math.log(3)], muster)
+    policy = write_torchscript(torch_scripts, tmp_path / "p.pt", [1.0, -2.0], [math.log(0.5), math.log(3)], muster)
     task = environment("toys:Moved", **MOVED)
     torch_runner.load(*policy, task, actions=actions, metrics=["a0", "a1"])
     expected = [outcome["metrics"] for outcome in torch_runner.play(episodes(16))]
@@ -104,16 +95,18 @@ def test_rows_are_computed_together(torch_runner: RunnerProcess, tmp_path: Path,
 
 
 @needs_torch
-def test_a_model_that_takes_one_row_only_takes_them_one_by_one(torch_runner: RunnerProcess, tmp_path: Path) -> None:
-    policy = write_torchscript(tmp_path / "p.pt", [0.1, 0.5, 0.2], one_row=True)
+def test_a_model_that_takes_one_row_only_takes_them_one_by_one(
+    torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path
+) -> None:
+    policy = write_torchscript(torch_scripts, tmp_path / "p.pt", [0.1, 0.5, 0.2], one_row=True)
     answer = torch_runner.load(*policy, environment("toys:Chosen", actions=3), batching=BLOCKS)
     assert answer["warnings"] == ["the model fails on a batch of two observations (RuntimeError): rows are played one by one"]
     assert [outcome["return"] for outcome in torch_runner.play(episodes(8))] == [1.0] * 8
 
 
 @needs_torch
-def test_a_model_for_other_observations_is_refused(torch_runner: RunnerProcess, tmp_path: Path) -> None:
-    policy = write_torchscript(tmp_path / "p.pt", [0.0, 1.0], inputs=6)
+def test_a_model_for_other_observations_is_refused(torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path) -> None:
+    policy = write_torchscript(torch_scripts, tmp_path / "p.pt", [0.0, 1.0], inputs=6)
     answer = torch_runner.load(*policy, environment("gymnasium:CartPole-v1"))
     assert (answer["type"], answer["part"]) == ("refused", "policy")
     assert "the model fails on an observation of shape (1, 4)" in answer["message"]
