@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
@@ -64,51 +65,55 @@ it('a part that is run as a whole is pinned as a whole or not at all', () => {
   expect(() => keepWholeParts(pinned, ['a/1', 'a/skipped'], getPart)).toThrow('a is run as a whole');
 });
 
-/** Programs of CMake as they are named: in variables, of several files that others share, by a path, with macros of their own. */
+/** Programs as CMake names them: in variables, of several files that others share, by a path, with macros of their own, with an argument that is expected. */
 const PROGRAMS = {
-  'CMakeLists.txt': `cmake_minimum_required(VERSION 3.20)
-project(sums C)
-enable_testing()
+  'CMakeLists.txt':
+    'cmake_minimum_required(VERSION 3.20)\nproject(sums C)\nenable_testing()\nadd_subdirectory(programs)\nset(CMAKE_C_FLAGS -DREFUSED)\nset(CMAKE_C_STANDARD 90)\n',
+  'programs/CMakeLists.txt': `project(programs C)
 set(read_out read.out)
 add_executable(\${read_out} "\${CMAKE_CURRENT_SOURCE_DIR}/check_read.c")
-add_test(NAME \${read_out} COMMAND "\${CMAKE_CURRENT_BINARY_DIR}/\${read_out}")
+add_test(NAME \${read_out} COMMAND "\${CMAKE_CURRENT_BINARY_DIR}/\${read_out}" checks.h "" WORKING_DIRECTORY "\${CMAKE_CURRENT_SOURCE_DIR}")
 add_executable(write checks.c checks.h $<$<CONFIG:Debug>:extra.c> writing.c)
 add_executable(write_fast checks.c writing.c)
 add_test(NAME write COMMAND write)
 add_test(write_fast write_fast)
 add_executable(append checks.c append.c)
 add_test(NAME append COMMAND $<TARGET_FILE:append>)
+set_tests_properties(append PROPERTIES PASS_REGULAR_EXPRESSION "0 wrong")
 `,
-  'check_read.c': '#include <assert.h>\nint main(void) {\n    assert(read() == 3);\n    return 0;\n}\n',
-  'checks.c':
+  'programs/check_read.c':
+    '#ifdef REFUSED\n#error\n#endif\n#include <stdio.h>\nint main(int count, char **words) {\n    if (fopen(words[1], "r") == 0) return 1;\n    return count == 3 ? 0 : 1;\n}\n',
+  'programs/checks.c':
     'int checks(int a) {\n    return a == 1;\n}\n\nint more(int a) {\n    return a == 2;\n}\n\nint most(int a) {\n    return a == 3;\n}\n',
-  'checks.h': 'int checks(int a);\n',
-  'extra.c': 'int extra;\n',
-  'writing.c': 'int checks(int);\nint main(void) {\n    return checks(1) == 1 ? 0 : 1;\n}\n',
-  'append.c': '#define TEST(suite, name) int main(void)\nTEST(Own, macro) {\n    if (1 == 1) return 0;\n    return 1;\n}\n',
+  'programs/checks.h': 'int checks(int a);\n',
+  'programs/extra.c': 'int extra;\n',
+  'programs/writing.c': 'int checks(int);\nint main(void) {\n    return checks(1) == 1 ? 0 : 1;\n}\n',
+  'programs/append.c':
+    '#include <stdio.h>\n#define TEST(suite, name) int main(void)\nTEST(Own, macro) {\n    int wrong = !(2 == 2);\n    printf("%d wrong", wrong);\n    return 3;\n}\n',
 } as const;
 
-it('a program of C is known by what CMake names, and its copy is built with the other files of the program', async () => {
+it('a program of C is known by what CMake names, and its copy is built and run as the program is', async () => {
   const files = filesOf(PROGRAMS);
   const detected = detectLanguage(files);
   const { places, testFiles } = detected.framework;
   const ids = ['read.out', 'write', 'write_fast', 'append'];
-  expect(ids.map((id) => places.get(id))).toEqual(['check_read.c', 'writing.c', 'writing.c', 'append.c']);
+  expect(ids.map((id) => places.get(id))).toEqual(['check_read.c', 'writing.c', 'writing.c', 'append.c'].map((file) => `programs/${file}`));
   const drafts = draftTripwires(detected, files, testFiles, ids);
   expect(drafts.map(({ of }) => of)).toEqual(['append', 'read.out', 'write']);
-  const { command, files: own } = detected.language.suite(detected.framework, { kind: 'files', files: testFiles });
-  expect(command).toEqual(['sh', '/tests/run.sh', '{report}', '{seed}']);
+  const { files: own } = detected.language.suite(detected.framework, { kind: 'files', files: testFiles });
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-programs-'));
   try {
     const wired = [...wireTests(files, drafts, true)].map(([name, { content }]) => [name, content.toString()]);
     await writeFiles(directory, { ...PROGRAMS, ...Object.fromEntries(wired), ...own });
-    const run = async (...argv: readonly [string, ...string[]]): Promise<string> =>
-      (await promisify(execFile)(argv[0], argv.slice(1), { cwd: directory })).stdout;
-    await run('cmake', '-S', '.', '-B', 'build', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_PROJECT_INCLUDE=tripwires.cmake');
-    await run('cmake', '--build', 'build');
-    const listed = await run('ctest', '--test-dir', 'build', '-N');
-    const copies = drafts.flatMap(({ wire, restored }) => [restored.id, wire.id]);
-    expect(Array.from(listed.matchAll(/Test +#\d+: (\S+)$/gm), (found) => found[1] ?? '').sort()).toEqual([...ids, ...copies].sort());
+    const run = promisify(execFile);
+    const included = path.join(directory, 'tripwires.cmake');
+    await run('cmake', ['-S', '.', '-B', 'build', '-DCMAKE_BUILD_TYPE=Debug', `-DCMAKE_PROJECT_INCLUDE=${included}`], { cwd: directory });
+    await run('cmake', ['--build', 'build'], { cwd: directory });
+    const tested = run('ctest', ['--test-dir', 'build'], { cwd: directory });
+    const { stdout } = await tested.catch((error: unknown) => z.object({ code: z.literal(8), stdout: z.string() }).parse(error));
+    const outcomes = new Map(Array.from(stdout.matchAll(/Test +#\d+: (\S+) \.+[ *]*(Passed|Failed)/g), ([, id = '', end]) => [id, end]));
+    const passing = [...ids, ...drafts.map(({ restored }) => restored.id)].map((id) => [id, 'Passed'] as const);
+    expect(outcomes).toEqual(new Map([...passing, ...drafts.map(({ wire }) => [wire.id, 'Failed'] as const)]));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
-import { nameCopy, WORDS } from './changed-literal.ts';
+import { nameCopy } from './changed-literal.ts';
 import { makeCommonCheats, writeCheat } from './cheats.ts';
+import { COPIED_PROGRAMS } from './ctest-copies.ts';
 import { CODE, detectCTest, listGoogleTests } from './ctest-programs.ts';
 import type { CheatPlace, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { changeLast, draftBlocks } from './test-blocks.ts';
@@ -39,62 +40,6 @@ const TEST_OPTIONS = `if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
 endif()
 `;
 
-/**
- * A program of a tripwire is built like the one that it is a copy of: a file stands beside one of that one's, under one of the names that copies have, and
- * takes its place. It is added once all targets are known, once for each such file, and begins where the tests of its directory do.
- */
-const TRIPWIRES = `if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
-  cmake_language(DEFER CALL muster_add_tripwires "\${CMAKE_CURRENT_SOURCE_DIR}")
-endif()
-function(muster_add_tripwires directory)
-  get_property(inner DIRECTORY "\${directory}" PROPERTY SUBDIRECTORIES)
-  foreach(each IN LISTS inner)
-    muster_add_tripwires("\${each}")
-  endforeach()
-  get_property(targets DIRECTORY "\${directory}" PROPERTY BUILDSYSTEM_TARGETS)
-  foreach(target IN LISTS targets)
-    get_target_property(type \${target} TYPE)
-    if(NOT type STREQUAL "EXECUTABLE")
-      continue()
-    endif()
-    set(files "")
-    get_target_property(sources \${target} SOURCES)
-    foreach(each IN LISTS sources)
-      if(NOT each MATCHES "^[$]<")
-        get_filename_component(each "\${each}" ABSOLUTE BASE_DIR "\${directory}")
-      endif()
-      list(APPEND files "\${each}")
-    endforeach()
-    foreach(file IN LISTS files)
-      muster_copy_program(\${target} "\${file}" "\${files}" "\${directory}")
-    endforeach()
-  endforeach()
-endfunction()
-function(muster_copy_program target file files directory)
-  get_filename_component(stem "\${file}" NAME_WE)
-  get_filename_component(place "\${file}" DIRECTORY)
-  get_filename_component(ending "\${file}" LAST_EXT)
-  get_property(begins DIRECTORY "\${directory}" PROPERTY BINARY_DIR)
-  foreach(word ${WORDS.join(' ')})
-    set(name "\${stem}_\${word}")
-    set(copy "\${place}/\${name}\${ending}")
-    if(NOT EXISTS "\${copy}" OR TEST \${name} OR copy IN_LIST files)
-      continue()
-    endif()
-    set(own "\${files}")
-    list(REMOVE_ITEM own "\${file}")
-    add_executable(\${target}_\${word} "\${copy}" \${own})
-    foreach(property LINK_LIBRARIES INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS COMPILE_FEATURES CXX_STANDARD C_STANDARD)
-      get_target_property(value \${target} \${property})
-      if(value)
-        set_property(TARGET \${target}_\${word} PROPERTY \${property} "\${value}")
-      endif()
-    endforeach()
-    add_test(NAME \${name} COMMAND \${target}_\${word} WORKING_DIRECTORY "\${begins}")
-  endforeach()
-endfunction()
-`;
-
 function buildCTestSuite(_: Framework, selection: TestSelection): SuiteCommand {
   const wanted = selection.kind === 'files' ? '' : ` -R '^(${selection.ids.map((id) => id.replaceAll(/[^\w]/g, '.')).join('|')})$'`;
   const script = `#!/bin/sh
@@ -111,7 +56,7 @@ exec ctest --test-dir /tmp/build --output-junit "$1" --schedule-random --timeout
   return {
     runner: 'ctest',
     command: ['sh', '/tests/run.sh', '{report}', '{seed}'],
-    files: { 'run.sh': script, 'tripwires.cmake': `${TEST_OPTIONS}${TRIPWIRES}` },
+    files: { 'run.sh': script, 'tripwires.cmake': `${TEST_OPTIONS}${COPIED_PROGRAMS}` },
   };
 }
 
