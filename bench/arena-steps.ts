@@ -177,9 +177,11 @@ class Player {
     const text = body === undefined ? '' : JSON.stringify(body);
     const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
     const asked = request(`${url}${path}`, { method, headers, agent: Player.#agent }, (answer) => {
-      let told = '';
-      answer.setEncoding('utf8').on('data', (part: string) => (told += part));
-      answer.on('end', () => ((answer.statusCode ?? 500) < 300 ? resolve(told) : reject(new Error(`${answer.statusCode}: ${told}`))));
+      let answered = '';
+      answer.setEncoding('utf8').on('data', (part: string) => (answered += part));
+      answer.on('end', () =>
+        (answer.statusCode ?? 500) < 300 ? resolve(answered) : reject(new Error(`${answer.statusCode}: ${answered}`)),
+      );
     });
     asked.on('error', reject).end(text);
     return promise;

@@ -89,14 +89,14 @@ class Fixture implements AsyncDisposable {
   readonly cluster: CacheCluster;
   readonly #files: CheckpointFiles;
   readonly #store: CheckpointStore;
-  readonly #told: DeltaEncodedContents;
+  readonly #encoded: DeltaEncodedContents;
   readonly #origin: OriginServer;
 
   private constructor(files: CheckpointFiles, cluster: CacheCluster, store: CheckpointStore) {
     this.#files = files;
     this.cluster = cluster;
     this.#store = store;
-    this.#told = new DeltaEncodedContents({
+    this.#encoded = new DeltaEncodedContents({
       directory: files.path('deliveries'),
       clock: systemClock,
       find: (digest) => store.findFile(digest),
@@ -107,7 +107,7 @@ class Fixture implements AsyncDisposable {
       clock: systemClock,
       log: silentLog,
       find: (digest) => store.findFile(digest),
-      tell: ({ digest, name }, bases) => this.#told.tell(digest, name, bases),
+      tell: ({ digest, name }, bases) => this.#encoded.tell(digest, name, bases),
     });
   }
 
@@ -137,7 +137,7 @@ class Fixture implements AsyncDisposable {
   }
 
   async deltaBytes(first: StoredCheckpoint, next: StoredCheckpoint): Promise<number> {
-    const told = await this.#told.tell(next.digest, 'policy.safetensors', [first.digest]);
+    const told = await this.#encoded.tell(next.digest, 'policy.safetensors', [first.digest]);
     if (!told) throw new RangeError('the next checkpoint is not encoded as a delta of the one before');
     return told.bytes;
   }
@@ -155,7 +155,7 @@ class Fixture implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cluster[Symbol.asyncDispose]();
     await this.#origin[Symbol.asyncDispose]();
-    await this.#told[Symbol.asyncDispose]();
+    await this.#encoded[Symbol.asyncDispose]();
   }
 }
 

@@ -20,10 +20,10 @@ export const forkedCrowd: Benchmark = {
     const { rows, limits, reached, episodes, goneSeconds, left } = await measured(CROWD, () => crowd(count, say));
     const nothing = isNothing(left);
     const check = { what: `${count} forked sandboxes`, target: 'reached, each plays, all gone, nothing left' };
-    const told = `${reached} ready, ${episodes} episodes, gone after ${goneSeconds.toFixed(2)} s, left: ${showLeftovers(left)}`;
+    const found = `${reached} ready, ${episodes} episodes, gone after ${goneSeconds.toFixed(2)} s, left: ${showLeftovers(left)}`;
     return {
       tables: [stepTable(count, rows), limitTable(limits)],
-      checks: [{ ...check, measured: told, met: reached === count && episodes === count && nothing }],
+      checks: [{ ...check, measured: found, met: reached === count && episodes === count && nothing }],
       notes: [
         'Each plays one episode, sandbox i the one with index i, as a bare loop deals them out.',
         'PSS: of all processes, the zygote included. Missing: what the whole machine has less available, kernel and Muster included.',

@@ -61,7 +61,7 @@ export class MeasuringRun {
     say(`\n${name}: ${measurements(quick).length} measurements, ${this.#timeLeft()}`);
     for (const { name: what, value, date } of already) say(`${name}: ${what}: ${showFigures(value)}; kept from ${date}`);
     const order = { kept: Object.fromEntries(already.map(({ name: what, value }) => [what, value])) };
-    await inOwnProcess({ name, quick, order, signal }, (told) => this.#hear(name, told));
+    await inOwnProcess({ name, quick, order, signal }, (message) => this.#hear(name, message));
     const report = results.reports[name];
     if (!report) throw new Error(`benchmark ${name} ended without a report`);
     results.measurements[name] = kept.all.map(({ value: _value, ...rest }) => rest);
@@ -81,11 +81,11 @@ export class MeasuringRun {
     for (const kept of this.#kept.values()) await kept.discard();
   }
 
-  async #hear(benchmark: string, told: BenchmarkMessage): Promise<void> {
+  async #hear(benchmark: string, message: BenchmarkMessage): Promise<void> {
     const { results, say } = this.#options;
-    switch (told.kind) {
+    switch (message.kind) {
       case 'measured': {
-        const { name, seconds, value } = told;
+        const { name, seconds, value } = message;
         await this.#keptOf(benchmark).add({ name, seconds, date: new Date().toISOString(), value: JSON.parse(JSON.stringify(value)) });
         this.#made.push(seconds);
         await this.#known.set(`${benchmark}/${name}`, seconds);
@@ -93,7 +93,7 @@ export class MeasuringRun {
         return;
       }
       case 'report':
-        results.reports[benchmark] = told.report;
+        results.reports[benchmark] = message.report;
     }
   }
 

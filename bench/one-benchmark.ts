@@ -17,7 +17,7 @@ export type BenchmarkMessage =
 const [name, flag] = process.argv.slice(2);
 const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
 if (!benchmark || !process.send) throw new Error('started by bench/run.ts only');
-const tell = (told: BenchmarkMessage): void => void process.send?.(told);
+const tell = (message: BenchmarkMessage): void => void process.send?.(message);
 const [first] = await once(process, 'message');
 const { kept }: Order = first;
 const quick = flag === '--quick';

@@ -21,7 +21,7 @@ const LOOK_MILLISECONDS = 50;
  */
 export async function inOwnProcess(
   { name, quick, order, signal }: { readonly name: string; readonly quick: boolean; readonly order: Order; readonly signal: AbortSignal },
-  tell: (told: BenchmarkMessage) => Promise<void>,
+  tell: (message: BenchmarkMessage) => Promise<void>,
 ): Promise<void> {
   // Short: paths of sockets below it may have 107 bytes.
   const directory = await mkdtemp(join(tmpdir(), 'mb-'));
@@ -33,11 +33,11 @@ export async function inOwnProcess(
   const abort = (): void => void (group !== undefined && kill(group, 'SIGTERM'));
   signal.addEventListener('abort', abort);
   try {
-    let told: Promise<void> = Promise.resolve();
-    child.on('message', (message: BenchmarkMessage) => void (told = told.then(() => tell(message))));
+    let handled: Promise<void> = Promise.resolve();
+    child.on('message', (message: BenchmarkMessage) => void (handled = handled.then(() => tell(message))));
     child.send(order);
     const [code, killedBy] = await once(child, 'exit');
-    await told;
+    await handled;
     signal.throwIfAborted();
     if (code !== 0) throw new Error(`benchmark ${name} ended with ${killedBy ?? `code ${code}`}`);
   } finally {

@@ -72,9 +72,9 @@ const url = await app.listen({ host: '0.0.0.0', port: 0 });
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
 process.on('message', () => {
-  const told: Delay = { p50: delay.percentile(50) / 1e6, p99: delay.percentile(99) / 1e6 };
+  const delays: Delay = { p50: delay.percentile(50) / 1e6, p99: delay.percentile(99) / 1e6 };
   delay.reset();
-  process.send?.(told);
+  process.send?.(delays);
 });
 process.once('disconnect', () => process.exit());
 process.send?.({ url: url.replace(/\/\/[^:]+/, '//127.0.0.1') });

@@ -74,7 +74,7 @@ def train(trainer: Trainer, client: Client, agent: Path, updates: int, concurren
             continue
         begun, version = time.monotonic(), version + 1
         trainer.learn(batch, version)
-        client.rollouts.tell_version(MODEL, version)
+        client.rollouts.report_version(MODEL, version)
         progress.add(batch, begun - asked, time.monotonic() - begun)
         print(progress.line(), flush=True)
         batch, asked = [], time.monotonic()

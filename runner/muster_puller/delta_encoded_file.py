@@ -74,8 +74,8 @@ def _save(answer: Answer, path: Path, buffer: memoryview) -> int:
 
 def _apply(delta: Path, base: Path, file: GrowingFile) -> None:
     try:
-        with delta.open("rb") as told, base.open("rb") as before:
-            for block in DeltaReader(told, before).blocks():
+        with delta.open("rb") as encoded, base.open("rb") as before:
+            for block in DeltaReader(encoded, before).blocks():
                 file.write(block)
     except OSError as error:
         # The base may have been removed meanwhile.

@@ -1,4 +1,4 @@
-"""How an exception is told to a person."""
+"""How an exception is shown to a person."""
 
 import errno
 import importlib.util
@@ -33,12 +33,12 @@ def describe(error: BaseException) -> str:
     """
     if isinstance(error, ReportedFailure | EnvironmentFault):
         return shorten(str(error))
-    told = traceback.format_exception_only(error)
+    lines = traceback.format_exception_only(error)
     # A syntax error has no frame in the file that it is in: file, line and text come before the message, indented.
-    message = next((position for position, line in enumerate(told) if not line.startswith(" ")), 0)
+    message = next((position for position, line in enumerate(lines) if not line.startswith(" ")), 0)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
-    place = "".join([*traceback.format_list(frames), *told[:message]]).rstrip()
-    summary = "".join(told[message:]).strip()
+    place = "".join([*traceback.format_list(frames), *lines[:message]]).rstrip()
+    summary = "".join(lines[message:]).strip()
     return shorten(strip_directories(f"{summary}\n{place}" if place else summary))
 
 

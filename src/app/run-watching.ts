@@ -48,7 +48,7 @@ export interface RunWatchHooks {
   /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
   during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
   /** A webhook could not be delivered. */
-  onUntold(error: unknown): void;
+  onUnreported(error: unknown): void;
 }
 
 const ANSWER_MS = 15_000;
@@ -59,7 +59,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
   const post = request.webhook === undefined ? undefined : createWebhookPost(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
-  /** Summaries of the checkpoints that were evaluated and not yet told of. */
+  /** Summaries of the checkpoints that were evaluated and not yet reported. */
   const answered = new Map<string, Summary>();
   let evaluated = 0;
   const log = async (event: WatchEvent): Promise<void> => {
@@ -102,7 +102,7 @@ async function attemptHook(hooks: RunWatchHooks, work: () => Promise<void>): Pro
     await work();
     return true;
   } catch (error) {
-    if (!hooks.signal.aborted) hooks.onUntold(error);
+    if (!hooks.signal.aborted) hooks.onUnreported(error);
     return false;
   }
 }

@@ -116,9 +116,9 @@ export class Playing {
   #blame(unanswered: readonly PlannedEpisode[], outcome: Outcome, killed: Killed): void {
     const log = unanswered.length > 0 ? this.#listener.takeStderr() : '';
     const seconds = this.#watchdog.elapsedMilliseconds / 1000 / unanswered.length;
-    const told = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;
-    const shared = told.length > 1 ? { sharesFailure: true as const } : {};
-    for (const [position, { index }] of told.entries()) {
+    const failed = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;
+    const shared = failed.length > 1 ? { sharesFailure: true as const } : {};
+    for (const [position, { index }] of failed.entries()) {
       this.#listener.onPlayed({
         index,
         checkpoint: this.#policy,

@@ -115,7 +115,7 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
   async 'what was begun and not settled is found again with its members, also when the store is opened again'({ open }) {
     await (async () => {
       await using store = await open();
-      expect(await store.rollouts.create(stream())).toMatchObject({ ...stream(), state: 'running', toldBefore: 0 });
+      expect(await store.rollouts.create(stream())).toMatchObject({ ...stream(), state: 'running', reportedBefore: 0 });
       const hold = await held(store.rollouts);
       await store.rollouts.begin(hold, { number: 0, begun: 0, wanted: 2 });
       await store.rollouts.begin(hold, { number: 1, begun: 1, wanted: 2 });
@@ -276,13 +276,21 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
   async 'versions of a policy grow, are its principal’s, and a stream knows how many came before it'({ open }) {
     await using store = await open();
     const { rollouts } = store;
-    expect(await rollouts.tell('pipeline', 'org/model', 10, undefined)).toEqual({ ordinal: 1, version: 10, endpoint: undefined });
-    expect(await rollouts.tell('pipeline', 'org/model', 9, undefined)).toBeUndefined();
-    expect(await rollouts.tell('pipeline', 'org/model', 10, 'elsewhere')).toEqual({ ordinal: 1, version: 10, endpoint: undefined });
-    expect(await rollouts.tell('pipeline', 'org/model', 20, 'elsewhere')).toEqual({ ordinal: 2, version: 20, endpoint: 'elsewhere' });
-    expect(await rollouts.tell('other', 'org/model', 0, undefined)).toMatchObject({ ordinal: 1 });
-    expect((await rollouts.told('pipeline', 'org/model', 1)).map(({ version }) => version)).toEqual([20]);
-    expect((await rollouts.create(stream())).toldBefore).toBe(2);
+    expect(await rollouts.reportVersion('pipeline', 'org/model', 10, undefined)).toEqual({ ordinal: 1, version: 10, endpoint: undefined });
+    expect(await rollouts.reportVersion('pipeline', 'org/model', 9, undefined)).toBeUndefined();
+    expect(await rollouts.reportVersion('pipeline', 'org/model', 10, 'elsewhere')).toEqual({
+      ordinal: 1,
+      version: 10,
+      endpoint: undefined,
+    });
+    expect(await rollouts.reportVersion('pipeline', 'org/model', 20, 'elsewhere')).toEqual({
+      ordinal: 2,
+      version: 20,
+      endpoint: 'elsewhere',
+    });
+    expect(await rollouts.reportVersion('other', 'org/model', 0, undefined)).toMatchObject({ ordinal: 1 });
+    expect((await rollouts.listReported('pipeline', 'org/model', 1)).map(({ version }) => version)).toEqual([20]);
+    expect((await rollouts.create(stream())).reportedBefore).toBe(2);
   },
 };
 

@@ -134,7 +134,7 @@ describe('a stream of groups for a training', () => {
     for await (const group of client.rollouts.groups(stream.id)) {
       ledger.push(group);
       // Without a new version, no group beyond a batch may begin.
-      if (ledger.length % TERMS.batch === 0) await client.rollouts.tellVersion('org/policy', ledger.length);
+      if (ledger.length % TERMS.batch === 0) await client.rollouts.reportVersion('org/policy', ledger.length);
     }
     expect(second.url).toBe(first.url);
     expect(new Set(ledger.map(({ group }) => group)).size).toBe(3);
@@ -219,9 +219,9 @@ describe('a stream of groups for a training', () => {
     expect(training.model.asked).toEqual([]);
     const stream = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
     expect(await client.rollouts.acknowledge(stream.id, [{ group: 'ro-other.0', lease: 1 }])).toMatchObject([{ result: 'unknown' }]);
-    await client.rollouts.tellVersion('org/policy', 7);
-    await expect(client.rollouts.tellVersion('org/policy', 6)).rejects.toThrow('expected one after 7');
-    await expect(client.rollouts.tellVersion('org/policy', 8, 'elsewhere')).rejects.toThrow('which names trainer');
+    await client.rollouts.reportVersion('org/policy', 7);
+    await expect(client.rollouts.reportVersion('org/policy', 6)).rejects.toThrow('expected one after 7');
+    await expect(client.rollouts.reportVersion('org/policy', 8, 'elsewhere')).rejects.toThrow('which names trainer');
     expect((await client.rollouts.cancel(stream.id)).state).toBe('cancelled');
     expect((await client.rollouts.list()).map(({ id }) => id)).toEqual([stream.id]);
   });

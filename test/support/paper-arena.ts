@@ -37,7 +37,7 @@ export const PAPER_ROLLOUTS: RolloutCalls = {
   cancel: refuse,
   groups: refuse,
   acknowledge: refuse,
-  tell: refuse,
+  reportVersion: refuse,
   follow: () => {
     throw new Error('nothing is played here');
   },

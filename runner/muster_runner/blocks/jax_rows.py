@@ -76,14 +76,14 @@ class JaxRows(VectorEnv[Any, Any, Any]):
         self.step(self.action_space.sample())
 
 
-def _fix_types(told: Any) -> Any:
+def _fix_types(values: Any) -> Any:
     """Where a reset writes a bare number and a step computes it, JAX would compile the step twice."""
     import jax
 
     def typed(leaf: Any) -> Any:
         return leaf if getattr(leaf, "weak_type", True) is False else jax.lax.convert_element_type(leaf, jax.numpy.result_type(leaf))
 
-    return jax.tree.map(typed, told)
+    return jax.tree.map(typed, values)
 
 
 def _as_arrays(observations: Any) -> Any:

@@ -133,14 +133,14 @@ export class OriginServer implements AsyncDisposable {
   async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     const count = (bytes: number): void => void (this.served.bytes += bytes);
     const asked = parseRequestedDelta(request.headers);
-    const told = asked && (await this.#options.tell?.(linked, asked.bases));
-    if (told) {
+    const delta = asked && (await this.#options.tell?.(linked, asked.bases));
+    if (delta) {
       this.served.deltas += 1;
-      await sendDelta(request, response, told, (bytes) => {
+      await sendDelta(request, response, delta, (bytes) => {
         count(bytes);
         this.served.deltaBytes += bytes;
       });
-      return this.#options.log.debug({ ...linked, base: told.base, bytes: told.bytes }, 'a sandbox has fetched what differs');
+      return this.#options.log.debug({ ...linked, base: delta.base, bytes: delta.bytes }, 'a sandbox has fetched what differs');
     }
     if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file to any of the named files');
     const found = await this.#options.find(linked.digest);

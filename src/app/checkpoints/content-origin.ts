@@ -24,8 +24,8 @@ export function openOrigin(
   const { url, bucketHosts: hosts, ...settings } = delivery;
   if (url === 'none') return undefined;
   const find = checkpoints.findFile.bind(checkpoints);
-  const told = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
-  const tell = told.tell.bind(told);
+  const encoded = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
+  const tell = encoded.tell.bind(encoded);
   const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
   const objects = new ObjectLinks({ ...createBucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
   return {
@@ -36,7 +36,7 @@ export function openOrigin(
     },
     [Symbol.asyncDispose]: async () => {
       await origin[Symbol.asyncDispose]();
-      await told[Symbol.asyncDispose]();
+      await encoded[Symbol.asyncDispose]();
     },
   };
 }

@@ -40,8 +40,8 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
   const queue = candidates.entries();
   const work = async (): Promise<void> => {
     for (const [at, candidate] of queue) {
-      const told: TrialTerms = { ...terms, onVerdict: (...verdict) => terms.onVerdict?.(...verdict, at) };
-      const grade = (): Promise<Trial> => tryCandidate(grader, open, candidate, told, signal);
+      const trialTerms: TrialTerms = { ...terms, onVerdict: (...verdict) => terms.onVerdict?.(...verdict, at) };
+      const grade = (): Promise<Trial> => tryCandidate(grader, open, candidate, trialTerms, signal);
       trials[at] = await (terms.keep?.(candidate, grade) ?? grade());
     }
   };

@@ -48,8 +48,8 @@ export class Bootstrap implements AsyncDisposable {
     const declared: SourceFiles = new Map([...files].filter(([path]) => plan.declares(path)));
     if (declared.size === 0) return NOTHING;
     if (this.#registries.length === 0) {
-      const told = 'Nothing was installed for the tests: name the registries that the installation may reach with --registry.';
-      if (!this.notices.includes(told)) this.notices.push(told);
+      const notice = 'Nothing was installed for the tests: name the registries that the installation may reach with --registry.';
+      if (!this.notices.includes(notice)) this.notices.push(notice);
       return NOTHING;
     }
     const inputs = { language: language.name, declared: digestFiles(declared), registries: this.#registries };

@@ -111,8 +111,8 @@ export async function blameFiles<Value>(
     const [key, expected] = isPlayedByAgents({ tasks: tasks ?? [] })
       ? ['tasks.from', 'expected tasks for agents']
       : [`files: "${files}"`, 'expected a directory of Python modules, its path from the suite file'];
-    const told = `suite: ${key}: ${error.message.replace(/^checkpoint: /, '').replace(/; (check the path|expected a directory)$/, '')}`;
-    if (error.kind === 'infrastructure') throw new InfrastructureError('suite.files', told, { cause: error });
-    throw new InputError('suite.files', `${told}; ${expected}`, { cause: error });
+    const message = `suite: ${key}: ${error.message.replace(/^checkpoint: /, '').replace(/; (check the path|expected a directory)$/, '')}`;
+    if (error.kind === 'infrastructure') throw new InfrastructureError('suite.files', message, { cause: error });
+    throw new InputError('suite.files', `${message}; ${expected}`, { cause: error });
   }
 }

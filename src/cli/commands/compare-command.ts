@@ -101,8 +101,8 @@ async function compareOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     return { summary, exitCode: getCode(summary) };
   } catch (error) {
     const summary = getPartialComparison(error);
-    const told = toFailedAttempt(error, signal, 'the first episode');
-    return summary ? { ...told, summary } : told;
+    const failed = toFailedAttempt(error, signal, 'the first episode');
+    return summary ? { ...failed, summary } : failed;
   }
 }
 

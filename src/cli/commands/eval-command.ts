@@ -192,8 +192,8 @@ async function evaluateCheckpoint(
     return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {
     const summary = getPartialSummary(error);
-    const told = { title, ...toFailedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
-    return summary ? { ...told, summary } : told;
+    const failed = { title, ...toFailedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
+    return summary ? { ...failed, summary } : failed;
   }
 }
 

@@ -56,8 +56,8 @@ async function inspectAndPrint(inspect: InspectCheckpoint, path: string, { json,
     await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${formatInspection(found).join('\n')}\n`);
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
-    const told = toFailedAttempt(error, interrupt.signal, `all of ${path} was read`);
-    await print(process.stderr, told.report);
-    return told.exitCode;
+    const failed = toFailedAttempt(error, interrupt.signal, `all of ${path} was read`);
+    await print(process.stderr, failed.report);
+    return failed.exitCode;
   }
 }

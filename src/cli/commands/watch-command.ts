@@ -192,7 +192,7 @@ async function watchAndPrintRun(
       const page = reportPage({ kind: 'evaluation', summary });
       await log.log({ step: readStep(name, count), figures: toFigures(score, standing), page });
     },
-    onUntold: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
+    onUnreported: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),
     async during(name, evaluation) {
       using display = openProgressDisplay(createEvaluationView({ suite: basename(request.suite), checkpoint: name }), process.stderr);
       return await evaluation((progress) => display.show(progress));
@@ -207,8 +207,8 @@ async function watchAndPrintRun(
     return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
   } catch (error) {
     await Promise.all(printed);
-    const told = toFailedAttempt(error, signal, 'the end of the run');
-    if (told.exitCode !== EXIT_CODES.interrupted) await print(process.stderr, told.report);
-    return told.exitCode;
+    const failed = toFailedAttempt(error, signal, 'the end of the run');
+    if (failed.exitCode !== EXIT_CODES.interrupted) await print(process.stderr, failed.report);
+    return failed.exitCode;
   }
 }

@@ -23,8 +23,8 @@ export function formatRanking(summaries: readonly Summary[]): string[] {
     const { mean, interval } = summary.official;
     const ends = interval ? `  [${format(interval.low)}, ${format(interval.high)}]` : '';
     const ranks = best === worst ? `rank ${best}` : `rank ${best} to ${worst}`;
-    const told = mean === null || summary.allFailed === true ? 'no mean' : styleText('bold', format(mean));
-    return [[ranks, `${told}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
+    const shown = mean === null || summary.allFailed === true ? 'no mean' : styleText('bold', format(mean));
+    return [[ranks, `${shown}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
   });
   const risk =
     confidence > 0 ? `(with at least ${percent} all of these ranks are right)` : '(too many intervals to promise all ranks at once)';

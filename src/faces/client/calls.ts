@@ -13,7 +13,7 @@ export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
-  /** Told of a server of another version: once for each. */
+  /** Called with a server of another version, once for each. */
   readonly warn: (message: string) => void;
 }
 

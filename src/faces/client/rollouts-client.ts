@@ -8,7 +8,7 @@ import {
   rolloutListSchema,
   rolloutsSchema,
   type RolloutsResource,
-  toldVersionSchema,
+  reportedVersionSchema,
 } from '../http/schemas/rollout-schemas.ts';
 import { SLOW_ANSWER_MILLISECONDS, type Calls } from './calls.ts';
 
@@ -80,9 +80,9 @@ export class RolloutsClient {
   }
 
   /** Tells that a policy has a new version. @param endpoint name of the server's that has it from now on. */
-  tellVersion(policy: string, version: number, endpoint?: string, signal?: AbortSignal): Promise<z.infer<typeof toldVersionSchema>> {
+  reportVersion(policy: string, version: number, endpoint?: string, signal?: AbortSignal): Promise<z.infer<typeof reportedVersionSchema>> {
     const path = `/v1/policies/${encodeURIComponent(policy)}/versions`;
-    return this.#calls.ask(toldVersionSchema, { method: 'POST', path, body: { version, endpoint }, signal });
+    return this.#calls.ask(reportedVersionSchema, { method: 'POST', path, body: { version, endpoint }, signal });
   }
 
   async #acknowledgeOwn(stream: string, group: DeliveredGroup, signal: AbortSignal | undefined): Promise<void> {

@@ -221,6 +221,6 @@ export class Arm {
 
 function toStoredEpisode({ played, planned, outcome }: SettledEpisode): NewEpisode {
   const { index, seconds, log, usage, transcript } = played;
-  const told = { ...(log === undefined ? {} : { log }), ...(usage && { usage }), ...(transcript && { transcript }) };
-  return { index, task: planned.task, outcome, seconds, ...told };
+  const observed = { ...(log === undefined ? {} : { log }), ...(usage && { usage }), ...(transcript && { transcript }) };
+  return { index, task: planned.task, outcome, seconds, ...observed };
 }

@@ -93,7 +93,7 @@ export class AgentPlayers implements Players {
     const startedAt = this.#clock.now();
     const { outcome, log, transcript } = await this.#stage.play(digest, episode, isKept, over);
     const seconds = (this.#clock.now() - startedAt) / 1000;
-    const told = { ...(log === '' ? {} : { log }), ...(transcript && { transcript }) };
-    return { index: episode.index, checkpoint: digest, outcome, seconds, killed: false, ...told };
+    const observed = { ...(log === '' ? {} : { log }), ...(transcript && { transcript }) };
+    return { index: episode.index, checkpoint: digest, outcome, seconds, killed: false, ...observed };
   }
 }

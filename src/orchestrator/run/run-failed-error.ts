@@ -19,10 +19,10 @@ export const ALL_FAILED = { evaluation: 'evaluation.all-failed', comparison: 'co
 export class AllFailedError<Document> extends InputError {
   readonly partial: Document;
 
-  /** @param told what failed, how often, and with which error. */
-  constructor(run: keyof typeof ALL_FAILED, told: string, partial: Document) {
+  /** @param failures what failed, how often, and with which error. */
+  constructor(run: keyof typeof ALL_FAILED, failures: string, partial: Document) {
     const remedy = 'mend what fails; or, where failing is an answer, declare "failures: scored" with failureScores in the suite';
-    super(ALL_FAILED[run], `${told}\n${remedy}`);
+    super(ALL_FAILED[run], `${failures}\n${remedy}`);
     this.partial = partial;
   }
 }

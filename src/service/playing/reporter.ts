@@ -25,7 +25,7 @@ export interface ReporterOptions {
 const EVENT_SHARE_OF_AGE = 0.02;
 const LONGEST_BETWEEN_EVENTS_MILLISECONDS = 15_000;
 
-interface Untold extends Report {
+interface Unreported extends Report {
   readonly running: RunningFigures;
   /** Of its events, those that must not get lost. */
   readonly verdicts: readonly NewEvent[];
@@ -59,8 +59,8 @@ export class Reporter implements AsyncDisposable {
     }
     this.#timer ??= this.#options.clock.after(this.#options.everyMilliseconds, () => {
       this.#timer = undefined;
-      const untold = this.#writing ? undefined : this.#take();
-      if (untold) this.#writing = this.#write(untold).finally(() => (this.#writing = undefined));
+      const unreported = this.#writing ? undefined : this.#take();
+      if (unreported) this.#writing = this.#write(unreported).finally(() => (this.#writing = undefined));
     });
   }
 
@@ -73,8 +73,8 @@ export class Reporter implements AsyncDisposable {
   /** Closes it, and writes what has not been written. */
   async flush(): Promise<void> {
     await this[Symbol.asyncDispose]();
-    const untold = this.#take();
-    if (untold) await this.#write(untold);
+    const unreported = this.#take();
+    if (unreported) await this.#write(unreported);
   }
 
   /** Nothing is taken in after it, nor written. */
@@ -85,7 +85,7 @@ export class Reporter implements AsyncDisposable {
   }
 
   /** What there is to write. */
-  #take(): Untold | undefined {
+  #take(): Unreported | undefined {
     const running = this.#latest;
     if (!running) return undefined;
     const verdicts = this.#verdicts;
@@ -98,7 +98,7 @@ export class Reporter implements AsyncDisposable {
   }
 
   /** Figures are a convenience: when they cannot be written the evaluation goes on, and the next ones are tried. */
-  async #write({ running, events, verdicts }: Untold): Promise<void> {
+  async #write({ running, events, verdicts }: Unreported): Promise<void> {
     const { course, ownership, log, onReported, onLost } = this.#options;
     try {
       await course.report(ownership, { running, events });

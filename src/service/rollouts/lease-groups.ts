@@ -22,8 +22,8 @@ export async function leaseGroups(
   { after, leaseSeconds, limit }: GroupsRequest,
 ): Promise<readonly string[]> {
   if (stream.state === 'cancelled') return [];
-  const last = await streams.lastTold(stream.principal, stream.policy);
-  const version = Math.max(0, (last?.ordinal ?? 0) - stream.toldBefore);
+  const last = await streams.findLastReported(stream.principal, stream.policy);
+  const version = Math.max(0, (last?.ordinal ?? 0) - stream.reportedBefore);
   const oldest = findOldestAllowed(version, stream.terms);
   const groups: string[] = [];
   while (groups.length < limit) {

@@ -1,5 +1,5 @@
 import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
-import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import type { RolloutOrder } from './rollout-order.ts';
 
 /** What the members of a group have in common. */
@@ -23,8 +23,8 @@ export type PlayedMember =
   /** Through no fault of the agent: it may be played again. */
   | { readonly kind: 'lost'; readonly detail: string };
 
-/** The last version that was told; undefined when none was. */
-export type CurrentVersion = () => ToldVersion | undefined;
+/** The last version that was reported; undefined when none was. */
+export type CurrentVersion = () => ReportedVersion | undefined;
 
 export interface OpenRollout extends AsyncDisposable {
   /** As its server calls it. */

@@ -1,5 +1,5 @@
 import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
-import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import type { Acknowledgement, StoredStream } from '../../agents/rollouts/streams/rollout-streams.ts';
 import { isStreamId, parseGroupNumber, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
 import { completeTerms } from '../../agents/rollouts/streams/stream-order.ts';
@@ -41,7 +41,7 @@ export interface GivenAcknowledgement {
 /** What callers ask for. */
 export type RolloutCalls = Pick<
   RolloutService,
-  'start' | 'find' | 'list' | 'board' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'tell'
+  'start' | 'find' | 'list' | 'board' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'reportVersion'
 >;
 
 const SWEEP_MS = 5000;
@@ -184,20 +184,20 @@ export class RolloutService {
     return answers;
   }
 
-  /** @throws InputError `policy.version` when a later one was told before; `agent.endpoint`. */
-  async tell(policy: string, version: number, endpoint: string | undefined, { principal }: Caller): Promise<ToldVersion> {
+  /** @throws InputError `policy.version` when a later one was reported before; `agent.endpoint`. */
+  async reportVersion(policy: string, version: number, endpoint: string | undefined, { principal }: Caller): Promise<ReportedVersion> {
     const { streams, assertEndpoint } = this.#options;
     if (endpoint !== undefined) assertEndpoint(endpoint);
-    const told = await streams.tell(principal, policy, version, endpoint);
-    if (told === undefined) {
-      const last = await streams.lastTold(principal, policy);
+    const reported = await streams.reportVersion(principal, policy, version, endpoint);
+    if (reported === undefined) {
+      const last = await streams.findLastReported(principal, policy);
       throw new InputError(
         'policy.version',
-        `version: expected one after ${last?.version}, which was told last of ${policy}; got ${version}`,
+        `version: expected one after ${last?.version}, the last one reported of ${policy}; got ${version}`,
       );
     }
     this.#changes.tellAll();
-    return told;
+    return reported;
   }
 
   /** Contents that streams could not go on without. */

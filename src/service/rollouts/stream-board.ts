@@ -7,7 +7,7 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 export interface StreamBoard {
   readonly stream: StoredStream;
   /** How many versions were announced since the stream began, and the last one. */
-  readonly versions: { readonly told: number; readonly last: number | null };
+  readonly versions: { readonly reported: number; readonly last: number | null };
   readonly capacity: StreamCapacity;
   /** Latest first. */
   readonly groups: readonly BoardGroup[];
@@ -38,29 +38,29 @@ const LOOK_AGAIN_MS = 1000;
 
 export async function readBoard(streams: RolloutStreams, stream: StoredStream): Promise<StreamBoard> {
   const [last, running, listed] = await Promise.all([
-    streams.lastTold(stream.principal, stream.policy),
+    streams.findLastReported(stream.principal, stream.policy),
     streams.unsettled(stream.id),
     streams.recent(stream.id, GROUPS_SHOWN),
   ]);
-  const told = Math.max(0, (last?.ordinal ?? 0) - stream.toldBefore);
+  const reported = Math.max(0, (last?.ordinal ?? 0) - stream.reportedBefore);
   const { concurrency, mostWaiting, maxStaleness, batch } = toStreamTerms(stream.terms);
   const { ready, acknowledged } = stream.counts;
   return {
     stream,
-    versions: { told, last: told === 0 ? null : (last?.version ?? null) },
+    versions: { reported, last: reported === 0 ? null : (last?.version ?? null) },
     capacity: {
       trajectories: running.reduce((sum, { wanted, ended }) => sum + Math.max(0, wanted - ended.size), 0),
       mostTrajectories: concurrency,
       waiting: ready,
       mostWaiting,
-      untilNextVersion: Math.max(0, (maxStaleness + told + 1) * batch - ready - acknowledged - running.length),
+      untilNextVersion: Math.max(0, (maxStaleness + reported + 1) * batch - ready - acknowledged - running.length),
     },
-    groups: listed.map((group) => ({ listed: group, staleness: computeStaleness(group, told) })),
+    groups: listed.map((group) => ({ listed: group, staleness: computeStaleness(group, reported) })),
   };
 }
 
-function computeStaleness({ state, head, begun }: ListedGroup, told: number): number | null {
-  return state === 'running' || state === 'ready' ? Math.max(0, told - (head?.oldest ?? begun)) : null;
+function computeStaleness({ state, head, begun }: ListedGroup, reported: number): number | null {
+  return state === 'running' || state === 'ready' ? Math.max(0, reported - (head?.oldest ?? begun)) : null;
 }
 
 /** Yields what `look` returns, and again after each change, until the stream is over. */

@@ -1,6 +1,6 @@
 import type { RunningGroup, SettledGroup, StreamAction } from '../../agents/rollouts/streams/plan-stream.ts';
 import { planStream } from '../../agents/rollouts/streams/plan-stream.ts';
-import type { ToldVersion } from '../../agents/rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import { type RolloutStreams, type StoredStream, type StreamHold, StreamLostError } from '../../agents/rollouts/streams/rollout-streams.ts';
 import type { StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -35,7 +35,7 @@ export class StreamRun {
   readonly #closing = new AbortController();
   #groups: readonly Omit<RunningGroup, 'ended'>[] = [];
   /** Since the stream began, and the one before that. */
-  #told: readonly ToldVersion[] = [];
+  #reported: readonly ReportedVersion[] = [];
   #failure: { readonly error: unknown } | undefined;
   /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
@@ -104,7 +104,7 @@ export class StreamRun {
       terms,
       rollout,
       clock,
-      version: () => this.#told.at(-1),
+      version: () => this.#reported.at(-1),
       keep: (number, rep, result, document) => streams.keepMember(hold, number, rep, result, document),
       onLost: (detail) => {
         log.warn({ stream: id, error: detail }, 'a trajectory was lost');
@@ -130,9 +130,9 @@ export class StreamRun {
   }
 
   async #hear(): Promise<void> {
-    const { principal, policy, toldBefore } = this.#stream;
-    const last = this.#told.at(-1)?.ordinal ?? Math.max(0, toldBefore - 1);
-    this.#told = [...this.#told, ...(await this.#parts.streams.told(principal, policy, last))];
+    const { principal, policy, reportedBefore } = this.#stream;
+    const last = this.#reported.at(-1)?.ordinal ?? Math.max(0, reportedBefore - 1);
+    this.#reported = [...this.#reported, ...(await this.#parts.streams.listReported(principal, policy, last))];
   }
 
   /** Undefined when it is over. */
@@ -146,13 +146,13 @@ export class StreamRun {
     return stream?.state === 'running' ? stream : undefined;
   }
 
-  #sinceBegin(): readonly ToldVersion[] {
-    return this.#told.filter(({ ordinal }) => ordinal > this.#stream.toldBefore);
+  #sinceBegin(): readonly ReportedVersion[] {
+    return this.#reported.filter(({ ordinal }) => ordinal > this.#stream.reportedBefore);
   }
 
   #view({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
     const running = this.#groups.map((group) => ({ ...group, ended: plays.listEnded(group.number) }));
-    return { running, next: begun, ready, acknowledged, told: this.#sinceBegin() };
+    return { running, next: begun, ready, acknowledged, reported: this.#sinceBegin() };
   }
 
   async #apply(action: StreamAction, hold: StreamHold, rollout: OpenRollout, plays: MemberPlays): Promise<void> {

@@ -19,10 +19,10 @@ function group(number: number, members: readonly MemberResult[], changes: Partia
 }
 
 function view(changes: Partial<StreamView> = {}): StreamView {
-  return { running: [], next: 0, ready: 0, acknowledged: 0, told: [], ...changes };
+  return { running: [], next: 0, ready: 0, acknowledged: 0, reported: [], ...changes };
 }
 
-const TOLD = [{ version: 10 }, { version: 20 }, { version: 30 }];
+const REPORTED = [{ version: 10 }, { version: 20 }, { version: 30 }];
 
 describe('what a stream of groups does next', () => {
   it('begins what may be fresh enough, accepts what is whole, and replaces what teaches nothing', () => {
@@ -68,13 +68,13 @@ describe('what a stream of groups does next', () => {
     const spans = group(0, [member(1, { oldest: 30 }), member(0, { oldest: 10, newest: 30 })], { begun: 1 });
     const fresh = group(1, [member(1, { oldest: 20 }), member(0, { oldest: 30 })], { begun: 2 });
     const runs = group(2, [member(1, { oldest: 30 })], { begun: 1 });
-    const actions = planStream(view({ running: [spans, fresh, runs], next: 3, told: TOLD }), terms());
+    const actions = planStream(view({ running: [spans, fresh, runs], next: 3, reported: REPORTED }), terms());
     expect(actions.slice(0, 3)).toMatchObject([
       { kind: 'cancel', number: 0 },
       { kind: 'cancel', number: 2 },
       { kind: 'accept', group: { number: 1, oldest: 2 } },
     ]);
-    expect([5, 10, 25, 30, 99].map((version) => countVersions(version, TOLD))).toEqual([0, 1, 2, 3, 3]);
+    expect([5, 10, 25, 30, 99].map((version) => countVersions(version, REPORTED))).toEqual([0, 1, 2, 3, 3]);
     expect([0, 1, 2, 5].map((version) => findOldestAllowed(version, { maxStaleness: 1 }))).toEqual([0, 0, 1, 4]);
   });
 
@@ -94,9 +94,9 @@ describe('what a stream of groups does next', () => {
   });
 
   it('stops beginning groups while the trainer fetches none, and goes on when it does', () => {
-    const told = [{ version: 1 }, { version: 2 }, { version: 3 }];
-    expect(planStream(view({ ready: 4, next: 4, told }), terms())).toEqual([]);
-    expect(planStream(view({ ready: 3, acknowledged: 1, next: 4, told }), terms())).toEqual([{ kind: 'begin', number: 4 }]);
+    const reported = [{ version: 1 }, { version: 2 }, { version: 3 }];
+    expect(planStream(view({ ready: 4, next: 4, reported }), terms())).toEqual([]);
+    expect(planStream(view({ ready: 3, acknowledged: 1, next: 4, reported }), terms())).toEqual([{ kind: 'begin', number: 4 }]);
   });
 });
 

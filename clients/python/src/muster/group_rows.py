@@ -53,7 +53,7 @@ class GroupSource:
         self.group_size = group_size
         self._client = client
         self._stream = stream
-        self._told = 0
+        self._reported = 0
         self._count: int | None = None
         self._batches: Iterator[list[RolloutGroup]] = iter(())
 
@@ -71,9 +71,9 @@ class GroupSource:
             self._batches = self._client.rollouts.batches(self._stream.id, count)
         if count != self._count:
             raise InvalidArgument(f"{count} groups were requested, and {self._count} before; all batches of a stream have one size")
-        if version > self._told:
-            self._client.rollouts.tell_version(self._stream.policy, version)
-            self._told = version
+        if version > self._reported:
+            self._client.rollouts.report_version(self._stream.policy, version)
+            self._reported = version
         return [rows for group in next(self._batches) for rows in whole_group(group, self.group_size)]
 
 

@@ -22,7 +22,7 @@ class RolloutOptions(TypedDict, total=False):
     grow_to: int
     """Trajectories of a group whose rewards differ."""
     policy: str
-    """What its versions are told by; the agent's model when left out."""
+    """The name under which its versions are reported; the agent's model when left out."""
     advantages: str
     """`grpo`, `dr-grpo`, `rloo` or `raw`."""
     ddof: int

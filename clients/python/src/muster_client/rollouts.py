@@ -179,7 +179,7 @@ class Rollouts:
         """Ends a stream; what is over stays as it is."""
         return self._driver.run(_find(self._settings, "DELETE", stream_id))
 
-    def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
+    def report_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
         """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
         self._driver.run(_tell(self._settings, policy, version, endpoint))
 
@@ -241,6 +241,6 @@ class AsyncRollouts:
         """Ends a stream; what is over stays as it is."""
         return await self._driver.run(_find(self._settings, "DELETE", stream_id))
 
-    async def tell_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
+    async def report_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
         """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
         await self._driver.run(_tell(self._settings, policy, version, endpoint))

@@ -66,15 +66,15 @@ def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) 
     for base in bases:
         if (yield from _ask_received(settings, base.sha256)) is not None:
             continue
-        told = yield from perform(Work(partial(difference, file, base)))
-        if told is not None:
-            return (yield from _send_delta(settings, file, query, told))
+        delta = yield from perform(Work(partial(difference, file, base)))
+        if delta is not None:
+            return (yield from _send_delta(settings, file, query, delta))
     return False
 
 
-def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told: bytes) -> Steps[bool]:
+def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], delta: bytes) -> Steps[bool]:
     try:
-        yield from _send(settings, file.sha256, {"kind": "delta", **query}, len(told), lambda offset: told[offset : offset + PART_BYTES])
+        yield from _send(settings, file.sha256, {"kind": "delta", **query}, len(delta), lambda offset: delta[offset : offset + PART_BYTES])
     except (BadRequest, NotFound, Conflict):
         # The base of the delta is gone, or the server takes no deltas: the whole file may be of use.
         return False

@@ -62,9 +62,9 @@ def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
 
 def failure(error: httpx.HTTPError, url: str) -> MusterError:
     """Connections that break may hold again; what httpx cannot make sense of will not make more sense the next time."""
-    told = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
+    message = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, httpx.ConnectError):
-        told += "; is a server listening there (muster serve)?"
+        message += "; is a server listening there (muster serve)?"
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
-        return ServerUnavailable(told)
-    return ServerError(told)
+        return ServerUnavailable(message)
+    return ServerError(message)

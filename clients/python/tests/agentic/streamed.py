@@ -37,7 +37,7 @@ class Streamed:
 
     def __init__(self, *groups: RolloutGroup) -> None:
         self._groups = list(groups)
-        self.told: list[tuple[str, int]] = []
+        self.reported: list[tuple[str, int]] = []
         self.taken: list[int] = []
 
     @property
@@ -48,8 +48,8 @@ class Streamed:
     def rollouts(self) -> Any:
         return self
 
-    def tell_version(self, policy: str, version: int) -> None:
-        self.told.append((policy, version))
+    def report_version(self, policy: str, version: int) -> None:
+        self.reported.append((policy, version))
 
     def batches(self, stream: str, size: int) -> Iterator[list[RolloutGroup]]:
         assert stream == STREAM.id

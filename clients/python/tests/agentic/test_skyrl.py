@@ -31,7 +31,7 @@ def test_its_output_is_valid_and_in_the_order_of_the_input(step_wise: bool) -> N
     given = asked(2, 3, step=4)
     output = asyncio.run(generator.generate(given))
     validate_generator_output(6, output, step_wise=step_wise)
-    assert streamed.told == [("org/policy", 4)]
+    assert streamed.reported == [("org/policy", 4)]
     totals: dict[str, float] = {}
     for name, rewards in zip(output["trajectory_ids"], output["rewards"], strict=True):
         totals[name.to_string()] = totals.get(name.to_string(), 0) + sum(rewards)

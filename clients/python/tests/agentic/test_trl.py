@@ -51,7 +51,7 @@ def test_two_steps_take_two_batches_and_learn_from_their_rewards(tmp_path: Path)
     # Of the second batch one member has no verdict: it has no part in the mean.
     assert [entry["reward"] for entry in logged] == pytest.approx([5 / 8, 1.5 / 7], abs=1e-4)
     assert streamed.taken == [2, 2]
-    assert streamed.told == [("org/policy", 1)]
+    assert streamed.reported == [("org/policy", 1)]
     assert any(not torch.equal(one, other) for one, other in zip(before, training.model.parameters(), strict=True))
 
 

@@ -16,11 +16,11 @@ export class SqlCourse extends SqlAdapter implements EvaluationCourse {
     const now = this.#now();
     const began = sql`UPDATE evaluations SET state = 'running', started_at = ${now}, events = events + 1 WHERE key = ${key} AND state = 'waiting'`;
     // Nothing to insert when it was running already: the event of this number is there.
-    const told = sql`
+    const event = sql`
       INSERT INTO events (evaluation, sequence, type, data, at)
       SELECT key, events, 'state', ${JSON.stringify({ state: 'running' })}, CAST(${now} AS bigint) FROM evaluations WHERE key = ${key}
       ON CONFLICT DO NOTHING`;
-    await transactOwned(this.database, ownership, [toStep(began), toStep(told)]);
+    await transactOwned(this.database, ownership, [toStep(began), toStep(event)]);
   }
 
   async report(ownership: Ownership, report: Report): Promise<void> {

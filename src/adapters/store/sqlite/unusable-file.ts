@@ -16,24 +16,24 @@ const ELSEWHERE = 'name a file that this user may write to (store.url), or a dir
 /** What the operating system said when the file was made. */
 export function createNotMadeError(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return createFullDiskError(path, error);
-  const told = `${path} cannot be made: ${getMessage(error)}`;
+  const problem = `${path} cannot be made: ${getMessage(error)}`;
   if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
-    return new InputError('store.unusable', `${told}; ${ELSEWHERE}`, { cause: error });
-  return new InfrastructureError('store.failed', told, { cause: error });
+    return new InputError('store.unusable', `${problem}; ${ELSEWHERE}`, { cause: error });
+  return new InfrastructureError('store.failed', problem, { cause: error });
 }
 
 /** What SQLite said when it opened the file. It does not say why it could not make another beside it: so that is tried. */
 export async function createNotOpenedError(path: string, message: string, code: number | undefined): Promise<MusterError> {
-  const told = `${path} cannot be used as a SQLite database: ${message}`;
+  const problem = `${path} cannot be used as a SQLite database: ${message}`;
   switch (code === undefined ? undefined : code & 0xff) {
     case SQLITE_FULL:
       return createFullDiskError(path);
     case SQLITE_IOERR:
-      return new InfrastructureError('store.failed', told);
+      return new InfrastructureError('store.failed', problem);
     case SQLITE_CANTOPEN:
-      return (await isFullBeside(path)) ? createFullDiskError(path) : new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
+      return (await isFullBeside(path)) ? createFullDiskError(path) : new InputError('store.unusable', `${problem}; ${ELSEWHERE}`);
     default:
-      return new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
+      return new InputError('store.unusable', `${problem}; ${ELSEWHERE}`);
   }
 }
 

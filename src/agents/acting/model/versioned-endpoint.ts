@@ -1,26 +1,26 @@
-import type { ToldVersion } from '../../rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../rollouts/streams/policy-versions.ts';
 import type { Answered, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
 
 /**
  * The model of a training: from turn to turn where its last version is. A turn is of the version that its server says; where the server says none, of the
- * last one that the trainer had told when the turn began.
+ * last one that the trainer had reported when the turn began.
  */
 export class VersionedEndpoint implements ModelEndpoint {
-  readonly #version: () => ToldVersion | undefined;
+  readonly #version: () => ReportedVersion | undefined;
   readonly #open: (name: string | undefined) => ModelEndpoint;
   readonly #endpoints = new Map<string | undefined, ModelEndpoint>();
 
   /** @param open an endpoint by its name, or the agent's own. */
-  constructor(version: () => ToldVersion | undefined, open: (name: string | undefined) => ModelEndpoint) {
+  constructor(version: () => ReportedVersion | undefined, open: (name: string | undefined) => ModelEndpoint) {
     this.#version = version;
     this.#open = open;
   }
 
   async complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
-    const told = this.#version();
-    const completion = await this.#endpoint(told?.endpoint).complete(request, signal);
+    const reported = this.#version();
+    const completion = await this.#endpoint(reported?.endpoint).complete(request, signal);
     if (completion.kind !== 'message' || completion.tokens === undefined) return completion;
-    return { ...completion, tokens: { ...completion.tokens, version: completion.tokens.version ?? told?.version } };
+    return { ...completion, tokens: { ...completion.tokens, version: completion.tokens.version ?? reported?.version } };
   }
 
   #endpoint(name: string | undefined): ModelEndpoint {

@@ -53,8 +53,8 @@ function describeSegment(trajectory: Trajectory, { ids }: Segment, position: num
   for (const [i, { tokens, message }] of trajectory.turns.entries()) {
     if (tokens?.segment !== position) continue;
     const given = ids.slice(at, tokens.prompt);
-    const told = listMessagesBefore(trajectory, i, at === 0);
-    add({ message: told, sampled: false, token_ids: given, mask: given.map(() => false), logprobs: [] });
+    const messages = listMessagesBefore(trajectory, i, at === 0);
+    add({ message: messages, sampled: false, token_ids: given, mask: given.map(() => false), logprobs: [] });
     const { ids: sampled, logprobs } = getCompletion(trajectory.segments, tokens);
     add({
       message: { role: 'assistant', content: message.content },

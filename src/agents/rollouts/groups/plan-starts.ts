@@ -23,7 +23,7 @@ export interface StreamCounts {
   readonly accepted: number;
   /** Of the accepted ones, those that no trainer has acknowledged. */
   readonly waiting: number;
-  /** How often a new version was told since the stream began. */
+  /** How often a new version was reported since the stream began. */
   readonly version: number;
 }
 

@@ -18,7 +18,7 @@ const headSchema = z.strictObject({
   staleness: count.describe('by how many versions the policy is newer than the oldest one that took part'),
   versions: z
     .strictObject({ oldest: z.int().nullable(), newest: z.int().nullable() })
-    .describe('of the policy that took part, as they were told; null when none was'),
+    .describe('of the policy that took part, as they were reported; null when none was'),
   advantages: z.array(z.number().nullable()).describe('one for each trajectory; null for one that has no part in the group'),
 });
 
@@ -28,7 +28,7 @@ export const deliveredGroupSchema = headSchema
 
 export type DeliveredGroup = z.infer<typeof deliveredGroupSchema>;
 
-/** @param version how often a version was told since the stream began. @returns the JSON of a DeliveredGroup, on one line. */
+/** @param version how often a version was reported since the stream began. @returns the JSON of a DeliveredGroup, on one line. */
 export function formatDeliveredGroup(
   stream: StreamId,
   { number, cursor, lease, head, trajectories }: LeasedGroup,
@@ -49,7 +49,7 @@ export function formatDeliveredGroup(
   return `${JSON.stringify(described).slice(0, -1)},"trajectories":[${kept.map(({ trajectory }) => trajectory).join(',')}]}`;
 }
 
-/** The least number of versions that were told until the oldest one of a group that a trainer may still get. */
+/** The least number of versions that were reported until the oldest one of a group that a trainer may still get. */
 export function findOldestAllowed(version: number, terms: { readonly maxStaleness: number }): number {
   return isTooStale(0, version, terms) ? version - terms.maxStaleness : 0;
 }

@@ -2,13 +2,13 @@ import { computeAdvantages, type GroupAdvantages } from '../groups/compute-advan
 import { growGroups } from '../groups/grow-groups.ts';
 import { isTooStale, planStarts } from '../groups/plan-starts.ts';
 import type { MemberResult } from './member-result.ts';
-import { countVersions, type ToldVersion } from './policy-versions.ts';
+import { countVersions, type ReportedVersion } from './policy-versions.ts';
 import { toAdvantageTerms, toStreamTerms, type GroupTerms } from './stream-order.ts';
 
 /** A group that is played. */
 export interface RunningGroup {
   readonly number: number;
-  /** How often a version was told when it began. */
+  /** How often a version was reported when it began. */
   readonly begun: number;
   /** Members that it is to have. */
   readonly wanted: number;
@@ -23,13 +23,13 @@ export interface StreamView {
   /** Groups that wait for the trainer, and those that it has acknowledged. */
   readonly ready: number;
   readonly acknowledged: number;
-  /** Versions that were told since the stream began. */
-  readonly told: readonly Pick<ToldVersion, 'version'>[];
+  /** Versions that were reported since the stream began. */
+  readonly reported: readonly Pick<ReportedVersion, 'version'>[];
 }
 
 export interface SettledGroup extends Pick<GroupAdvantages, 'advantages' | 'size' | 'mean'> {
   readonly number: number;
-  /** How often a version was told until the oldest one that took part. */
+  /** How often a version was reported until the oldest one that took part. */
   readonly oldest: number;
 }
 
@@ -49,16 +49,16 @@ export type StreamAction =
  * A group is too old by the oldest version that took part in it, be that of a member that has ended or of one that runs since the group began.
  */
 export function planStream(view: StreamView, terms: GroupTerms): readonly StreamAction[] {
-  const { running, ready, acknowledged, told, next } = view;
+  const { running, ready, acknowledged, reported, next } = view;
   if (terms.total !== undefined && acknowledged >= terms.total) return [{ kind: 'complete' }];
-  const version = told.length;
-  const isStale = (group: RunningGroup): boolean => isTooStale(findOldest(group, told), version, terms);
+  const version = reported.length;
+  const isStale = (group: RunningGroup): boolean => isTooStale(findOldest(group, reported), version, terms);
   const cancelled = running.filter(isStale);
   const fresh = running.filter((group) => !isStale(group));
   const whole = fresh.filter(({ ended, wanted }) => ended.size >= wanted);
   const free = terms.concurrency - countUnended(fresh);
   const grown = planGrowth(whole, free, terms);
-  const settled = whole.filter(({ number }) => !grown.has(number)).map((group) => settle(group, told, terms));
+  const settled = whole.filter(({ number }) => !grown.has(number)).map((group) => settle(group, reported, terms));
   const accepted = settled.filter(({ kind }) => kind === 'accept').length;
   const still = fresh.length - settled.length;
   const counts = {
@@ -78,13 +78,13 @@ export function planStream(view: StreamView, terms: GroupTerms): readonly Stream
 }
 
 /**
- * How often a version was told until the oldest one that took part. A member that runs, or whose versions are not known, is as old as its group; one that
+ * How often a version was reported until the oldest one that took part. A member that runs, or whose versions are not known, is as old as its group; one that
  * has no part in the group does not matter.
  */
-function findOldest({ begun, wanted, ended }: RunningGroup, told: StreamView['told']): number {
+function findOldest({ begun, wanted, ended }: RunningGroup, reported: StreamView['reported']): number {
   const counted = [...ended.values()].filter(({ reward, isMasked }) => reward !== null && !isMasked);
   const isRunning = ended.size < wanted || counted.length === 0;
-  const ages = counted.map(({ oldest }) => (oldest === null ? begun : countVersions(oldest, told)));
+  const ages = counted.map(({ oldest }) => (oldest === null ? begun : countVersions(oldest, reported)));
   return Math.min(...ages, ...(isRunning ? [begun] : []));
 }
 
@@ -105,11 +105,11 @@ function planGrowth(whole: readonly RunningGroup[], free: number, terms: GroupTe
   return new Map(growing.flatMap(({ number }, i) => ((by[i] ?? 0) > 0 ? [[number, by[i] ?? 0] as const] : [])));
 }
 
-function settle(group: RunningGroup, told: StreamView['told'], terms: GroupTerms): StreamAction {
+function settle(group: RunningGroup, reported: StreamView['reported'], terms: GroupTerms): StreamAction {
   const { number, ended } = group;
   const { filtered, advantages, size, mean } = computeAdvantages(listMembers(ended), toAdvantageTerms(terms));
   if (filtered === 'no-reward' || (filtered !== null && !terms.keepFiltered)) return { kind: 'filter', number, why: filtered };
-  return { kind: 'accept', group: { number, advantages, size, mean, oldest: findOldest(group, told) } };
+  return { kind: 'accept', group: { number, advantages, size, mean, oldest: findOldest(group, reported) } };
 }
 
 /** In the order of their positions. */

@@ -1,6 +1,6 @@
-/** A version of a policy, as its trainer has told it. */
-export interface ToldVersion {
-  /** 1, 2, … of its policy: how often one was told. */
+/** A version of a policy, as its trainer has reported it. */
+export interface ReportedVersion {
+  /** 1, 2, … of its policy: how often one was reported. */
   readonly ordinal: number;
   /** As the trainer counts: it grows. */
   readonly version: number;
@@ -9,11 +9,11 @@ export interface ToldVersion {
 }
 
 /**
- * How often a version was told until a policy was at `version`, since a stream began. Versions only grow, so that one that was never told counts as the
+ * How often a version was reported until a policy was at `version`, since a stream began. Versions only grow, so that one that was never reported counts as the
  * last one before it.
  *
- * @param told since the stream began, in order.
+ * @param reported since the stream began, in order.
  */
-export function countVersions(version: number, told: readonly Pick<ToldVersion, 'version'>[]): number {
-  return told.filter((each) => each.version <= version).length;
+export function countVersions(version: number, reported: readonly Pick<ReportedVersion, 'version'>[]): number {
+  return reported.filter((each) => each.version <= version).length;
 }

@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import type { MemberResult } from './member-result.ts';
 import type { RunningGroup, SettledGroup } from './plan-stream.ts';
-import type { ToldVersion } from './policy-versions.ts';
+import type { ReportedVersion } from './policy-versions.ts';
 import type { StreamId } from './stream-ids.ts';
 import type { GroupTerms } from './stream-order.ts';
 
@@ -12,7 +12,7 @@ export type StreamState = (typeof STREAM_STATES)[number];
 export interface NewStream {
   readonly id: StreamId;
   readonly principal: string;
-  /** Of its principal; the trainer tells its versions. */
+  /** Of its principal; the trainer reports its versions. */
   readonly policy: string;
   readonly terms: GroupTerms;
   /** Suite and agent, as a document. */
@@ -36,8 +36,8 @@ export interface StoredStream extends NewStream {
   /** Why it failed; while it runs, what went wrong last. */
   readonly problem: string | undefined;
   readonly endedAt: Date | undefined;
-  /** How often a version of the policy was told before it began. */
-  readonly toldBefore: number;
+  /** How often a version of the policy was reported before it began. */
+  readonly reportedBefore: number;
   readonly counts: StreamCounts;
 }
 
@@ -98,7 +98,7 @@ export interface LeaseRequest {
   readonly milliseconds: number;
   /** Behind this cursor. */
   readonly after: number;
-  /** The least number of versions that were told until the oldest one of the group. */
+  /** The least number of versions that were reported until the oldest one of the group. */
   readonly oldest: number;
 }
 
@@ -168,11 +168,11 @@ export interface RolloutStreams {
   /** Removes streams that ended so many milliseconds ago or longer. */
   forgetOld(milliseconds: number, limit: number): Promise<void>;
 
-  /** @returns undefined when a later version was told before. Telling the last one again changes nothing. */
-  tell(principal: string, policy: string, version: number, endpoint: string | undefined): Promise<ToldVersion | undefined>;
+  /** @returns undefined when a later version was reported before. Reporting the last one again changes nothing. */
+  reportVersion(principal: string, policy: string, version: number, endpoint: string | undefined): Promise<ReportedVersion | undefined>;
 
-  lastTold(principal: string, policy: string): Promise<ToldVersion | undefined>;
+  findLastReported(principal: string, policy: string): Promise<ReportedVersion | undefined>;
 
   /** Versions behind an ordinal, in order. */
-  told(principal: string, policy: string, after: number): Promise<readonly ToldVersion[]>;
+  listReported(principal: string, policy: string, after: number): Promise<readonly ReportedVersion[]>;
 }

@@ -70,7 +70,7 @@ const boardGroupSchema = z
     mean: z.number().nullable().describe('of the rewards, once it is ready'),
     advantages: z.array(z.number().nullable()).describe('by position in the group, once it is ready'),
     versions: z.strictObject({ oldest: z.int().nullable(), newest: z.int().nullable() }).nullable(),
-    staleness: count.nullable().describe('versions that were told since the oldest one of it; null once no trainer gets it any more'),
+    staleness: count.nullable().describe('versions that were reported since the oldest one of it; null once no trainer gets it any more'),
     leases: count.describe('how often it was leased'),
     leasedUntil: moment.nullable().describe('while a trainer has it'),
   })
@@ -80,7 +80,7 @@ export const boardSchema = z
   .strictObject({
     stream: rolloutsSchema,
     versions: z.strictObject({
-      told: count.describe('how often a version was told since the stream began'),
+      reported: count.describe('how often a version was reported since the stream began'),
       last: z.int().nullable().describe('the last of these'),
     }),
     capacity: z.strictObject({
@@ -169,6 +169,6 @@ export const newVersionSchema = z
   })
   .describe('NewPolicyVersion');
 
-export const toldVersionSchema = z
-  .strictObject({ policy: z.string(), version: count, ordinal: count.describe('how often a version of it was told') })
+export const reportedVersionSchema = z
+  .strictObject({ policy: z.string(), version: count, ordinal: count.describe('how often a version of it was reported') })
   .describe('PolicyVersion');

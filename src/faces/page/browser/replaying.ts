@@ -29,8 +29,8 @@ export async function readEpisode(
 ): Promise<void> {
   store.update({ episode: UNREAD_EPISODE });
   const listed = ignoreNotFound(api.listEpisodes(id, { arm, from: index, limit: 1 }, signal));
-  const told = ignoreNotFound(api.getTranscript(id, { index, arm }));
-  const [evaluation, lines, acted] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed, told]);
+  const transcript = ignoreNotFound(api.getTranscript(id, { index, arm }));
+  const [evaluation, lines, acted] = await Promise.all([ignoreNotFound(api.getEvaluation(id)), listed, transcript]);
   if (signal.aborted) return;
   const line = lines?.find((each) => each.index === index) ?? null;
   store.update({ episode: { ...UNREAD_EPISODE, evaluation, line, acted: acted ?? undefined } });

@@ -64,10 +64,10 @@ function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Marku
       ),
     ],
   ];
-  const told = lists.filter(([, items]) => items.length > 0);
-  if (told.length === 0) return undefined;
+  const filled = lists.filter(([, items]) => items.length > 0);
+  if (filled.length === 0) return undefined;
   return markup`<section class="card"><h3><code>${id}</code> ${task === null ? undefined : markup`<bdi>${task.id}</bdi>`}</h3>
 ${task === null ? undefined : markup`<p class="line"><code>${task.digest}</code></p>`}
-${told.map(([title, items]) => markup`<h4>${title}</h4><ul>${items.map((item) => markup`<li><bdi>${item}</bdi></li>`)}</ul>`)}</section>
+${filled.map(([title, items]) => markup`<h4>${title}</h4><ul>${items.map((item) => markup`<li><bdi>${item}</bdi></li>`)}</ul>`)}</section>
 `;
 }

@@ -108,8 +108,8 @@ export async function findUsablePython(
   const remedyOfOwn = failed.every(({ module }) => ours.includes(module)) ? own?.remedy : undefined;
   const remedy = remedyOfOwn ?? `install it: ${path} -m pip install ${getPackages(failed).join(' ')}`;
   // A module in a package that is not there says nothing more.
-  const told = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
-  const message = told.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
+  const outermost = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
+  const message = outermost.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
   throw refused('python.package-missing', `${message}; ${remedy}`);
 }
 

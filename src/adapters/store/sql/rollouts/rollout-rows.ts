@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memberResultSchema } from '../../../../agents/rollouts/streams/member-result.ts';
-import type { ToldVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
 import {
   GROUP_STATES,
   type GroupHead,
@@ -41,7 +41,7 @@ export function readStream(row: Row): StoredStream {
     state: parse(z.enum(STREAM_STATES), row['state'], 'state'),
     problem: readOptional(row, 'problem', readText),
     endedAt: readOptional(row, 'ended_at', readDate),
-    toldBefore: readNumber(row, 'told_before'),
+    reportedBefore: readNumber(row, 'told_before'),
     counts: {
       begun: readNumber(row, 'begun'),
       ready: readNumber(row, 'ready'),
@@ -91,7 +91,7 @@ export function readHead(row: Row): GroupHead {
   return parseDocument(headSchema, row, 'head');
 }
 
-export function readTold(row: Row): ToldVersion {
+export function readReported(row: Row): ReportedVersion {
   return { ordinal: readNumber(row, 'ordinal'), version: readNumber(row, 'version'), endpoint: readOptional(row, 'endpoint', readText) };
 }
 

@@ -1,7 +1,7 @@
-import type { ToldVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
+import type { ReportedVersion } from '../../../../agents/rollouts/streams/policy-versions.ts';
 import type { Acknowledgement, LeasedGroup, LeaseRequest } from '../../../../agents/rollouts/streams/rollout-streams.ts';
 import type { StreamId } from '../../../../agents/rollouts/streams/stream-ids.ts';
-import { readHead, readTold } from './rollout-rows.ts';
+import { readHead, readReported } from './rollout-rows.ts';
 import { readNumber, readOptional, readText } from '../schema/columns.ts';
 import { guard, toStep, type Row } from '../schema/database.ts';
 import { sql, toPlainSql } from '../schema/statement.ts';
@@ -47,31 +47,36 @@ export class SqlGroupDelivery extends SqlAdapter {
     return judgeAcknowledgement(row, lease);
   }
 
-  async tell(principal: string, policy: string, version: number, endpoint: string | undefined): Promise<ToldVersion | undefined> {
+  async reportVersion(
+    principal: string,
+    policy: string,
+    version: number,
+    endpoint: string | undefined,
+  ): Promise<ReportedVersion | undefined> {
     const of = sql`principal = ${principal} AND policy = ${policy}`;
-    const told = sql`
+    const report = sql`
       INSERT INTO policy_versions (principal, policy, ordinal, version, endpoint, at)
       SELECT CAST(${principal} AS text), CAST(${policy} AS text), coalesce(max(ordinal), 0) + 1, CAST(${version} AS bigint), CAST(${endpoint} AS text),
         CAST(${this.#now()} AS bigint) FROM policy_versions WHERE ${of} HAVING coalesce(max(version), -1) < ${version}`;
-    await this.database.transact([toStep(told)]);
-    const last = await this.lastTold(principal, policy);
+    await this.database.transact([toStep(report)]);
+    const last = await this.findLastReported(principal, policy);
     return last?.version === version ? last : undefined;
   }
 
-  async lastTold(principal: string, policy: string): Promise<ToldVersion | undefined> {
+  async findLastReported(principal: string, policy: string): Promise<ReportedVersion | undefined> {
     const [row] = await this.database.query(
       sql`SELECT ordinal, version, endpoint FROM policy_versions WHERE principal = ${principal} AND policy = ${policy}
           ORDER BY ordinal DESC LIMIT 1`,
     );
-    return row && readTold(row);
+    return row && readReported(row);
   }
 
-  async told(principal: string, policy: string, after: number): Promise<readonly ToldVersion[]> {
+  async listReported(principal: string, policy: string, after: number): Promise<readonly ReportedVersion[]> {
     const rows = await this.database.query(
       sql`SELECT ordinal, version, endpoint FROM policy_versions WHERE principal = ${principal} AND policy = ${policy} AND ordinal > ${after}
           ORDER BY ordinal`,
     );
-    return rows.map(readTold);
+    return rows.map(readReported);
   }
 
   #now(): number {

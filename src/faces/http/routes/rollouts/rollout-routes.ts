@@ -21,7 +21,7 @@ import {
   rolloutListSchema,
   rolloutsSchema,
   streamParamsSchema,
-  toldVersionSchema,
+  reportedVersionSchema,
 } from '../../schemas/rollout-schemas.ts';
 import { sendEvents, sendLines } from '../event-stream.ts';
 import { addRolloutBoardRoutes } from './rollout-board-routes.ts';
@@ -171,11 +171,11 @@ function addAcknowledgingRoutes(instance: FastifyInstance, { rollouts }: Rollout
         tags: TAGS,
         params: policyParamsSchema,
         body: newVersionSchema,
-        response: { 200: toldVersionSchema, ...PROBLEMS },
+        response: { 200: reportedVersionSchema, ...PROBLEMS },
       },
     },
     async ({ params: { name }, body: { version, endpoint }, caller }) => {
-      const { ordinal } = await rollouts.tell(name, version, endpoint, requireCaller(caller));
+      const { ordinal } = await rollouts.reportVersion(name, version, endpoint, requireCaller(caller));
       return { policy: name, version, ordinal };
     },
   );

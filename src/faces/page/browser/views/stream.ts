@@ -49,8 +49,8 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
     ['stale', formatCount(groups.stale)],
     ['trajectories ended', formatCount(groups.trajectories)],
     [
-      'versions told',
-      versions.last === null ? formatCount(versions.told) : `${formatCount(versions.told)}, the last ${formatCount(versions.last)}`,
+      'versions reported',
+      versions.last === null ? formatCount(versions.reported) : `${formatCount(versions.reported)}, the last ${formatCount(versions.last)}`,
     ],
     ['may be behind', terms.maxStaleness === 1 ? '1 version' : `${formatCount(terms.maxStaleness)} versions`],
     ['advantages', terms.advantages],
