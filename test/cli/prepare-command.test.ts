@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
 import { createPrepareCommand } from '../../src/cli/commands/prepare/prepare-command.ts';
 import { InputError } from '../../src/kernel/errors.ts';
@@ -10,12 +10,14 @@ it('the flags of muster prepare become its terms', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-prepare-'));
   const seen: PrepareTerms[] = [];
   const command = createPrepareCommand(
-    (terms) => {
+    (terms, _, { onStart }) => {
       seen.push(terms);
+      onStart(2);
       throw new InputError('repository.git', 'no repository');
     },
     () => Promise.resolve([]),
   );
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const words = ['library', '--out', directory, '--workers', '3', '--commits', '0', '--mutations', '5', '--since', '2025-01-31'];
   try {
     const flags = [...words, '--allow-licence', 'GPL', '--registry', 'a.example', '--registry', 'b.example'];
@@ -30,7 +32,9 @@ it('the flags of muster prepare become its terms', async () => {
         ...counts,
       },
     ]);
+    expect(stderr.mock.calls.join('')).toMatch(/^2 candidates; a line follows when one is done/);
   } finally {
+    stderr.mockRestore();
     await rm(directory, { recursive: true, force: true });
   }
 });

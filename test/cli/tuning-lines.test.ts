@@ -63,6 +63,9 @@ describe('what tuning found', () => {
   });
 
   it('may be nothing', () => {
+    expect(shown(formatTuning(TUNING))).not.toContain('unknown');
+    const untimed = formatTuning({ ...TUNING, trials: [SINGLE, { ...VECTOR, refusal: null, episodes: 0 }] });
+    expect(shown(untimed)).toMatch(/vector 1,024 +2 +unknown [^]*unknown: too few episodes ended .*give more --seconds/);
     expect(shown(formatTuning({ ...TUNING, trials: [VECTOR], fastest: null }))).toContain('nothing could be measured');
   });
 

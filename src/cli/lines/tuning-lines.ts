@@ -27,9 +27,14 @@ export function formatTuning(tuning: Tuning): string[] {
     `${styleText('bold', escapeUnprintableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
     ...formatTableLines(trials),
     ...formatRefusalLines(trials),
+    ...(trials.some(isUntimed) ? ['  unknown: too few episodes ended within the time of the trial: give more --seconds'] : []),
     ...(fastest ? formatFastestLines(fastest) : ['  nothing could be measured']),
     ...formatWarnings(warnings),
   ];
+}
+
+function isUntimed({ episodesPerSecond, refusal, failed }: TuningTrialResult): boolean {
+  return episodesPerSecond === null && refusal === null && failed === 0;
 }
 
 /** Each once: what an environment lacks it lacks at every width. */

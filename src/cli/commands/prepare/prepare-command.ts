@@ -99,7 +99,7 @@ async function runPrepare(
   }
 }
 
-/** A line on stderr for each candidate that came to its end. */
+/** Lines on stderr: how many candidates there are, and each that came to its end. */
 class Progress implements PrepareListeners {
   readonly #isQuiet: boolean;
   #total = 0;
@@ -111,15 +111,19 @@ class Progress implements PrepareListeners {
 
   readonly onStart = (candidates: number): void => {
     this.#total = candidates;
+    this.#tell(`${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}; a line follows when one is done, which takes minutes`);
   };
 
   readonly onCandidate = ({ id, title, refusal, void: reason, task }: PreparedCandidate): void => {
     this.#done += 1;
-    if (this.#isQuiet && !process.stderr.isTTY) return;
     const refused = refusal === null ? `is void: ${reason ?? ''}` : `refused by ${refusal.step}: ${refusal.reason}`;
     const end = task === null ? refused : 'is a task';
-    void print(process.stderr, `[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}\n`);
+    this.#tell(`[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}`);
   };
+
+  #tell(line: string): void {
+    if (!this.#isQuiet || process.stderr.isTTY) void print(process.stderr, `${line}\n`);
+  }
 }
 
 function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparation, out: string): readonly string[] {
