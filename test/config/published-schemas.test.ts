@@ -22,10 +22,10 @@ describe('the committed JSON Schemas', () => {
     expect(schema.safeParse({ templates: { big: { mounts: [{ source: '/data' }] } } }).success).toBe(false);
   });
 
-  it.each(['config/schema.json', 'docs/schemas/suite.schema.json', 'docs/schemas/batch.schema.json'])(
+  it.each(['config/schema', ...['suite', 'batch', 'agent', 'muster-task', 'task-case'].map((name) => `docs/schemas/${name}.schema`)])(
     'describe every setting: %s',
     (path) => {
-      const schema: unknown = JSON.parse(readFileSync(join(root, path), 'utf8'));
+      const schema: unknown = JSON.parse(readFileSync(join(root, `${path}.json`), 'utf8'));
       expect(listUndescribed(schema)).toEqual([]);
       expect(listUndescribed({ properties: { pool: { description: 'the pool', properties: { max: {} } } } })).toEqual(['pool.max']);
     },

@@ -26,15 +26,20 @@ const readFile = z.strictObject({
 });
 
 const writeFile = z
-  .strictObject({ action: z.literal('write_file'), file, content: text(TEXT_LENGTH) })
+  .strictObject({ action: z.literal('write_file'), file, content: text(TEXT_LENGTH).describe('the whole content') })
   .describe('writes a whole file, and the directories that it is in');
 
 const editFile = z
-  .strictObject({ action: z.literal('edit_file'), file, old: text(TEXT_LENGTH).min(1), new: text(TEXT_LENGTH) })
+  .strictObject({
+    action: z.literal('edit_file'),
+    file,
+    old: text(TEXT_LENGTH).min(1).describe('the text that is replaced'),
+    new: text(TEXT_LENGTH).describe('the text in its place'),
+  })
   .describe('replaces a text that occurs exactly once');
 
 const applyPatch = z
-  .strictObject({ action: z.literal('apply_patch'), patch: text(TEXT_LENGTH).min(1) })
+  .strictObject({ action: z.literal('apply_patch'), patch: text(TEXT_LENGTH).min(1).describe('unified diff') })
   .describe('applies a unified diff to all of its files, or to none');
 
 const listFiles = z.strictObject({
@@ -44,12 +49,19 @@ const listFiles = z.strictObject({
 });
 
 const search = z
-  .strictObject({ action: z.literal('search'), text: createTextWithoutNul(1000), path: directory, ignoreCase: z.boolean().default(false) })
+  .strictObject({
+    action: z.literal('search'),
+    text: createTextWithoutNul(1000).describe('the text that lines have to hold'),
+    path: directory,
+    ignoreCase: z.boolean().default(false).describe('whether upper and lower case are the same'),
+  })
   .describe('lines that hold a text, letter for letter');
 
 const commandFields = {
   command: createTextWithoutNul(COMMAND_LENGTH).describe('for bash, or for sh where there is none; it begins in the working directory'),
-  stdin: text(2 ** 20).default(''),
+  stdin: text(2 ** 20)
+    .default('')
+    .describe('standard input of the command'),
 };
 
 const run = z

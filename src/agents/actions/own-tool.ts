@@ -8,14 +8,16 @@ const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const name = z.string().regex(NAME, 'expected a lower-case letter, then at most 63 lower-case letters, digits and "_"');
 
 const argumentSchema = z.strictObject({
-  type: z.enum(['string', 'number', 'boolean']).default('string'),
-  description: z.string().max(1000).default(''),
-  optional: z.boolean().default(false),
+  type: z.enum(['string', 'number', 'boolean']).default('string').describe('type of its JSON value'),
+  description: z.string().max(1000).default('').describe('description that agents receive'),
+  optional: z.boolean().default(false).describe('whether an agent may leave it out'),
 });
 
 export const ownToolSchema = z
   .strictObject({
-    name: name.refine((each) => !ACTION_NAMES.some((known) => known === each), 'expected a name that is no action of Muster'),
+    name: name
+      .refine((each) => !ACTION_NAMES.some((known) => known === each), 'expected a name that is no action of Muster')
+      .describe('name by which an agent calls it'),
     description: z.string().min(1).max(4000).describe('description that agents receive'),
     command: z.array(z.string().min(1)).min(1).max(100).describe('program of the image and its arguments; no shell reads them'),
     timeout: z.number().positive().max(86_400).default(60).describe('seconds'),

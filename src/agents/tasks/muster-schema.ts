@@ -20,7 +20,7 @@ const workspaceSchema = z.strictObject({
 });
 
 const compileSchema = z
-  .strictObject({ command, seconds: seconds.default(120) })
+  .strictObject({ command, seconds: seconds.default(120).describe('time limit, by the wall clock') })
   .describe('made of the submission before anything runs, in a sandbox of its own; when it fails the reward is 0');
 
 const casesSchema = z
@@ -31,7 +31,11 @@ const casesSchema = z
     stored: relativePath.optional().describe('file in tests/ with a case on each line, as JSON'),
     visible: z.int().min(0).default(0).describe('how many of the stored cases, from the first on, the agent is shown'),
     generator: z
-      .strictObject({ command, cases: z.int().min(1).max(10_000), seconds: seconds.default(60) })
+      .strictObject({
+        command,
+        cases: z.int().min(1).max(10_000).describe('how many cases it draws'),
+        seconds: seconds.default(60).describe('time limit, by the wall clock'),
+      })
       .optional()
       .describe('draws hidden cases: it gets MUSTER_SEED and MUSTER_CASES, sees /tests, and writes a case on each line, as JSON'),
     repeated: z.int().min(0).max(100).default(1).describe('how many cases, drawn at random, are run a second time'),
@@ -43,7 +47,8 @@ const casesSchema = z
       .int()
       .min(1)
       .max(256 * 1024 * 1024)
-      .default(DEFAULT_OUTPUT_BYTES),
+      .default(DEFAULT_OUTPUT_BYTES)
+      .describe('most bytes of the output of one case'),
     seconds: seconds
       .default(DEFAULT_CASE_SECONDS)
       .describe('time limit of one case, by the wall clock without what it waits for a processor'),
@@ -66,7 +71,7 @@ const tripwireSchema = z
 const suiteSchema = z
   .strictObject({
     kind: z.literal('suite'),
-    runner: z.enum(RUNNER_KINDS),
+    runner: z.enum(RUNNER_KINDS).describe('which program runs the tests; it decides how its report is read'),
     command: command.describe(
       'runs the tests, in the workdir; {report} stands for the file that the runner writes, {seed} for a number that orders the tests, {tests} for the ids of all tests in the order in which they are to run',
     ),
@@ -85,13 +90,13 @@ const suiteSchema = z
       .describe(
         "the candidate's classes, as MODULE.CLASS, whose objects the tests use, for boundary process; of all others only plain data passes",
       ),
-    tripwires: z.array(tripwireSchema).max(64).default([]),
-    seconds: seconds.default(600),
+    tripwires: z.array(tripwireSchema).max(64).default([]).describe('tests that have to fail; a run in which one passes does not count'),
+    seconds: seconds.default(600).describe('time limit of one run of the suite, by the wall clock'),
   })
   .describe('a test suite whose ids are pinned');
 
 const goldenSchema = z
-  .strictObject({ command, seconds: seconds.default(60) })
+  .strictObject({ command, seconds: seconds.default(60).describe('time limit of one case, by the wall clock') })
   .describe('the trusted reference: runs on the same inputs, sees /tests, and has ended before the candidate begins');
 
 export const DTYPES = ['float64', 'float32', 'float16', 'int64', 'int32', 'uint8'] as const;
@@ -104,11 +109,20 @@ export const compareSchema = z
     z.strictObject({
       mode: z.literal('numbers'),
       encoding: z.enum(['text', 'json', 'raw']).default('text').describe('text: separated by white space; raw: little-endian'),
-      dtype: z.enum(DTYPES).default('float64'),
+      dtype: z.enum(DTYPES).default('float64').describe('type of each number'),
       shape: z.array(z.int().min(0)).max(8).optional().describe("as many numbers as the golden model's output has, when left out"),
-      tolerance: z.strictObject({ absolute: tolerance.default(0), relative: tolerance.default(0) }).prefault({}),
+      tolerance: z
+        .strictObject({
+          absolute: tolerance.default(0).describe('the part that is the same for each number'),
+          relative: tolerance.default(0).describe('the part that is a share of the expected number'),
+        })
+        .prefault({})
+        .describe('difference that passes: absolute + relative × |expected|'),
     }),
-    z.strictObject({ mode: z.literal('canonical'), form: z.enum(CANONICAL_FORMS) }),
+    z.strictObject({
+      mode: z.literal('canonical'),
+      form: z.enum(CANONICAL_FORMS).describe('what is compared: lines, lines in any order, words between white space, or JSON values'),
+    }),
   ])
   .describe("how an output is compared with the golden model's");
 
@@ -127,13 +141,13 @@ export const FORBIDDING_MEASURES = ['imports', 'symbols', 'systemCalls'] as cons
 export const constraintSchema = z
   .discriminatedUnion('measure', [
     z.strictObject({
-      measure: z.enum(BOUNDED_MEASURES),
+      measure: z.enum(BOUNDED_MEASURES).describe('the figure that has an upper bound'),
       most: z.number().min(0).describe('the largest value that is allowed, over all cases'),
       of: relativePath.optional().describe('file of the submission, for sizes; all source files, when left out'),
     }),
     z.strictObject({
-      measure: z.enum(FORBIDDING_MEASURES),
-      forbidden: z.array(z.string().min(1).max(256)).min(1).max(1000),
+      measure: z.enum(FORBIDDING_MEASURES).describe('what the submission may not use'),
+      forbidden: z.array(z.string().min(1).max(256)).min(1).max(1000).describe('names of it that are forbidden'),
       of: relativePath.optional().describe('file of the submission; all source files, when left out'),
     }),
   ])
@@ -151,8 +165,13 @@ export const scoreSchema = z
   .strictObject({
     correctness: z.enum(['all', 'share']).default('all').describe('all or nothing, or the share of cases where partial answers are of use'),
     weights: z
-      .strictObject({ correctness: weight.default(0), speed: weight.default(0), efficiency: weight.default(0) })
-      .default({ correctness: 1, speed: 0, efficiency: 0 }),
+      .strictObject({
+        correctness: weight.default(0).describe('weight of correctness'),
+        speed: weight.default(0).describe('weight of speed'),
+        efficiency: weight.default(0).describe('weight of efficiency'),
+      })
+      .default({ correctness: 1, speed: 0, efficiency: 0 })
+      .describe('weights of the terms; they add up to 1'),
     speed: z
       .strictObject({
         ...ratioRange,
@@ -160,25 +179,29 @@ export const scoreSchema = z
         pairs: z.int().min(3).max(1000).default(30).describe('measurements of golden model and candidate in turns, at most'),
       })
       .refine(isAscending, ASCENDING)
-      .optional(),
+      .optional()
+      .describe('how a ratio of wall-clock times becomes a score'),
     efficiency: z
-      .strictObject({ ...ratioRange, measure: z.enum(['instructions', 'peakBytes']) })
+      .strictObject({ ...ratioRange, measure: z.enum(['instructions', 'peakBytes']).describe('the figure whose ratio counts') })
       .refine(isAscending, ASCENDING)
-      .optional(),
+      .optional()
+      .describe('how a ratio of instructions or of memory becomes a score'),
   })
   .describe('how the reward comes from correctness, speed and efficiency; the weights add up to 1');
 
-export const executeSchema = z.discriminatedUnion('kind', [casesSchema, suiteSchema]);
+export const executeSchema = z
+  .discriminatedUnion('kind', [casesSchema, suiteSchema])
+  .describe('how a submission is executed: on cases, or by a test suite');
 
 export const musterTaskSchema = z
   .strictObject({
     version: z.literal(1).default(1),
-    workspace: workspaceSchema.prefault({}),
+    workspace: workspaceSchema.prefault({}).describe('where the agent works'),
     compile: compileSchema.optional(),
     execute: executeSchema.optional(),
     golden: goldenSchema.optional(),
     compare: compareSchema.default({ mode: 'bytes' }),
-    constraints: z.array(constraintSchema).max(100).default([]),
+    constraints: z.array(constraintSchema).max(100).default([]).describe('bounds that a submission has to keep'),
     score: scoreSchema.prefault({}),
     arena: arenaRulesSchema.prefault({}),
   })

@@ -10,13 +10,14 @@ export const caseSchema = z
     name: z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"')
-      .optional(),
+      .optional()
+      .describe('name of the case in verdicts; its position when left out'),
     arguments: z.array(z.string()).max(256).default([]).describe('behind those of the command'),
-    stdin: z.string().optional(),
-    stdinBase64: z.base64().optional(),
+    stdin: z.string().optional().describe('standard input, as text'),
+    stdinBase64: z.base64().optional().describe('standard input that is no UTF-8'),
     files: z.record(relativePath, z.string()).default({}).describe("in the process's working directory, by path"),
     expected: z.string().optional().describe('the output of the golden model'),
-    expectedBase64: z.base64().optional(),
+    expectedBase64: z.base64().optional().describe('the output of the golden model, where it is no UTF-8'),
   })
   .refine(({ stdin, stdinBase64 }) => stdin === undefined || stdinBase64 === undefined, 'expected stdin or stdinBase64, not both')
   .refine(

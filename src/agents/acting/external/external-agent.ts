@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const externalAgentSchema = z.strictObject({
   agent: z.literal('external'),
   name: z.string().min(1).max(200).describe('as you call it: another name, or another version, is another agent'),
-  version: z.string().max(200).optional(),
+  version: z.string().max(200).optional().describe('tells apart what has one name'),
   listen: z
     .string()
     .regex(/^(?:[\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}$/, 'expected an address and a port, such as 127.0.0.1:7700')

@@ -6,10 +6,10 @@ const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected the name of
 /** A sampling of the server: what is left out is the server's to choose. */
 const samplingSchema = z
   .strictObject({
-    temperature: z.number().min(0).max(10).optional(),
-    topP: z.number().gt(0).max(1).optional(),
+    temperature: z.number().min(0).max(10).optional().describe('0: the most likely token each time'),
+    topP: z.number().gt(0).max(1).optional().describe('only the most likely tokens that have this probability together are sampled'),
     maxTokens: z.int().min(1).max(10_000_000).optional().describe('of one answer'),
-    stop: z.array(z.string().min(1)).max(16).optional(),
+    stop: z.array(z.string().min(1)).max(16).optional().describe('texts that end an answer'),
   })
   .describe("how the model samples; the server's own defaults for what is left out");
 
