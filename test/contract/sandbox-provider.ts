@@ -23,7 +23,7 @@ export interface SandboxProviderSubject {
   readonly zygote?: Zygote;
   /** A place of its own for one test. */
   open(): Promise<SandboxContext>;
-  /** What the short form of the tests runs, where another subject, which differs in nothing else, runs all. */
+  /** What the short form of the tests runs, where another subject shows the rest, or the rest shows little. */
   readonly sample?: readonly Group[];
 }
 

@@ -1,6 +1,7 @@
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -8,15 +9,24 @@ import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { BOB, claimed, LEG, running, toldRange } from '../support/store-fixture.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { rolloutStreamsContract } from './rollout-streams.ts';
-import { subjectAt } from './stored/opened-stores.ts';
+import { makeTables, subjectAt } from './stored/opened-stores.ts';
 import { taskRecordsContract } from './task-records.ts';
 import { trajectoriesContract } from './trajectories.ts';
 
 failOnLeftoverProcesses();
 
+let template: ScratchDirectory;
+beforeAll(async () => {
+  template = await ScratchDirectory.make();
+  await makeTables(join(template.path, 'muster.db'));
+});
+afterAll(() => template[Symbol.asyncDispose]());
+
+/** A copy of a store that has the tables already. */
 async function makeSubject(): Promise<ReturnType<typeof subjectAt>> {
   const directory = await ScratchDirectory.make();
-  return subjectAt(join(directory.path, 'state', 'muster.db'), () => directory[Symbol.asyncDispose]());
+  await cp(template.path, directory.path, { recursive: true });
+  return subjectAt(join(directory.path, 'muster.db'), () => directory[Symbol.asyncDispose]());
 }
 
 evaluationStoreContract('SQLite', makeSubject);

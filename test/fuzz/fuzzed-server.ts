@@ -36,7 +36,7 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
       failedTokensPerMinute: 'unlimited',
     },
     pool: { max: 2 },
-    arena: { tasks: [TASK], idleSeconds: 10 },
+    arena: { tasks: [TASK], idleSeconds: 30 },
     quotas: { default: { openEpisodes: 4 } },
   });
   const made = await stage.run(['token', 'create', 'fuzzer', '--role', 'operator', '--config', config]);

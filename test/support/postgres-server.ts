@@ -48,12 +48,19 @@ export class PostgresServer implements AsyncDisposable {
     return new PostgresServer(directory, server);
   }
 
-  /** @returns the URL of a new, empty database. */
-  async newDatabase(): Promise<string> {
+  /** @returns the URL of a new database: empty, or a copy of the one that is named. */
+  async newDatabase(template?: string): Promise<string> {
     this.#databases += 1;
     const name = `test_${this.#databases}`;
-    await this.execute(`CREATE DATABASE ${name}`);
+    await this.execute(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`);
     return this.url(name);
+  }
+
+  /** Makes what `prepare` does to a new database the content of each copy of it. @returns its name. */
+  async makeTemplate(prepare: (url: string) => Promise<void>): Promise<string> {
+    const url = await this.newDatabase();
+    await prepare(url);
+    return new URL(url).pathname.slice(1);
   }
 
   url(database: string): string {

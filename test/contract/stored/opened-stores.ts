@@ -26,3 +26,9 @@ export function subjectAt(place: string, remove: () => Promise<void>): Subject {
     },
   };
 }
+
+/** Opens a new place once, so that its copies have the tables. */
+export async function makeTables(place: string): Promise<void> {
+  const store = await openStore(place, new ManualClock());
+  await store[Symbol.asyncDispose]();
+}
