@@ -29,7 +29,7 @@ export interface ConnectionOptions {
   readonly retry?: Partial<Retry>;
   /** Allows a token to travel to another machine without TLS. */
   readonly plainHttp?: boolean | undefined;
-  /** Called when the server has another version. A warning of the process (`process.on('warning')`) when left out. */
+  /** Called when the server has another version, and when trouble that may pass is waited out. A warning of the process (`process.on('warning')`) when left out. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -55,7 +55,7 @@ export function connect(url = process.env['MUSTER_URL'] ?? '', options: Connecti
 }
 
 function emitWarning(message: string): void {
-  process.emitWarning(message, { type: 'MusterWarning', code: 'client.server-version' });
+  process.emitWarning(message, { type: 'MusterWarning' });
 }
 
 /** A person waits at a shell. This is long enough for a server to restart. */

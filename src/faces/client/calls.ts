@@ -13,7 +13,7 @@ export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
-  /** Called with a server of another version, once for each. */
+  /** Called with a server of another version, once for each, and when trouble that may pass is waited out. */
   readonly warn: (message: string) => void;
 }
 
@@ -103,9 +103,13 @@ export class Calls {
     throw readProblem(status, headers, await readText(message, url, signal));
   }
 
-  /** Waits before the next try. @throws the error when there is to be none. */
+  /** Waits before the next try, and warns of the first. @throws the error when there is to be none. */
   async pause(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
-    await sleep(this.options.clock, patience.pauseAfter(error), signal);
+    const { clock, retry, warn } = this.options;
+    const isFirst = !patience.isTried;
+    const milliseconds = patience.pauseAfter(error);
+    if (isFirst) warn(`${getMessage(error)} (trying again for ${retry.patienceMilliseconds / 1000} s)`);
+    await sleep(clock, milliseconds, signal);
   }
 
   /** @throws InfrastructureError `server.answer` when it is something else. */

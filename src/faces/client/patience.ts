@@ -34,6 +34,11 @@ export class Patience {
     this.#since = undefined;
   }
 
+  /** Whether there was a failure since the last success. */
+  get isTried(): boolean {
+    return this.#failures > 0;
+  }
+
   /** @returns milliseconds to wait before the next try. @throws the error when there is to be none. */
   pauseAfter(error: unknown): number {
     const { clock, retry } = this.#options;

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { sleep } from '../../kernel/clock.ts';
 import { Deadline, withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { type EpisodeLine, episodeSchema } from '../http/schemas/episode-schemas.ts';
@@ -96,7 +97,7 @@ export async function* streamLive(calls: Calls, onLost: () => void, signal: Abor
       signal.throwIfAborted();
       wasLost = true;
       onLost();
-      await calls.pause(patience, error, signal);
+      await sleep(calls.options.clock, patience.pauseAfter(error), signal);
     }
   }
 }

@@ -246,14 +246,17 @@ describe('a client of a server', () => {
     ]);
   });
 
-  it('says at which address no server listens', async () => {
+  it('says at which address no server listens, once as soon as it is found and once when it is given up', async () => {
     const clock = new ManualClock();
-    const pools = clientOf(callsOptions('http://127.0.0.1:1', clock)).pools();
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const pools = clientOf({ ...callsOptions('http://127.0.0.1:1', clock), warn }).pools();
     const error = await clock.advanceFor(
       pools.catch((error: unknown) => error),
       1_000_000,
       100,
     );
     expect(error).toMatchObject({ code: 'server.unreachable', message: expect.stringContaining('http://127.0.0.1:1 cannot be reached') });
+    expect(warnings).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:1 cannot be reached.*\(trying again for 120 s\)$/)]);
   });
 });
