@@ -7,7 +7,7 @@
  *   node scripts/setup.mjs --bench   and what its benchmarks need
  *   node scripts/setup.mjs --test    and what its tests need
  *   node scripts/setup.mjs --training    and the libraries that people train with: 6 GB
- *   node scripts/setup.mjs --agentic     and trainers of language models: 6 GB, with a Python 3.12
+ *   node scripts/setup.mjs --agentic     and trainers of language models: 8 GB, with a Python 3.12
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -70,6 +70,7 @@ function refuseLinks() {
     '.venv-openenv',
     '.venv-training',
     '.venv-agentic',
+    '.venv-gyms',
     '.venv-programs',
     '.tools',
   ]) {
@@ -297,13 +298,19 @@ function findPython312() {
   return found ?? fail('no Python 3.12 was found; install one, or name it in PYTHON');
 }
 
-/** Trainers of language models. What SkyRL and verl name as requirements contradicts each other, and holds servers that no test starts. */
+/** Trainers of language models, and gyms. What they name as requirements contradicts each other, and holds servers that no test starts. */
 function installAgentic() {
   installBeside('.venv-agentic', 'clients/python/tests/agentic/requirements.txt', findPython312);
-  const bare = ['skyrl==0.4.0', 'skyrl-gym==0.4.0', 'verl==0.9.1'];
-  once('.venv-agentic/.bare-stamp', bare, () => {
-    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', ...bare];
-    run(`installing ${bare.join(', ')}`, join(root, '.venv-agentic/bin/python'), flags);
+  installBare('.venv-agentic', ['skyrl==0.4.0', 'skyrl-gym==0.4.0', 'verl==0.9.1']);
+  installBeside('.venv-gyms', 'clients/python/tests/gyms/requirements.txt', findPython312);
+  installBare('.venv-gyms', ['nemo-gym==0.4.0']);
+}
+
+/** Without what the packages name as requirements. */
+function installBare(environment, packages) {
+  once(`${environment}/.bare-stamp`, packages, () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', ...packages];
+    run(`installing ${packages.join(', ')}`, join(root, environment, 'bin/python'), flags);
   });
 }
 

@@ -34,9 +34,7 @@ def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
     rows = [row for _, _, row in found]
     prompts = _pad([row.prompt[::-1] for row in rows], pad).flip(1)
     responses = _pad([row.response for row in rows], pad)
-    there = torch.cat(
-        [_pad([[1] * len(row.prompt) for row in rows], 0).flip(1), _pad([[1] * len(row.response) for row in rows], 0)], 1
-    )
+    there = torch.cat([_pad([[1] * len(row.prompt) for row in rows], 0).flip(1), _pad([[1] * len(row.response) for row in rows], 0)], 1)
     mask = _pad([row.mask for row in rows], 0)
     tensors = {
         "prompts": prompts,

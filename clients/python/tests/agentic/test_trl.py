@@ -1,6 +1,8 @@
 """TRL's own GRPOTrainer learns from groups of Muster."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,9 +12,11 @@ from tokenizers.models import WordLevel
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
-from muster.trl import MusterRollouts, muster_reward
-from muster_client import InvalidArgument
+from muster.trl import MusterEnvironment, MusterRollouts, environment_reward, muster_reward
+from muster_client import Client, InvalidArgument
 from tests.agentic.streamed import STREAM, Streamed, group
+from tests.agentic.tiny_chat import END, SAYINGS, TASK, tiny_tokenizer
+from tests.real_server import RealServer
 
 WORDS = 32
 
@@ -73,3 +77,61 @@ def test_what_is_no_whole_group_is_refused_and_what_is_missing_teaches_nothing()
     small = MusterRollouts(Streamed(group(0, [1, 0, 0])).client, STREAM, 2)
     with pytest.raises(InvalidArgument, match="begin the stream with group_size=2"):
         small(["a"] * 2, Trainer)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_trl_samples_acts_in_the_arena_and_learns_what_is_rewarded(tmp_path: Path) -> None:
+    tokenizer = tiny_tokenizer()
+    model = talkative_model(tokenizer)
+    options = GRPOConfig(
+        output_dir=str(tmp_path / "out"),
+        per_device_train_batch_size=8,
+        num_generations=8,
+        max_steps=1,
+        max_completion_length=512,
+        max_tool_calling_iterations=4,
+        learning_rate=1e-2,
+        logging_steps=1,
+        beta=0.0,
+        report_to="none",
+        save_strategy="no",
+        use_cpu=True,
+        bf16=False,
+        seed=3,
+    )
+    rows = Dataset.from_list([{"prompt": [{"role": "user", "content": ""}], "task": TASK}] * 16)
+    with RealServer(tmp_path) as server, Client(server.url) as client:
+        factory: Callable[[], Any] = lambda: MusterEnvironment(client)  # noqa: E731
+        training = GRPOTrainer(
+            model, environment_reward, args=options, train_dataset=rows, processing_class=tokenizer, environment_factory=factory
+        )
+        training.train()
+        episodes = list(client.arena.list(agent="trl"))
+    assert [(each.state, each.outcome) for each in episodes] == [("closed", "rewarded")] * 8
+    rewards = [each.reward for each in episodes if each.reward is not None]
+    # Some have said the one word that solves the task, others have not.
+    assert (min(rewards), max(rewards)) == (0, 1)
+    (logged,) = [entry for entry in training.state.log_history if "reward" in entry]
+    assert logged["reward"] == pytest.approx(sum(rewards) / 8, abs=1e-4)
+    assert logged["grad_norm"] > 0
+
+
+def talkative_model(tokenizer: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
+    """Says one of its words at random wherever it is to answer, and ends its turn."""
+    torch.manual_seed(3)
+    words = len(tokenizer)
+    settings = GPT2Config(vocab_size=words, n_layer=1, n_head=2, n_embd=16, n_positions=4096, bos_token_id=None, eos_token_id=None)
+    model = GPT2LMHeadModel(settings)
+    asked, end = (tokenizer.encode(text, add_special_tokens=False) for text in ("<|im_start|>assistant\n", END))
+    sayings = torch.tensor(tokenizer.convert_tokens_to_ids(SAYINGS))
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(200):
+        said = sayings[torch.randint(len(sayings), (32, 1))]
+        fixed = [torch.tensor(ids).expand(32, -1) for ids in (asked, end)]
+        rows = torch.cat([torch.randint(words, (32, 24)), fixed[0], said, fixed[1]], 1)
+        labels = torch.cat([torch.full((32, 24 + len(asked)), -100), said, fixed[1]], 1)
+        at = torch.randint(4000, (32, 1)) + torch.arange(rows.shape[1])
+        optimiser.zero_grad()
+        model(rows, labels=labels, position_ids=at).loss.backward()
+        optimiser.step()
+    return model

@@ -1,0 +1,99 @@
+"""A resources server of NeMo Gym: its sessions are episodes of the server's arena, its tools the arena's, its rewards Muster's verdicts.
+
+    # app.py, the entry point of the resources server
+    from muster.nemo_gym import MusterResourcesServer
+    if __name__ == "__main__":
+        MusterResourcesServer.run_webserver()
+
+    # rows of the dataset, for an agent of NeMo Gym
+    with Client() as client:
+        for row in make_rows(client, ["fix-bug-in-sort-function"], agent="muster_simple_agent"): …
+
+MUSTER_URL and MUSTER_TOKEN name the server. A session is in the process that began it, so the server has one worker.
+"""
+
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from nemo_gym.base_resources_server import (
+    BaseResourcesServerConfig,
+    BaseSeedSessionRequest,
+    BaseSeedSessionResponse,
+    BaseVerifyRequest,
+    BaseVerifyResponse,
+    SimpleResourcesServer,
+)
+from nemo_gym.server_utils import SESSION_ID_KEY
+from pydantic import ConfigDict, PrivateAttr
+
+from muster.task_play import NoVerdict, TaskPlay, describe_tasks
+from muster_client import AsyncClient, Client
+
+_AGENT = "nemo-gym"
+
+
+class MusterSeedRequest(BaseSeedSessionRequest):
+    model_config = ConfigDict(extra="allow")
+    task: str
+
+
+class MusterVerifyRequest(BaseVerifyRequest):
+    model_config = ConfigDict(extra="allow")
+
+
+class MusterVerifyResponse(BaseVerifyResponse):
+    model_config = ConfigDict(extra="allow")
+
+
+class MusterResourcesServer(SimpleResourcesServer):
+    config: BaseResourcesServerConfig
+    _plays: dict[str, TaskPlay] = PrivateAttr(default_factory=dict)
+
+    def setup_webserver(self) -> FastAPI:
+        app = super().setup_webserver()
+        # Behind the paths of NeMo Gym itself: what is none of those is a tool.
+        app.post("/{tool}")(self.call_tool)
+        return app
+
+    async def seed_session(self, body: MusterSeedRequest, request: Request) -> BaseSeedSessionResponse:
+        async with AsyncClient() as client:
+            self._plays[request.session[SESSION_ID_KEY]], _ = await TaskPlay.begin(client, body.task, agent=_AGENT)
+        return BaseSeedSessionResponse()
+
+    async def call_tool(self, tool: str, request: Request) -> Response:
+        """The text that the model reads."""
+        play, arguments = self._find(request), (await request.body()).decode()
+        async with AsyncClient() as client:
+            return Response(await play.through(client).call(tool, arguments), media_type="text/plain")
+
+    async def verify(self, body: MusterVerifyRequest, request: Request) -> MusterVerifyResponse:
+        """Answers 503 when there is no verdict: such an episode has no reward, and may not count as 0."""
+        play = self._find(request)
+        try:
+            async with AsyncClient() as client:
+                reward = await play.through(client).grade()
+        except NoVerdict as error:
+            raise HTTPException(503, str(error)) from error
+        del self._plays[request.session[SESSION_ID_KEY]]
+        return MusterVerifyResponse(**body.model_dump(), reward=reward, episode=play.episode)
+
+    def _find(self, request: Request) -> TaskPlay:
+        play = self._plays.get(request.session[SESSION_ID_KEY])
+        if play is None:
+            raise HTTPException(409, "this session has no episode; POST /seed_session with a task begins one")
+        return play
+
+
+def make_rows(client: Client, tasks: list[str], agent: str) -> list[dict[str, Any]]:
+    """A row of the dataset for each task. @param agent: the name of the agent of NeMo Gym that acts. Raises as the client does."""
+    return [
+        {
+            "responses_create_params": {
+                "input": [{"role": "user", "content": described.instruction}],
+                "tools": [{"type": "function", "strict": False, **tool["function"]} for tool in described.tools],
+            },
+            "agent_ref": {"type": "responses_api_agents", "name": agent},
+            "task": described.task,
+        }
+        for described in describe_tasks(client, tasks, agent=_AGENT)
+    ]

@@ -1,0 +1,65 @@
+"""A resources server of NeMo Gym, as its agents call it."""
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from fastapi.testclient import TestClient
+from nemo_gym.base_resources_server import BaseResourcesServerConfig
+from nemo_gym.openai_utils import NeMoGymResponseCreateParamsNonStreaming
+from nemo_gym.server_utils import ServerClient
+
+from muster.nemo_gym import MusterResourcesServer, make_rows
+from muster_client import Client
+from tests.gyms.conftest import SOLUTION, TASK
+
+RESPONSE = {
+    "id": "resp-1",
+    "created_at": 0,
+    "model": "m",
+    "object": "response",
+    "output": [],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+}
+
+
+@pytest.fixture
+def gym() -> TestClient:
+    config = BaseResourcesServerConfig(host="127.0.0.1", port=0, entrypoint="", name="muster")
+    return TestClient(MusterResourcesServer(config=config, server_client=MagicMock(spec=ServerClient)).setup_webserver())
+
+
+@pytest.fixture
+def row(server: str) -> dict[str, Any]:
+    with Client(server) as client:
+        (row,) = make_rows(client, [TASK], agent="muster_simple_agent")
+        assert next((each.state, each.outcome) for each in client.arena.list(agent="nemo-gym")) == ("closed", "void")
+    return row
+
+
+def test_sessions_are_episodes_and_are_rewarded(gym: TestClient, row: dict[str, Any]) -> None:
+    params = NeMoGymResponseCreateParamsNonStreaming.model_validate(row["responses_create_params"])
+    assert {"run", "write_file", "submit"} <= {tool["name"] for tool in params.tools}
+    assert "sort_records" in row["responses_create_params"]["input"][0]["content"]
+    assert gym.post("/seed_session", json=row).json() == {}
+    assert "sorting.py" in gym.post("/run", json={"command": "ls"}).text
+    assert "malformed" in gym.post("/write_file", content="{no JSON").text
+    gym.post("/write_file", json={"file": "sorting.py", "content": SOLUTION})
+    verified = gym.post("/verify", json={**row, "response": RESPONSE})
+    assert (verified.status_code, verified.json()["reward"], verified.json()["task"]) == (200, 1.0, TASK)
+    counted = {**verified.json(), "_ng_task_index": 0, "_ng_rollout_index": 0}
+    metrics = gym.post("/aggregate_metrics", json={"verify_responses": [counted]})
+    assert metrics.status_code == 200, metrics.text
+
+
+def test_a_session_without_an_episode_is_refused_and_another_one_is_not_touched(gym: TestClient, row: dict[str, Any]) -> None:
+    assert gym.post("/seed_session", json={}).status_code == 422
+    refused = gym.post("/run", json={"command": "ls"})
+    why = "this session has no episode; POST /seed_session with a task begins one"
+    assert (refused.status_code, refused.json()["detail"]) == (409, why)
+    gym.post("/seed_session", json=row)
+    other = TestClient(gym.app)
+    assert other.post("/verify", json={**row, "response": RESPONSE}).status_code == 409
+    assert gym.post("/verify", json={**row, "response": RESPONSE}).json()["reward"] < 1
