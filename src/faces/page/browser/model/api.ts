@@ -105,19 +105,19 @@ export interface AgentEpisodePage {
 }
 
 const STEPS_A_PAGE = 100;
-const agentEpisodePath = (id: string): string => `/v1/episodes/${encodeURIComponent(id)}`;
+const formatAgentEpisodePath = (id: string): string => `/v1/episodes/${encodeURIComponent(id)}`;
 
 /** Latest first. */
 export const listAgentEpisodes = (after: string | undefined): Promise<AgentEpisodePage> =>
   ask('GET', `/v1/episodes?limit=100${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`);
-export const getAgentEpisode = (id: string): Promise<AgentEpisode> => ask('GET', agentEpisodePath(id));
-export const getReward = (id: string): Promise<RewardAnswer> => ask('GET', `${agentEpisodePath(id)}/reward`);
+export const getAgentEpisode = (id: string): Promise<AgentEpisode> => ask('GET', formatAgentEpisodePath(id));
+export const getReward = (id: string): Promise<RewardAnswer> => ask('GET', `${formatAgentEpisodePath(id)}/reward`);
 /** @param after number of a step: those behind it, a hundred at most. */
 export const listSteps = (id: string, after: number): Promise<{ readonly items: readonly StoredStep[] }> =>
-  ask('GET', `${agentEpisodePath(id)}/steps?after=${after}&limit=${STEPS_A_PAGE}`);
+  ask('GET', `${formatAgentEpisodePath(id)}/steps?after=${after}&limit=${STEPS_A_PAGE}`);
 /** What one step has changed. */
 export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
-  ask('GET', `${agentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
+  ask('GET', `${formatAgentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
 
 /** Streams of groups, latest first. */
 export const listStreams = (): Promise<{ readonly items: readonly RolloutsResource[] }> => ask('GET', '/v1/rollouts?limit=100');

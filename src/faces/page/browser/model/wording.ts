@@ -11,7 +11,7 @@ import type { PageState } from './state.ts';
 const NONE = '–';
 
 /** `483.1 ± 9.2`; a dash while there is none. */
-export function estimateText(item: EvaluationItem): string {
+export function formatEstimate(item: EvaluationItem): string {
   const figures = item.running;
   if (figures?.kind === 'comparison') return formatComparison(figures.candidates);
   if (!figures || figures.mean === null) return NONE;
@@ -78,7 +78,7 @@ export function formatTitle({ route, detail, transcript, stream }: PageState): s
     case 'overview':
       return `${route.filter.run === '' ? 'Evaluations' : route.filter.run} · Muster`;
     case 'evaluation':
-      return `${detail?.evaluation ? `${estimateText(detail.evaluation)} · ${detail.evaluation.suite}` : route.id} · Muster`;
+      return `${detail?.evaluation ? `${formatEstimate(detail.evaluation)} · ${detail.evaluation.suite}` : route.id} · Muster`;
     case 'episode':
       return `Episode ${formatCount(route.index)} · Muster`;
     case 'batches':
@@ -100,6 +100,6 @@ export function formatTitle({ route, detail, transcript, stream }: PageState): s
   }
 }
 
-export function stateMark({ state }: Pick<EvaluationItem, 'state'>): TemplateResult {
+export function renderState({ state }: Pick<EvaluationItem, 'state'>): TemplateResult {
   return html`<span class="state ${state}">${state}</span>`;
 }

@@ -4,7 +4,7 @@ import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts
 import type { Actions } from '../model/actions.ts';
 import { groupBatches, listCells, type Batch } from '../model/batch.ts';
 import type { PageState } from '../model/state.ts';
-import { estimateText, formatCheckpoint, stateMark } from '../model/wording.ts';
+import { formatEstimate, formatCheckpoint, renderState } from '../model/wording.ts';
 import { toEvaluation } from '../model/route.ts';
 import { link } from './link.ts';
 
@@ -64,8 +64,8 @@ function renderCells(items: readonly EvaluationItem[], actions: Actions): Templa
 }
 
 function renderCell(item: EvaluationItem, actions: Actions): TemplateResult {
-  const text = item.running === null ? item.state : estimateText(item);
-  return html`${link(actions, toEvaluation(item.id), text)} ${item.state === 'finished' ? nothing : stateMark(item)}`;
+  const text = item.running === null ? item.state : formatEstimate(item);
+  return html`${link(actions, toEvaluation(item.id), text)} ${item.state === 'finished' ? nothing : renderState(item)}`;
 }
 
 function renderEmpty(name: string): TemplateResult {

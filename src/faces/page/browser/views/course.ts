@@ -7,7 +7,7 @@ import type { Actions } from '../model/actions.ts';
 import { overlay, type Course } from '../model/overlaid.ts';
 import { toEvaluation } from '../model/route.ts';
 import { getCourse, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
-import { estimateText, formatCheckpoint, formatEpisodes, toBar } from '../model/wording.ts';
+import { formatEstimate, formatCheckpoint, formatEpisodes, toBar } from '../model/wording.ts';
 import { renderBeside } from './beside.ts';
 import { link } from './link.ts';
 
@@ -45,7 +45,7 @@ function listOthers(
     .filter((item) => item.suite === suite && item.id !== id && item.kind === 'evaluation')
     .sort(compareLatestFirst)
     .slice(0, MOST_OFFERED)
-    .map((item) => ({ value: item.id, text: `${formatCheckpoint(item)}: ${estimateText(item)}` }));
+    .map((item) => ({ value: item.id, text: `${formatCheckpoint(item)}: ${formatEstimate(item)}` }));
 }
 
 function renderCourses(courses: readonly Course[], episodes: number): TemplateResult {
@@ -80,8 +80,8 @@ function renderTable(items: readonly EvaluationItem[], actions: Actions): Templa
           const bar = toBar(item);
           return html`<tr>
             <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
-            <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
-            <td class="number">${estimateText(item)}</td>
+            <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, formatEstimate(item)) : nothing}</td>
+            <td class="number">${formatEstimate(item)}</td>
             <td class="number">${formatEpisodes(item)}</td>
           </tr>`;
         })}

@@ -28,12 +28,12 @@ export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Ac
       <h1 id="episode"><bdi>${suite}</bdi>, episode ${formatCount(route.index)}</h1>
       <p class="muted">of ${back}</p>
     </div>
-    ${facts(episode.line)} ${episode.acted ? renderActed(episode.acted) : nothing} ${output(episode.line)}
+    ${renderFacts(episode.line)} ${episode.acted ? renderActed(episode.acted) : nothing} ${renderOutput(episode.line)}
     ${renderReplayCard(state, episode, route, actions)}
   </section>`;
 }
 
-function facts({ task, outcome, seconds, environmentSeed, policySeed, checkpoint }: EpisodeLine): TemplateResult {
+function renderFacts({ task, outcome, seconds, environmentSeed, policySeed, checkpoint }: EpisodeLine): TemplateResult {
   const rows = [
     ['outcome', formatOutcome(outcome)],
     ['task', task],
@@ -55,7 +55,7 @@ function facts({ task, outcome, seconds, environmentSeed, policySeed, checkpoint
   </div>`;
 }
 
-function output({ log, withheld }: EpisodeLine): TemplateResult | typeof nothing {
+function renderOutput({ log, withheld }: EpisodeLine): TemplateResult | typeof nothing {
   if (withheld) return html`<p class="muted">What its programs printed is for those who may use its checkpoint.</p>`;
   return log === undefined
     ? nothing
@@ -83,7 +83,7 @@ function renderReplayCard(state: PageState, detail: EpisodeDetail, { id, index, 
       replay === undefined || replay === 'playing'
         ? html`<p class="muted">The episode is played again in a sandbox, with the same task and seeds. In a shell:</p>
             <pre><code>${command}</code></pre>`
-        : replayed(replay, detail, actions)
+        : renderReplay(replay, detail, actions)
     }
   </div>`;
 }
@@ -93,7 +93,7 @@ function mayReplay({ session }: PageState, { evaluation }: EpisodeDetail): boole
   return session.role === 'operator' || (session.role === 'submitter' && session.principal === evaluation?.principal);
 }
 
-function replayed(replay: ReplayDocument, detail: EpisodeDetail, actions: Actions): TemplateResult {
+function renderReplay(replay: ReplayDocument, detail: EpisodeDetail, actions: Actions): TemplateResult {
   const { isSame, replayed: outcome, rewards, pictures, remarks } = replay;
   return html`<p role="status">
       <span class="state ${isSame ? 'finished' : 'failed'}">${isSame ? 'the same outcome' : 'not deterministic'}</span>
@@ -101,11 +101,11 @@ function replayed(replay: ReplayDocument, detail: EpisodeDetail, actions: Action
     </p>
     ${remarks.map((remark) => html`<p class="muted">${remark}</p>`)}
     <div class="replayed">
-      ${pictures.length > 0 ? film(pictures, detail, actions) : nothing} ${rewards.length > 1 ? rewardCurve(rewards) : nothing}
+      ${pictures.length > 0 ? renderFilm(pictures, detail, actions) : nothing} ${rewards.length > 1 ? renderRewardCurve(rewards) : nothing}
     </div>`;
 }
 
-function film(pictures: ReplayDocument['pictures'], { position, isRunning }: EpisodeDetail, actions: Actions): TemplateResult {
+function renderFilm(pictures: ReplayDocument['pictures'], { position, isRunning }: EpisodeDetail, actions: Actions): TemplateResult {
   const picture = pictures[Math.min(position, pictures.length - 1)];
   const onInput = ({ target }: Event): void => {
     if (target instanceof HTMLInputElement) actions.showPicture(Number(target.value));
@@ -122,7 +122,7 @@ function film(pictures: ReplayDocument['pictures'], { position, isRunning }: Epi
   </figure>`;
 }
 
-function rewardCurve(rewards: ReplayDocument['rewards']): TemplateResult {
+function renderRewardCurve(rewards: ReplayDocument['rewards']): TemplateResult {
   return renderCurve({
     title: 'Reward by step',
     xLabel: 'steps',

@@ -39,8 +39,8 @@ export function renderEpisodeTable(
   return html`<section aria-labelledby="episodes">
     <div class="head">
       <h2 id="episodes">Episodes</h2>
-      ${evaluation.kind === 'comparison' ? renderArms(evaluation, place, actions) : nothing} ${rankings(evaluation.id, place, actions)}
-      ${renderPages(episodes, evaluation.id, place, actions)}
+      ${evaluation.kind === 'comparison' ? renderArms(evaluation, place, actions) : nothing}
+      ${renderRankings(evaluation.id, place, actions)} ${renderPages(episodes, evaluation.id, place, actions)}
     </div>
     ${episodes.length === 0 ? html`<p class="muted">${formatEmpty(place)}</p>` : renderRows(episodes, evaluation.id, place.arm, actions)}
   </section>`;
@@ -51,7 +51,7 @@ function formatEmpty({ from, ranking }: EpisodePage): string {
   return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
 }
 
-function rankings(id: string, { arm, ranking, beside }: EpisodePage, actions: Actions): TemplateResult {
+function renderRankings(id: string, { arm, ranking, beside }: EpisodePage, actions: Actions): TemplateResult {
   const offered = (['', ...EPISODE_RANKINGS] as const).filter((each) => each !== 'discordant' || arm > 0);
   const onChange = ({ target }: Event): void => {
     const chosen = target instanceof HTMLSelectElement ? offered.find((each) => each === target.value) : undefined;

@@ -4,7 +4,7 @@ import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import { getOfficial, type Detail, type PageState } from '../model/state.ts';
-import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, estimateText, stateMark } from '../model/wording.ts';
+import { renderAge, formatCheckpoint, formatEvaluationDuration, formatEpisodes, formatEstimate, renderState } from '../model/wording.ts';
 import { renderComparison } from './comparison.ts';
 import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
@@ -31,7 +31,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
-      ${stateMark(evaluation)}
+      ${renderState(evaluation)}
       <p class="muted">
         <bdi>${formatCheckpoint(evaluation)}</bdi> · by <bdi>${evaluation.principal}</bdi> · ${renderAge(evaluation.createdAt, state.now)}
       </p>
@@ -40,7 +40,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
     </div>
     ${evaluation.failure ? html`<p class="warning"><b>${evaluation.failure.code}</b> ${evaluation.failure.message}</p>` : nothing}
     <div class="card answer">
-      <p class="headline">${estimateText(evaluation)}</p>
+      <p class="headline">${formatEstimate(evaluation)}</p>
       ${renderTargetLine(evaluation)}
       ${renderFigures([
         ['episodes', formatEpisodes(evaluation)],

@@ -14,9 +14,9 @@ import {
   formatCheckpoint,
   formatEvaluationDuration,
   formatEpisodes,
-  estimateText,
+  formatEstimate,
   formatRate,
-  stateMark,
+  renderState,
 } from '../model/wording.ts';
 import { renderBeside } from './beside.ts';
 import { link } from './link.ts';
@@ -132,13 +132,13 @@ function renderListed(item: EvaluationItem, domain: Domain | undefined, now: num
 function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number, actions: Actions): TemplateResult {
   const bar = toBar(item);
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
-    <td>${stateMark(item)}</td>
+    <td>${renderState(item)}</td>
     <td class="name">
       ${link(actions, { ...ALL_EVALUATIONS, filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
     </td>
     <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
-    <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, estimateText(item)) : nothing}</td>
-    <td class="number">${estimateText(item)}</td>
+    <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, formatEstimate(item)) : nothing}</td>
+    <td class="number">${formatEstimate(item)}</td>
     <td class="number episodes">${formatEpisodes(item)}</td>
     <td class="number">${formatRate(item)}</td>
     <td class="number">${formatEvaluationDuration(item)}</td>

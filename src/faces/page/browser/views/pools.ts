@@ -30,11 +30,11 @@ export function renderPools({ pools, session }: PageState, actions: Actions): Te
   const mayChange = session?.role === 'operator';
   return html`<section aria-labelledby="pools">
     <div class="head"><h1 id="pools">Pools</h1></div>
-    ${pools.length === 0 ? html`<p class="muted">Reading …</p>` : pools.map((pool) => poolCard(pool, mayChange, actions))}
+    ${pools.length === 0 ? html`<p class="muted">Reading …</p>` : pools.map((pool) => renderPoolCard(pool, mayChange, actions))}
   </section>`;
 }
 
-function poolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateResult {
+function renderPoolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateResult {
   const { name, min, max, warm, phase, waiting, totals, obstacles, lastErrors, draining } = pool;
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   return html`<article class="card pool" aria-label="pool ${name}">
