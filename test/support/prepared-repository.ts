@@ -4,7 +4,8 @@ import { prepare } from '../../src/app/preparation/prepare.ts';
 import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
 import type { RepositoryFixture } from './repository-fixture.ts';
 
-const PATIENCE_MS = 3_600_000;
+/** It ends what hangs; how long a preparation takes is a matter of the machine's load. */
+export const PATIENCE_MS = 3_600_000;
 
 /** Prepares a repository that a test has made, with what a test changes of the usual terms. */
 export async function prepareFixture(made: RepositoryFixture, more: Partial<PrepareTerms> = {}): Promise<Preparation> {

@@ -10,11 +10,11 @@ import { findMutations } from '../../../src/app/preparation/find-mutations.ts';
 import type { InstalledDependencies } from '../../../src/app/preparation/preparation-context.ts';
 import { TestRuns } from '../../../src/app/preparation/test-runs.ts';
 import { isFullForm } from '../../support/full-form.ts';
+import { PATIENCE_MS } from '../../support/prepared-repository.ts';
 import { RepositoryFixture } from '../../support/repository-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
 
-const PATIENCE_MS = 600_000;
 const XML = {
   'CMakeLists.txt': 'project(xml C)\nenable_testing()\nadd_executable(xmltest xmltest.c xml.c)\nadd_test(NAME xmltest COMMAND xmltest)\n',
   'xml.c': 'int depth(int a) {\n    return a + 1;\n}\n',

@@ -7,10 +7,10 @@ import { traceFix } from '../../../src/agents/preparation/leaks.ts';
 import type { SourceFiles } from '../../../src/agents/preparation/source/source-files.ts';
 import { TaskGrader } from '../../../src/app/grading/task-grader.ts';
 import { searchLeaks } from '../../../src/app/preparation/leak-search.ts';
+import { PATIENCE_MS } from '../../support/prepared-repository.ts';
 import { RepositoryFixture } from '../../support/repository-fixture.ts';
 import { filesOf } from '../../support/source-files.ts';
 
-const PATIENCE_MS = 120_000;
 const NO_FILES: SourceFiles = new Map();
 
 it(

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createSeededRandom, drawIndex } from '../../../src/kernel/seeded-random.ts';
 import { extent, isFullForm } from '../../support/full-form.ts';
+import { PATIENCE_MS } from '../../support/prepared-repository.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 import { MusterCommand } from '../muster-command.ts';
 
-const PATIENCE_MS = 3_600_000;
 const SEED = 20261124;
 const KILLS = extent({ short: 0, full: 6, variable: 'MUSTER_TEST_KILLS' });
 

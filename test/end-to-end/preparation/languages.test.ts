@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { prepareFixture } from '../../support/prepared-repository.ts';
+import { PATIENCE_MS, prepareFixture } from '../../support/prepared-repository.ts';
 import { isFullForm } from '../../support/full-form.ts';
 import { RepositoryFixture } from '../../support/repository-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
-
-const PATIENCE_MS = 3_600_000;
 
 /** As sandboxes look for it. */
 function isInstalled(program: string): boolean {

@@ -3,10 +3,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FileContents } from '../../support/grading-fixture.ts';
 import { isFullForm } from '../../support/full-form.ts';
-import { prepareFixture } from '../../support/prepared-repository.ts';
+import { PATIENCE_MS, prepareFixture } from '../../support/prepared-repository.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 
-const PATIENCE_MS = 900_000;
 let fixture: RepositoryFixture;
 
 beforeAll(async () => {

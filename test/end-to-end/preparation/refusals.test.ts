@@ -3,10 +3,9 @@ import { access, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { prepareFixture } from '../../support/prepared-repository.ts';
+import { PATIENCE_MS, prepareFixture } from '../../support/prepared-repository.ts';
 import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 
-const PATIENCE_MS = 600_000;
 const COMMIT = '1'.repeat(40);
 
 /** A change of source code and tests, which is what a candidate is. */
