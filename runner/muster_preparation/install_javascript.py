@@ -17,7 +17,7 @@ LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 # Tools that look at code, build releases or commit, and have no part in running tests. With what they need they are most of what
 # is installed.
 TOOLS = re.compile(
-    r"(@[\w-]+/)?(eslint|neostandard|standard$|tsd$|tstyche|prettier|stylelint|typedoc|husky|lint-staged|commitlint|changelog|standard-version|release-it|semantic-release|np$|tsup|"
+    r"@babel/cli$|(@[\w-]+/)?(eslint|neostandard|standard$|tsd$|tstyche|prettier|stylelint|typedoc|husky|lint-staged|commitlint|changelog|standard-version|release-it|semantic-release|np$|tsup|"
     r"unbuild|rollup|webpack|microbundle|size-limit|bundlesize|benchmark|mitata|tinybench|cross-env|rimraf|automd|oxlint|oxfmt|biome|xo$|nyc$|c8$)"
 )
 FLAGS = ["--ignore-scripts", "--no-bin-links", "--no-audit", "--no-fund", "--loglevel=error", "--cache=/tmp/npm"]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from runner_process import RUNNER
 
+from muster_preparation.install_javascript import TOOLS
+
 
 def _write_wheel(
     directory: Path, name: str, version: str, code: str, requires: str = ""
@@ -168,3 +170,17 @@ def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
         "second.py",
     ]
     assert find("b", []) == []
+
+
+def test_what_builds_checks_or_releases_a_package_is_not_installed() -> None:
+    """A name that only begins like a tool's is one that tests may need."""
+    left_out = {
+        "@babel/cli",
+        "eslint",
+        "@stylistic/eslint-plugin",
+        "husky",
+        "rollup",
+        "xo",
+    }
+    kept = {"@babel/core", "@babel/preset-env", "jest", "standard-error", "xorshift"}
+    assert {name for name in left_out | kept if TOOLS.match(name)} == left_out
