@@ -61,7 +61,7 @@ export class MeasuringRun {
     say(`\n${name}: ${measurements(quick).length} measurements, ${this.#timeLeft()}`);
     for (const { name: what, value, date } of already) say(`${name}: ${what}: ${showFigures(value)}; kept from ${date}`);
     const order = { kept: Object.fromEntries(already.map(({ name: what, value }) => [what, value])) };
-    await inOwnProcess({ name, quick, order, signal }, (message) => this.#hear(name, message));
+    await inOwnProcess({ name, quick, order, signal }, (message) => this.#handle(name, message));
     const report = results.reports[name];
     if (!report) throw new Error(`benchmark ${name} ended without a report`);
     results.measurements[name] = kept.all.map(({ value: _value, ...rest }) => rest);
@@ -81,7 +81,7 @@ export class MeasuringRun {
     for (const kept of this.#kept.values()) await kept.discard();
   }
 
-  async #hear(benchmark: string, message: BenchmarkMessage): Promise<void> {
+  async #handle(benchmark: string, message: BenchmarkMessage): Promise<void> {
     const { results, say } = this.#options;
     switch (message.kind) {
       case 'measured': {

@@ -51,7 +51,7 @@ class Relay:
             self._accept()
         elif key.fileobj is self._line:
             if events & selectors.EVENT_READ:
-                self._hear()
+                self._receive()
             self._flush()
         elif isinstance(key.data, Connection) and key.data.number in self._connections:
             self._send(*key.data.attend(events))
@@ -71,7 +71,7 @@ class Relay:
         self._selector.register(accepted, selectors.EVENT_READ, connection)
         self._send(Frame(connection.number, Kind.OPEN))
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             data = self._line.recv(_READ_BYTES)
         except BlockingIOError:

@@ -19,7 +19,7 @@ def wake_on_child() -> socket.socket:
     return woken
 
 
-def bury() -> Iterator[tuple[int, int, resource.struct_rusage]]:
+def reap_children() -> Iterator[tuple[int, int, resource.struct_rusage]]:
     """The children that have ended: process id, status, and what each has used."""
     while True:
         try:

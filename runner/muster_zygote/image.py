@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
-from muster_zygote.children import bury, end_message, wake_on_child
+from muster_zygote.children import end_message, reap_children, wake_on_child
 from muster_zygote.entrance import list_namespaces
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
@@ -119,8 +119,8 @@ class Image:
         """Forks a further image, which has all of this one and the policies of the message."""
         if os.fork() != 0:
             return
-        heir = Image(socket.socket(fileno=channel), self.settings)
-        heir.prepare(lambda: preload(message["policies"], message["code"]))
+        further = Image(socket.socket(fileno=channel), self.settings)
+        further.prepare(lambda: preload(message["policies"], message["code"]))
 
     def _become(self, sandbox: str, command: list[str], has_line: bool, rest: list[int]) -> NoReturn:
         """In the forked process. It never comes back: whatever happens, the process ends here."""
@@ -138,7 +138,7 @@ class Image:
         run(tuple(command))
 
     def _reap(self) -> None:
-        for pid, status, usage in bury():
+        for pid, status, usage in reap_children():
             sandbox = self._programs.pop(pid, None)
             if sandbox is not None:
                 send(self.channel, end_message(sandbox, status, usage))

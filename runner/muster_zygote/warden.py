@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_object, as_text
 from muster_runner.shared_memory import share_memory
-from muster_zygote.children import bury, wake_on_child
+from muster_zygote.children import reap_children, wake_on_child
 from muster_zygote.entrance import open_entrance
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.first_process import SERIALS
@@ -255,7 +255,7 @@ class Warden:
             signal.pidfd_send_signal(sandbox.pidfd, signal.SIGKILL)
 
     def _reap(self) -> None:
-        for pid, _status, _usage in bury():
+        for pid, _status, _usage in reap_children():
             name = self._by_pid.pop(pid, None)
             if name is not None:
                 sandbox = self._sandboxes[name]

@@ -20,7 +20,7 @@ import muster_workspace.watched_calls  # noqa: F401 -- in the memory of all work
 from muster_runner.json_fields import Object, as_choice, as_text
 from muster_runner.shared_memory import share_memory
 from muster_workspace.command_line import converse
-from muster_zygote.children import bury, end_message, wake_on_child
+from muster_zygote.children import end_message, reap_children, wake_on_child
 from muster_zygote.envelope import Message
 from muster_zygote.first_process import with_word
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
@@ -184,7 +184,7 @@ class WorkspaceWarden:
             self._orders.tell({"type": "started", "sandbox": sandbox})
 
     def _reap(self) -> None:
-        for pid, status, usage in bury():
+        for pid, status, usage in reap_children():
             # It may have said something before it ended.
             self._hear()
             sandbox, workspace = self._workspaces.pop(pid)

@@ -240,7 +240,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     if (member.warm?.occupant.isReusable?.() === false)
       return this.#lifecycle.condemn(member, 'it is not fit for another holder', { kind: 'released' });
     const now = this.#options.clock.now();
-    this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
+    this.#members.move(member, { kind: 'idle', since: now, answeredAt: now, pingedAt: undefined });
     const waiter = this.#line.observeFirst();
     if (this.#phase !== 'open' || waiter === undefined || hasPlayedEnough(member, this.#config)) return this.#pacer.runPaced();
     this.#grant(waiter.id, member.id);

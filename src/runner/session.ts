@@ -256,14 +256,15 @@ export class RunnerSession implements Occupant {
   /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
   #onLate(reason: string, outcome: Outcome | undefined): void {
     const { capabilities } = this.#sandbox;
-    if (outcome === undefined || (!capabilities?.isHeard && !capabilities?.usage)) return this.#close(reason, outcome);
+    if (outcome === undefined || (!capabilities?.isReachable && !capabilities?.usage)) return this.#close(reason, outcome);
     this.#isLate = true;
     void this.#explainLateness(reason, outcome);
   }
 
   async #explainLateness(reason: string, outcome: Outcome): Promise<void> {
-    const unheard = 'its sandbox was out of reach when the time limit passed';
-    if ((await this.#sandbox.capabilities?.isHeard?.()) === false) return this.#close(unheard, { kind: 'lost', detail: unheard });
+    const unreachable = 'its sandbox was out of reach when the time limit passed';
+    if ((await this.#sandbox.capabilities?.isReachable?.()) === false)
+      return this.#close(unreachable, { kind: 'lost', detail: unreachable });
     this.#close(reason, await tellMemory(outcome, this.#sandbox, this.#memoryBytes));
   }
 

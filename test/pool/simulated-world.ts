@@ -63,7 +63,7 @@ export class SimulatedWorld {
     if (isNew) this.#creation.onReady();
     this.move(
       place,
-      { kind: 'idle', since: this.now, heardAt: this.now, pingedAt: undefined },
+      { kind: 'idle', since: this.now, answeredAt: this.now, pingedAt: undefined },
       episodes,
       isNew ? this.#born(place) : place.past,
     );
@@ -94,7 +94,7 @@ export class SimulatedWorld {
   }
 
   answer(place: SimulatedSandbox): void {
-    if (place.state.kind === 'idle') this.move(place, { ...place.state, heardAt: this.now, pingedAt: undefined });
+    if (place.state.kind === 'idle') this.move(place, { ...place.state, answeredAt: this.now, pingedAt: undefined });
   }
 
   renew(place: SimulatedSandbox): void {

@@ -314,12 +314,12 @@ describe('the time limit of an episode', () => {
     expect(played).toMatchObject([{ outcome: { kind: 'failed', cause: 'timeout', detail: `not finished within 10 s${told}` } }]);
   });
 
-  for (const isHeard of [true, false]) {
-    it(`is ${isHeard ? '' : 'not '}held against an episode whose sandbox ${isHeard ? 'answers' : 'is out of reach'}`, async () => {
+  for (const isReachable of [true, false]) {
+    it(`is ${isReachable ? '' : 'not '}held against an episode whose sandbox ${isReachable ? 'answers' : 'is out of reach'}`, async () => {
       programs['runner'] = scriptedRunner(() => never);
       const sandbox = await provider.create({ id: parseSandboxId('far'), template: TEMPLATE }, forever);
       const session = await RunnerSession.open(
-        Object.assign(sandbox, { capabilities: { isHeard: () => Promise.resolve(isHeard) } }),
+        Object.assign(sandbox, { capabilities: { isReachable: () => Promise.resolve(isReachable) } }),
         clock,
         forever,
       );
@@ -327,7 +327,7 @@ describe('the time limit of an episode', () => {
       session.play(episodes(0, 1));
       await clock.advance(10_001);
       const { played, closed } = await collect(session, 1);
-      expect(played).toMatchObject([{ index: 0, outcome: isHeard ? { kind: 'failed', cause: 'timeout' } : { kind: 'lost' } }]);
+      expect(played).toMatchObject([{ index: 0, outcome: isReachable ? { kind: 'failed', cause: 'timeout' } : { kind: 'lost' } }]);
       expect(closed?.unplayed.map(({ index }) => index)).toEqual([1]);
     });
   }

@@ -88,7 +88,7 @@ class PolicyLink:
         except OSError as error:
             self._end(f"its line is gone: {error}")
         if received != size or not self._buffer.startswith(expected):
-            return memoryview(self._hear(received, nonce, length))
+            return memoryview(self._read_answer(received, nonce, length))
         return memoryview(self._buffer)[ANSWER.size : size]
 
     def assert_silent(self) -> None:
@@ -101,7 +101,7 @@ class PolicyLink:
             self._end(f"its line is gone: {error}")
         self._end("it ended, or said something that it was not asked for")
 
-    def _hear(self, received: int, nonce: bytes, length: int) -> bytes:
+    def _read_answer(self, received: int, nonce: bytes, length: int) -> bytes:
         """Whatever came that is no whole answer, or not the one that was hoped for. @returns the body of the answer."""
         received = self._fill(received, ANSWER.size)
         kind, said, echo = ANSWER.unpack_from(self._buffer)

@@ -24,14 +24,14 @@ export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: 
     .map((id) => `tripwire ${id}: ${outcome(id)}; it has to fail, and the run is void`);
   const unreadable = runs.flatMap(({ problem }) => (problem === null ? [] : [`the report cannot be read: ${problem}`]));
   const unknown = new Set(runs.flatMap(({ results }) => results.map(({ id }) => id)).filter((id) => !pinned.has(id)));
-  const strangers = [...unknown].map((id) => `${id}: is not among the pinned tests`);
+  const notPinned = [...unknown].map((id) => `${id}: is not among the pinned tests`);
   const broken = passToPass.filter((id) => outcome(id) !== 'passed').map((id) => `${id}: ${outcome(id)}; it has to go on passing`);
   const doubled = failToPass.filter((id) => outcome(id) === 'doubled').map((id) => `${id}: doubled`);
-  const grave = [...unreadable, ...voids, ...strangers, ...broken, ...doubled];
+  const fatal = [...unreadable, ...voids, ...notPinned, ...broken, ...doubled];
   const unsolved = failToPass.filter((id) => outcome(id) !== 'passed');
   const rest = unsolved.filter((id) => outcome(id) !== 'doubled').map((id) => `${id}: ${outcome(id)}; it has to pass`);
-  const isVoid = grave.length > 0 || runs.length === 0 || failToPass.length === 0;
-  return { share: isVoid ? 0 : 1 - unsolved.length / failToPass.length, problems: [...grave, ...rest] };
+  const isVoid = fatal.length > 0 || runs.length === 0 || failToPass.length === 0;
+  return { share: isVoid ? 0 : 1 - unsolved.length / failToPass.length, problems: [...fatal, ...rest] };
 }
 
 type Outcome = TestResult['status'] | 'missing' | 'doubled';

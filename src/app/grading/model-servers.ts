@@ -61,7 +61,7 @@ export class ModelServers implements Disposable {
     if (!endpoint.includes('://')) throw this.#createUnknownError(endpoint);
     if (this.#mayNameUrls) return { url: endpoint, keyVariable };
     const expected = `on a server, expected a name from models.endpoints of its configuration, ${this.#listNames()}`;
-    throw new InputError('agent.endpoint', `endpoint: ${expected}; got a URL, to which it would send requests for a stranger`);
+    throw new InputError('agent.endpoint', `endpoint: ${expected}; got a URL, to which it would send requests for a caller`);
   }
 
   #createUnknownError(endpoint: string): InputError {

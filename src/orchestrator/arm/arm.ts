@@ -97,8 +97,8 @@ export class Arm {
     return this.#settling.sharedFailures;
   }
 
-  /** Takes in what a runner has to say of what it loaded or played. */
-  hear(remarks: readonly string[]): void {
+  /** Adds what a runner remarked on what it loaded or played. */
+  addRemarks(remarks: readonly string[]): void {
     for (const remark of remarks) if (this.#remarks.size < MOST_REMARKS) this.#remarks.add(remark);
   }
 
@@ -213,7 +213,7 @@ export class Arm {
 
   #count({ played, planned, outcome }: SettledEpisode): void {
     this.#held?.add(played, planned, outcome);
-    if (played.remarks) this.hear(played.remarks);
+    if (played.remarks) this.addRemarks(played.remarks);
     if (outcome.kind === 'failed') this.#failures.note(played.index, outcome, this.#goal.folded);
     this.#goal.offer(played.index, planned.task, toFoldedOutcome(played.index, outcome));
   }

@@ -118,7 +118,7 @@ export class Shift {
   async #load(): Promise<void> {
     const { distributor } = this.#context;
     const isVerified = this.#isVerified;
-    this.#duty.arm.hear(await loadSandbox(this.#lease, this.#duty.arm, this.#context, this.#stop, { isVerified }));
+    this.#duty.arm.addRemarks(await loadSandbox(this.#lease, this.#duty.arm, this.#context, this.#stop, { isVerified }));
     // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
     if (isVerified) await distributor.withdraw(this.#duty.arm.checkpoint, getPolicyInbox(this.#lease));
   }

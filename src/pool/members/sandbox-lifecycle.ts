@@ -58,7 +58,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
   }
 
   /**
-   * The record comes first, then the deed: a creation that never comes back is on the books from its start.
+   * The record comes first, then the creation: one that never comes back is recorded from its start.
    *
    * @param audiences for each sandbox the principal that it is for, if it is for one.
    */
@@ -91,7 +91,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     const now = this.#making.clock.now();
     member.warm = { sandbox, occupant };
     this.creation.onReady();
-    this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
+    this.#members.move(member, { kind: 'idle', since: now, answeredAt: now, pingedAt: undefined });
     this.#listener.onChanged();
   }
 
@@ -107,7 +107,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     } catch (error) {
       if (member.state === pinged) this.onDied(member, `its heartbeat failed: ${getMessage(error)}`);
     }
-    if (member.state === pinged) this.#members.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
+    if (member.state === pinged) this.#members.move(member, { ...pinged, answeredAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
   /** The next holder wakes it by using it. */

@@ -212,9 +212,9 @@ function pauseIdle({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now:
 }
 
 function keepHeartbeat(config: PoolConfig, sandbox: IdleSandbox, now: number, agenda: Agenda): void {
-  const { heardAt, pingedAt } = sandbox.state;
+  const { answeredAt, pingedAt } = sandbox.state;
   const intervalMs = config.heartbeatSeconds * 1000;
-  const due = (pingedAt ?? heardAt) + intervalMs;
+  const due = (pingedAt ?? answeredAt) + intervalMs;
   if (now < due) return agenda.remember(due);
   agenda.add({ kind: 'ping', sandbox: sandbox.id });
   agenda.remember(now + intervalMs);

@@ -30,7 +30,7 @@ export interface IdleState {
   readonly kind: 'idle';
   readonly since: number;
   /** When it last showed that it lives. */
-  readonly heardAt: number;
+  readonly answeredAt: number;
   /** When the ping was sent that it has not answered yet. */
   readonly pingedAt: number | undefined;
   /** It is suspended until it is needed, and answers no pings. */

@@ -64,7 +64,7 @@ export interface SandboxCapabilities {
    * Whether output of the program would reach Muster now. Asked before a time limit counts as the program's failure. Never rejects, and takes
    * seconds at most. Left out where no connection lies between Muster and the program.
    */
-  isHeard?(): Promise<boolean>;
+  isReachable?(): Promise<boolean>;
 }
 
 /** What receives the files of one program. */

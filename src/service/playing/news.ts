@@ -5,36 +5,36 @@ import type { RunningFigures } from '../orders/running-figures.ts';
 /** `end`: it is over, or at least no longer this process's. */
 export type NewsKind = 'progress' | 'end';
 
-type Hear = (kind: NewsKind) => void;
+type Notify = (kind: NewsKind) => void;
 /** @param running the figures, where they are all that has changed. */
-export type HearAll = (evaluation: EvaluationId, running: RunningFigures | undefined) => void;
+export type NotifyOfAll = (evaluation: EvaluationId, running: RunningFigures | undefined) => void;
 
 /** Wakes waits for a change of an evaluation. Changes by other processes are not announced here: waits look again by themselves. */
 export class News {
-  readonly #waiting = new Map<EvaluationId, Set<Hear>>();
-  readonly #listeningToAll = new Set<HearAll>();
+  readonly #waiting = new Map<EvaluationId, Set<Notify>>();
+  readonly #listeningToAll = new Set<NotifyOfAll>();
 
   announce(evaluation: EvaluationId, kind: NewsKind, running?: RunningFigures): void {
-    for (const hear of this.#listeningToAll) hear(evaluation, running);
-    for (const hear of this.#waiting.get(evaluation) ?? []) hear(kind);
+    for (const notify of this.#listeningToAll) notify(evaluation, running);
+    for (const notify of this.#waiting.get(evaluation) ?? []) notify(kind);
   }
 
-  /** Hears of every evaluation of this process until disposed. */
-  listenToAll(hear: HearAll): Disposable {
-    this.#listeningToAll.add(hear);
-    return { [Symbol.dispose]: () => void this.#listeningToAll.delete(hear) };
+  /** Calls `notify` for every evaluation of this process until disposed. */
+  listenToAll(notify: NotifyOfAll): Disposable {
+    this.#listeningToAll.add(notify);
+    return { [Symbol.dispose]: () => void this.#listeningToAll.delete(notify) };
   }
 
   /** Listens from now on, so that nothing is missed between looking and waiting. @param wanted all news, or of its end only. */
   listen(evaluation: EvaluationId, wanted: NewsKind): Listener {
     return new Listener((wake) => {
-      const hear: Hear = (kind) => {
+      const notify: Notify = (kind) => {
         if (wanted === 'progress' || kind === 'end') wake();
       };
       const listeners = this.#waiting.get(evaluation) ?? new Set();
-      this.#waiting.set(evaluation, listeners.add(hear));
+      this.#waiting.set(evaluation, listeners.add(notify));
       return () => {
-        listeners.delete(hear);
+        listeners.delete(notify);
         if (listeners.size === 0) this.#waiting.delete(evaluation);
       };
     });

@@ -122,14 +122,14 @@ export class StreamRun {
   async #resume(plays: MemberPlays): Promise<void> {
     const unsettled = await this.#parts.streams.unsettled(this.#stream.id);
     this.#groups = unsettled;
-    await this.#hear();
+    await this.#readReported();
     for (const { number, wanted, ended } of unsettled) {
       plays.add(number, ended);
       plays.begin(number, 0, wanted);
     }
   }
 
-  async #hear(): Promise<void> {
+  async #readReported(): Promise<void> {
     const { principal, policy, reportedBefore } = this.#stream;
     const last = this.#reported.at(-1)?.ordinal ?? Math.max(0, reportedBefore - 1);
     this.#reported = [...this.#reported, ...(await this.#parts.streams.listReported(principal, policy, last))];
@@ -139,7 +139,7 @@ export class StreamRun {
   async #look(hold: StreamHold): Promise<StoredStream | undefined> {
     const { streams } = this.#parts;
     const { id, terms } = this.#stream;
-    await this.#hear();
+    await this.#readReported();
     const oldest = this.#sinceBegin().length - terms.maxStaleness;
     if (oldest > 0 && (await streams.discardOld(hold, oldest)) > 0) this.#parts.changes.tell(id);
     const stream = await streams.find(id);

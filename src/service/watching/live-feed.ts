@@ -24,7 +24,7 @@ export interface LiveChanges {
   readonly isIncomplete: boolean;
 }
 
-/** Readers hear of changes this often at most. A person sees no difference, and an evaluation reports once a second. */
+/** Readers get changes this often at most. A person sees no difference, and an evaluation reports once a second. */
 const TICK_MILLISECONDS = 500;
 /** How often to look for changes that another process on the same store has made. */
 const ELSEWHERE_MILLISECONDS = 5000;

@@ -162,7 +162,7 @@ describe('a server that offers episodes to agents outside of Muster', () => {
     await using offers = await OfferFixture.open();
     expect(await offers.call('GET', '/v1/episodes', undefined, { origin: 'https://example.org' })).toMatchObject({
       status: 403,
-      body: says('access.stranger'),
+      body: says('access.not-local'),
     });
     expect(await offers.call('POST', '/v1/episodes', { task: 'mine' })).toMatchObject({ status: 400, body: says('request.invalid') });
     expect(await offers.call('GET', '/v1/other')).toMatchObject({ status: 404, body: says('route.not-found') });

@@ -152,11 +152,11 @@ class Model {
   }
 
   async #killUnder(number: number, body: object): Promise<void> {
-    const unheard = this.#send(number, body).catch(() => undefined);
+    const lost = this.#send(number, body).catch(() => undefined);
     await this.#kill();
-    const heard = await unheard;
+    const answered = await lost;
     const again = await this.#send(number, body);
-    if (heard !== undefined) expect(again.text).toBe(heard.text);
+    if (answered !== undefined) expect(again.text).toBe(answered.text);
     this.#take(body, again);
   }
 

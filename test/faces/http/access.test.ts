@@ -190,7 +190,7 @@ describe('a server without access control', () => {
   ])('takes nothing from %s', async (_what, place, headers) => {
     await using server = await ServerFixture.open();
     const { statusCode, body } = await server.app.inject({ method: 'GET', url: '/v1/evaluations', headers, ...place });
-    expect([statusCode, body]).toEqual([403, expect.stringContaining('access.stranger')]);
+    expect([statusCode, body]).toEqual([403, expect.stringContaining('access.not-local')]);
     expect((await server.send('GET', '/v1/evaluations')).status).toBe(200);
   });
 });

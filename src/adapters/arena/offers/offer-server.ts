@@ -131,7 +131,7 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
     if (this.#key === undefined) {
       const { host, origin } = headers;
       const strange = findStrangeOrigin({ remoteAddress: ip, host, origin, forwarded: headers['x-forwarded-for']?.toString() });
-      if (strange !== undefined) throw new OfferProblem(403, 'access.stranger', `only programs of this machine are let in: ${strange}`);
+      if (strange !== undefined) throw new OfferProblem(403, 'access.not-local', `only programs of this machine are let in: ${strange}`);
     } else if (digestBytes((headers.authorization ?? '').replace(/^Bearer /i, '')) !== this.#key)
       throw new OfferProblem(401, 'access.key', 'expected the key of the evaluation, as "authorization: Bearer KEY"');
   }

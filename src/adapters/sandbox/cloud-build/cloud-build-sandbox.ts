@@ -25,7 +25,7 @@ export interface CloudBuildSandboxParts {
 
 /** How long Cloud Build may take to say what has become of a build whose connection is lost. */
 const SETTLE_MS = 10_000;
-const HEARD_MS = 15_000;
+const ANSWER_MS = 15_000;
 
 /** A program in a build. When the program or the connection to it has ended, the build is cancelled without being asked. */
 export class CloudBuildSandbox implements Sandbox {
@@ -47,7 +47,7 @@ export class CloudBuildSandbox implements Sandbox {
     this.stdout = parts.channel.stdout;
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
-    this.capabilities = { isHeard: () => parts.channel.answers(AbortSignal.any([this.#over.signal, AbortSignal.timeout(HEARD_MS)])) };
+    this.capabilities = { isReachable: () => parts.channel.answers(AbortSignal.any([this.#over.signal, AbortSignal.timeout(ANSWER_MS)])) };
     const { line, channel, clock, lifetimeSeconds } = parts;
     const stop = (): void => this.#stop();
     this.#ending = new SandboxEnding({ clock, lifetimeSeconds, stop, remove: () => this.#remove(), complete: channel.ended });

@@ -113,10 +113,10 @@ class E2bProvider implements SandboxProvider {
     const isolation = await this.describe(spec.template);
     const machine = getMachine(spec.template);
     signal.throwIfAborted();
-    const remote = await this.#rent(spec, machine);
+    const remote = await this.#createRemote(spec, machine);
     try {
       signal.throwIfAborted();
-      return await this.#furnish(spec, machine, isolation, remote, signal);
+      return await this.#startProgram(spec, machine, isolation, remote, signal);
     } catch (error) {
       await this.#service.kill(remote.sandboxId);
       if (signal.aborted) throw createAbortError(signal);
@@ -124,7 +124,7 @@ class E2bProvider implements SandboxProvider {
     }
   }
 
-  async #rent({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
+  async #createRemote({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
     this.#hasCreated = true;
     const metadata = await createLabels(this.owner, id, template);
     const { origins = [] } = this.#options;
@@ -132,7 +132,7 @@ class E2bProvider implements SandboxProvider {
     return this.#service.create(creation, () => this.#endAll(selectLabels(this.owner, id)));
   }
 
-  async #furnish(
+  async #startProgram(
     { id, template }: SandboxSpec,
     machine: E2bMachine,
     isolation: Isolation,

@@ -16,7 +16,7 @@ import { IdlePause } from './idle-pause.ts';
 import { Tenancy } from './tenancy.ts';
 
 /** A command's start and end, where the service is busy. */
-const HEARD_MS = 15_000;
+const ANSWER_MS = 15_000;
 
 /** What a sandbox consists of outside of itself. */
 export interface SandboxParts {
@@ -63,7 +63,7 @@ export class E2bSandbox implements Sandbox {
     program.wake = () => this.#pausing.wake();
     const wake = (): Promise<void> | undefined => this.#pausing.wake();
     const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, wake);
-    this.capabilities = { fetching, rest: () => this.#pausing.rest(), isHeard: () => this.#isHeard() };
+    this.capabilities = { fetching, rest: () => this.#pausing.rest(), isReachable: () => this.#isReachable() };
     const stop = (): void => program.abandon();
     this.#ending = new SandboxEnding({ clock, lifetimeSeconds, stop, remove: () => this.#remove(), complete: program.ended });
     this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#ending.begin({ kind: 'lost', detail }));
@@ -77,12 +77,12 @@ export class E2bSandbox implements Sandbox {
   }
 
   /** Its connection has not broken, and a command runs beside it. */
-  async #isHeard(): Promise<boolean> {
+  async #isReachable(): Promise<boolean> {
     const { remote, program } = this.#parts;
     if (program.signal.aborted) return false;
     try {
       const { signal } = program;
-      await raceWithAbort(remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal }), signal);
+      await raceWithAbort(remote.commands.run('true', { timeoutMs: ANSWER_MS, requestTimeoutMs: ANSWER_MS, signal }), signal);
       return !signal.aborted;
     } catch {
       return false;

@@ -38,7 +38,7 @@ const EXIT_KILLED = 128 + 9;
 /** How long a node may take to say that it was the container that ended, after the program in it has. */
 const SETTLE_MS = 3_000;
 /** Longer than an exec takes to open when hundreds are opened at once. */
-const HEARD_MS = 15_000;
+const ANSWER_MS = 15_000;
 
 /** A program in a pod. When the program or the pod has ended, whichever is reported first, the pod is deleted without being asked. */
 export class KubernetesSandbox implements Sandbox {
@@ -67,7 +67,7 @@ export class KubernetesSandbox implements Sandbox {
     const inbox: InboxExec = (command, uploading) => line.exec(pod.name, INBOX_CONTAINER, command, uploading);
     this.#inbox = inbox;
     const fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
-    this.capabilities = { fetching, isHeard: () => this.#isHeard() };
+    this.capabilities = { fetching, isReachable: () => this.#isReachable() };
     this.#ending = this.#makeEnding();
     this.exit = this.#ending.exit;
     this.#watch();
@@ -78,11 +78,11 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   /** The connection answers, and so does the node: a command runs in the pod's other container. */
-  async #isHeard(): Promise<boolean> {
+  async #isReachable(): Promise<boolean> {
     const { channel, clock } = this.#parts;
     const createTimeoutError = (): Error =>
-      new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
-    using deadline = new Deadline(clock, HEARD_MS, createTimeoutError, this.#over.signal);
+      new InfrastructureError('sandbox.unreachable', `the pod did not answer within ${ANSWER_MS / 1000} s`);
+    using deadline = new Deadline(clock, ANSWER_MS, createTimeoutError, this.#over.signal);
     return (await channel.answers(deadline.signal)) && (await canRunCommand(this.#inbox, deadline.signal));
   }
 

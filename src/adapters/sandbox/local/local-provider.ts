@@ -207,7 +207,7 @@ export class LocalProvider implements SandboxProvider {
   async #close(): Promise<void> {
     await this.#sandboxes.stopCreating();
     const opened = await this.#opened.result();
-    // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
+    // Sandboxes that the runtime holds are gone at once with it; each still removes its own files.
     const ends = await Promise.allSettled([opened?.runtime[Symbol.asyncDispose](), this.#sandboxes.destroyAll()]);
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw createCreationError(failure.reason, this.#directory);

@@ -79,7 +79,7 @@ export class Warden implements AsyncDisposable {
     this.#await(BASE_IMAGE);
     process.stderr.setEncoding('utf8').on('data', (text: string) => this.#said.append(text));
     process.stdin.on('error', () => {});
-    createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#hear(line));
+    createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#handleReport(line));
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gone = promise;
     process.process.once('close', (code, signal) => {
@@ -206,7 +206,7 @@ export class Warden implements AsyncDisposable {
     return awaited;
   }
 
-  #hear(line: string): void {
+  #handleReport(line: string): void {
     // It has been killed, and its sandboxes with it: all of them get the reason when it has ended.
     if (this.#problem !== undefined) return;
     try {

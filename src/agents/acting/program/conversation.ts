@@ -17,14 +17,14 @@ const toolSchema = z.object({
 });
 
 /** A message of a program's request, as far as a trajectory keeps it. */
-export interface HeardMessage {
+export interface ProgramMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly toolCall: string | null;
 }
 
 /** The messages of a chat completion's body. What is none is left out: the server refuses it. */
-export function readMessages({ messages }: Readonly<Record<string, unknown>>): readonly HeardMessage[] {
+export function readMessages({ messages }: Readonly<Record<string, unknown>>): readonly ProgramMessage[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((each: unknown) => {
     const parsed = messageSchema.safeParse(each);
@@ -34,7 +34,7 @@ export function readMessages({ messages }: Readonly<Record<string, unknown>>): r
   });
 }
 
-function readRole(role: string): HeardMessage['role'] {
+function readRole(role: string): ProgramMessage['role'] {
   switch (role) {
     case 'system':
     case 'developer':
@@ -61,19 +61,19 @@ export function readTools({ tools }: Readonly<Record<string, unknown>>): readonl
 }
 
 /** A record's prompt has no turns: an example that the program gives is the user's text. */
-export function toPrompt(messages: readonly HeardMessage[]): Trajectory['prompt'] {
+export function toPrompt(messages: readonly ProgramMessage[]): Trajectory['prompt'] {
   return messages.map(({ role, text }) =>
     role === 'system' || role === 'user' ? { role, content: text } : { role: 'user', content: `[${role}] ${text}` },
   );
 }
 
 /** The messages after the last turn of the model. */
-export function listNews(messages: readonly HeardMessage[]): readonly HeardMessage[] {
+export function listNews(messages: readonly ProgramMessage[]): readonly ProgramMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 }
 
 /** Whether a conversation goes on from another and one answer to it: nothing before was changed or left out. */
-export function goesOn(before: readonly HeardMessage[], said: string, now: readonly HeardMessage[]): boolean {
+export function goesOn(before: readonly ProgramMessage[], said: string, now: readonly ProgramMessage[]): boolean {
   const answer = now[before.length];
   return (
     before.every(({ role, text, toolCall }, i) => now[i]?.role === role && now[i].text === text && now[i].toolCall === toolCall) &&

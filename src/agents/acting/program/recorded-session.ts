@@ -5,7 +5,7 @@ import type { ModelCourse } from '../acted/acted.ts';
 import type { ProgramAgent } from '../model/model-agent.ts';
 import type { Answered, Completion, ModelEndpoint } from '../model/model-endpoint.ts';
 import { TurnRecord } from '../model/turn-record.ts';
-import { goesOn, type HeardMessage, listNews, readMessages, readTools, toPrompt } from './conversation.ts';
+import { goesOn, type ProgramMessage, listNews, readMessages, readTools, toPrompt } from './conversation.ts';
 import type { ProgramSession, Refusal } from './gateway.ts';
 
 /** Requests of one program at a time: its sub-agents ask at once. */
@@ -32,9 +32,9 @@ export class RecordedSession implements ProgramSession {
   readonly #seed: number;
   readonly #parts: SessionParts;
   readonly #record = new TurnRecord();
-  #prompt: readonly HeardMessage[] | undefined;
+  #prompt: readonly ProgramMessage[] | undefined;
   #tools: ModelCourse['tools'] = [];
-  #last: { readonly messages: readonly HeardMessage[]; readonly said: string } | undefined;
+  #last: { readonly messages: readonly ProgramMessage[]; readonly said: string } | undefined;
   #isRewritten = false;
   #tokens = 0;
   #open = 0;
@@ -67,7 +67,7 @@ export class RecordedSession implements ProgramSession {
     if (refusal) return refusal;
     const { clock, endpoint } = this.#parts;
     const messages = readMessages(body);
-    this.#hear(messages, body);
+    this.#recordMessages(messages, body);
     const startedAt = clock.date();
     this.#wait(1);
     try {
@@ -110,8 +110,8 @@ export class RecordedSession implements ProgramSession {
     return undefined;
   }
 
-  /** What the program has told its model since. */
-  #hear(messages: readonly HeardMessage[], body: Readonly<Record<string, unknown>>): void {
+  /** Records what the program has sent its model since the last request. */
+  #recordMessages(messages: readonly ProgramMessage[], body: Readonly<Record<string, unknown>>): void {
     if (this.#prompt === undefined) {
       this.#prompt = messages;
       this.#tools = readTools(body);
@@ -121,7 +121,7 @@ export class RecordedSession implements ProgramSession {
     for (const { toolCall, text } of listNews(messages)) this.#record.observe(toolCall, text);
   }
 
-  #add(completion: Completion, messages: readonly HeardMessage[], times: { readonly startedAt: Date; readonly endedAt: Date }): void {
+  #add(completion: Completion, messages: readonly ProgramMessage[], times: { readonly startedAt: Date; readonly endedAt: Date }): void {
     const { promptTokens, completionTokens } = completion.usage;
     this.#record.add(completion, times);
     this.#last = { messages, said: completion.content };

@@ -5,7 +5,7 @@ import { InputError } from '../../../kernel/errors.ts';
 /** The caller is unknown: `access.missing`, `access.malformed`, `access.unknown`, `access.expired`, `access.revoked`. */
 export class UnauthenticatedError extends InputError {}
 
-/** The caller may not do this: `access.forbidden`, `access.stranger`, `access.foreign-page`, `access.no-such-call`. */
+/** The caller may not do this: `access.forbidden`, `access.not-local`, `access.foreign-page`, `access.no-such-call`. */
 export class ForbiddenError extends InputError {}
 
 /** `request.method`: the path takes others. */

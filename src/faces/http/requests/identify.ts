@@ -86,7 +86,7 @@ export const identifyLocal: Identify = async ({ headers, socket }) => {
   });
   if (strange === undefined) return LOCAL_CALLER;
   return new ForbiddenError(
-    'access.stranger',
+    'access.not-local',
     `server.access is "off", which is for this machine alone, and ${strange}; set server.access: "tokens" for others`,
   );
 };

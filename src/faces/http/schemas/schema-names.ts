@@ -24,8 +24,8 @@ export function simplifySchemaNames<Document extends object>(document: Document)
   }
   const kept = Object.entries(schemas).filter(([name]) => referred.has(name) && !isReplaced(name, plain, referred));
   const named = kept.map(([name, schema]) => [plain.get(name) ?? name, schema]);
-  const tidy = { ...document, components: { ...components, schemas: Object.fromEntries(named) } };
-  return renameReferences(tidy, (name) => plain.get(name) ?? name);
+  const plainlyNamed = { ...document, components: { ...components, schemas: Object.fromEntries(named) } };
+  return renameReferences(plainlyNamed, (name) => plain.get(name) ?? name);
 }
 
 /** The one for answers stays where it says the same; the one for requests takes its place where nothing refers to it. */

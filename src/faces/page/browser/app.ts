@@ -22,7 +22,7 @@ const root = document.getElementById('page') ?? document.body;
 let state = createInitialState(parseRoute(new URL(location.href)), Date.now());
 let isDrawing = false;
 let drawnAt = 0;
-/** Draws what was heard. */
+/** Draws what was received. */
 let soon: ReturnType<typeof setTimeout> | undefined;
 
 const store: Store = {
@@ -30,7 +30,7 @@ const store: Store = {
     return state;
   },
   update,
-  hear,
+  receive,
   run,
 };
 
@@ -65,7 +65,7 @@ function update(change: Partial<PageState>): void {
   requestAnimationFrame(draw);
 }
 
-function hear(change: Partial<PageState>): void {
+function receive(change: Partial<PageState>): void {
   renew(change);
   if (isDrawing || soon !== undefined) return;
   soon = setTimeout(() => update({}), Math.max(0, drawnAt + HEARD_MILLISECONDS - performance.now()));

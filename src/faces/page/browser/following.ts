@@ -34,7 +34,7 @@ export function followAll(store: Store, onMissed: () => void): void {
   let wasLost = store.state.connection === 'lost';
   source.addEventListener('changes', ({ data }: MessageEvent<string>) => {
     const message: LiveMessage = JSON.parse(data);
-    store.hear({ ...applyMessage(store.state, message), connection: 'live' });
+    store.receive({ ...applyMessage(store.state, message), connection: 'live' });
     if (message.isIncomplete || wasLost) onMissed();
     wasLost = false;
   });
@@ -65,7 +65,7 @@ export function followCourse(store: Store, id: string, onState: () => void): voi
   let course: readonly CoursePoint[] = [];
   const hearDetail = (change: Partial<Detail>): void => {
     const { detail } = store.state;
-    if (detail?.id === id) store.hear({ detail: { ...detail, ...change } });
+    if (detail?.id === id) store.receive({ detail: { ...detail, ...change } });
   };
   source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
     const { data: figures }: { data: Parameters<typeof toCoursePoint>[0] } = JSON.parse(data);
@@ -117,7 +117,7 @@ export async function followBoard(store: Store, id: string, signal: AbortSignal)
   const source = (events = new EventSource(`/v1/rollouts/${encodeURIComponent(id)}/events`));
   source.addEventListener('board', ({ data }: MessageEvent<string>) => {
     const board: BoardResource = JSON.parse(data);
-    if (!signal.aborted) store.hear({ stream: { id, board } });
+    if (!signal.aborted) store.receive({ stream: { id, board } });
   });
   source.addEventListener('error', () => {
     if (store.state.stream?.board?.stream.state !== 'running') return source.close();

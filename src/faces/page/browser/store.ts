@@ -6,7 +6,7 @@ export interface Store {
   readonly state: PageState;
   readonly update: (change: Partial<PageState>) => void;
   /** The same with what a stream tells: drawn a little later, together with what comes meanwhile. */
-  readonly hear: (change: Partial<PageState>) => void;
+  readonly receive: (change: Partial<PageState>) => void;
   /** Shows the reader what goes wrong in it; without a good token, the form. */
   readonly run: (work: () => Promise<void>) => void;
 }

@@ -16,10 +16,10 @@ test('a program is heard as long as a command runs beside it, and its connection
     new AbortController().signal,
   );
   await exchange(sandbox, 'here\n');
-  expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
-  expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
-  expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
+  expect(await sandbox.capabilities?.isReachable?.()).toBe(true);
+  expect(await sandbox.capabilities?.isReachable?.()).toBe(false);
+  expect(await sandbox.capabilities?.isReachable?.()).toBe(true);
   await context.killFromOutside(provider, sandbox.id);
-  expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
+  expect(await sandbox.capabilities?.isReachable?.()).toBe(false);
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
 });

@@ -62,12 +62,12 @@ describe('the connections to an API server over TLS', () => {
 
   it('tell whether a program would be heard: not when the server is silent, nor when its node takes no exec', async () => {
     const [sandbox, other] = [await create('cat'), await create('cat')];
-    expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
+    expect(await sandbox.capabilities?.isReachable?.()).toBe(true);
     context.simulator.faults.plan(({ kind }) => (kind === 'exec' ? { kind: 'status', code: 500 } : undefined));
-    expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
+    expect(await sandbox.capabilities?.isReachable?.()).toBe(false);
     context.simulator.faults.plan(() => undefined);
     context.simulator.dropConnections();
-    expect(await other.capabilities?.isHeard?.()).toBe(false);
+    expect(await other.capabilities?.isReachable?.()).toBe(false);
     await Promise.all([sandbox.exit, other.exit]);
   });
 

@@ -46,7 +46,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
   readonly #closing = new AbortController();
   #version: string | undefined;
   #listedAt = -Infinity;
-  #heardAt = -Infinity;
+  #lastMessageAt = -Infinity;
   #running: Promise<void> | undefined;
   #looking: Promise<unknown> | undefined;
 
@@ -61,7 +61,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
 
   /** Lists all objects, once for all callers that wait meanwhile, unless an event came within `quietMs`. */
   async look(quietMs: number): Promise<void> {
-    if (this.#options.clock.now() - this.#heardAt < quietMs) return;
+    if (this.#options.clock.now() - this.#lastMessageAt < quietMs) return;
     this.#looking ??= this.#learnAll().finally(() => (this.#looking = undefined));
     await this.#looking;
   }
@@ -121,7 +121,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
   async #learnAll(): Promise<Listing<View>> {
     const { list, labelSelector, clock } = this.#options;
     const listing = await list(labelSelector, this.#closing.signal);
-    this.#heardAt = clock.now();
+    this.#lastMessageAt = clock.now();
     const listed = new Set(listing.items.map(({ metadata }) => metadata.name));
     for (const name of this.#present) if (!listed.has(name)) this.learn(name, undefined);
     for (const object of listing.items) this.learn(object.metadata.name, object);
@@ -154,7 +154,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
 
   /** Never throws: the client would swallow it. */
   #onEvent(phase: string, object: unknown, fail: (error: unknown) => void): void {
-    this.#heardAt = this.#options.clock.now();
+    this.#lastMessageAt = this.#options.clock.now();
     try {
       switch (phase) {
         case 'ERROR':
