@@ -1,8 +1,11 @@
 import type { CacheKeyParts } from '../../src/evaluation-store/cache-key.ts';
 import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
+import type { SandboxUsage } from '../../src/kernel/sandbox-usage.ts';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
 import type { StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
+import type { RunLook } from '../../src/orchestrator/facts/progress.ts';
+import { SandboxTimeline } from '../../src/orchestrator/facts/sandbox-timeline.ts';
 import { createInlineLayer, defineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { PoolSize } from '../../src/pool/planning/pool-config.ts';
 import type { PoolState } from '../../src/pool/members/pool-state.ts';
@@ -33,6 +36,8 @@ export const simulatedLibrary: Library = {
   },
   assertPlayable: () => undefined,
 };
+
+const NO_LOOK: RunLook = { returns: () => undefined, sandboxes: () => new SandboxTimeline(0).read(0) };
 
 /** Of one evaluation. Two hundred of them have 10,000 a second. */
 const EPISODES_A_SECOND = 50;
@@ -101,20 +106,23 @@ async function report(course: PlayCourse): Promise<void> {
     const episodes = Math.ceil(seconds * EPISODES_A_SECOND) + 1;
     const halfWidth = 300 / Math.sqrt(episodes);
     const mean = 300 + 40 * Math.sin(seconds);
-    course.onProgress({
-      kind: 'evaluation',
-      episodes,
-      mean,
-      halfWidth,
-      low: mean - halfWidth,
-      high: mean + halfWidth,
-      target: 1,
-      outcomes: episodes,
-      inFlight: 2,
-      episodesPerSecond: EPISODES_A_SECOND,
-      seconds,
-      secondsLeft: 1000,
-    });
+    course.onProgress(
+      {
+        kind: 'evaluation',
+        episodes,
+        mean,
+        halfWidth,
+        low: mean - halfWidth,
+        high: mean + halfWidth,
+        target: 1,
+        outcomes: episodes,
+        inFlight: 2,
+        episodesPerSecond: EPISODES_A_SECOND,
+        seconds,
+        secondsLeft: 1000,
+      },
+      NO_LOOK,
+    );
   }
 }
 
@@ -133,6 +141,13 @@ export class SimulatedPools implements ManagedPools {
 
   resize(): void {
     // Nothing is scaled here.
+  }
+
+  /** Never the same, so that open pages have something to draw. */
+  readUsage(): Promise<ReadonlyMap<string, SandboxUsage>> {
+    const cpuSeconds = systemClock.now() / 1000;
+    const usage = { cpuSeconds, peakMemoryBytes: 50_000_000 };
+    return Promise.resolve(new Map(Array.from({ length: this.#max }, (_, at) => [`sandbox-${at}`, usage])));
   }
 
   getState(): PoolState {

@@ -8,6 +8,7 @@ import { assertTask, type FoldStep, type OfferedEpisode } from './folding/offere
 import { ReorderBuffer } from './folding/reorder-buffer.ts';
 import { assertFailureScores, judge, computeScore } from './folding/scoring.ts';
 import type { FailurePolicy, FailureScores } from './folding/scoring.ts';
+import type { RunningReturns } from './results/running-returns.ts';
 import type { OfficialStatistics } from './results/statistics.ts';
 import type { StoppingRule } from './stopping/stopping-rule.ts';
 import type { SuccessCriterion } from './results/success-results.ts';
@@ -139,6 +140,11 @@ export class PrefixFold {
       target: this.#rule.targetHalfWidth,
       expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.expectedRemaining(), this.#budget - this.folded) : 0,
     };
+  }
+
+  /** Of the prefix so far, while it grows. Takes some milliseconds. */
+  returns(): RunningReturns {
+    return this.#tally.returns();
   }
 
   /** Of the prefix so far; final once the fold has ended. Sorts and resamples the kept values: up to a second or two. */

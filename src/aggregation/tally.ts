@@ -10,6 +10,7 @@ import { toFigure } from './intervals/figure.ts';
 import { MetricResults } from './results/metric-results.ts';
 import { Moments } from './intervals/moments.ts';
 import { warnOfDependence, SerialDependence } from './folding/serial-dependence.ts';
+import type { RunningReturns } from './results/running-returns.ts';
 import { ReturnDistribution } from './results/return-distribution.ts';
 import type { Certainty, CoursePoint, OfficialStatistics } from './results/statistics.ts';
 import type { Score, StoppingRule } from './stopping/stopping-rule.ts';
@@ -128,6 +129,21 @@ export class Tally {
       },
       course: this.#course.points(this.episodes, () => this.#point()).map((point) => point()),
       warnings: [...this.#rule.warnings(), ...this.#listWarnings()],
+    };
+  }
+
+  /** What can be told of the returns in a moment, while episodes are added. */
+  returns(): RunningReturns {
+    const { min, max, count } = this.#returns;
+    return {
+      resolved: count,
+      mean: toFigure(this.mean),
+      min: toFigure(min),
+      max: toFigure(max),
+      interval: this.#rule.interval() ?? null,
+      ...this.#distribution.look(),
+      failures: this.#failures.counts,
+      tasks: this.#tasks.statistics(this.#isFixed() ? this.#rule.confidence : undefined),
     };
   }
 

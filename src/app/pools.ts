@@ -1,3 +1,4 @@
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import { suggestNames } from '../kernel/documents/did-you-mean.ts';
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
@@ -97,6 +98,12 @@ export class Pools implements AsyncDisposable {
   getState(template: string): PoolState | undefined {
     const [first, ...others] = this.#getOpenPools(template).map((pool) => pool.state());
     return first && others.reduce(mergeStates, first);
+  }
+
+  /** Of each of its sandboxes that is measured. */
+  async readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>> {
+    const read = await Promise.all(this.#getOpenPools(template).map((pool) => pool.readUsage()));
+    return new Map(read.flatMap((usages) => Array.from(usages)));
   }
 
   /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */

@@ -1,6 +1,7 @@
 import { Allocation } from '../aggregation/allocation/allocation.ts';
 import type { WorkOut } from '../aggregation/results/distribution-figures.ts';
 import { PrefixFold, type RunningStatistics } from '../aggregation/prefix-fold.ts';
+import type { RunningReturns } from '../aggregation/results/running-returns.ts';
 import type { OfficialStatistics } from '../aggregation/results/statistics.ts';
 import type { StoppingRule } from '../aggregation/stopping/stopping-rule.ts';
 import { createStoppingRule } from '../aggregation/stopping/stopping.ts';
@@ -23,6 +24,9 @@ export interface EvaluationOptions {
   readonly journal?: EpisodeJournal | undefined;
 }
 
+/** By which share there have to be more episodes for the returns to be looked at anew: fewer make no difference that one sees. */
+const SEEN_GROWTH = 1 / 64;
+
 /** One checkpoint on one suite until its stopping rule is satisfied. */
 export class Evaluation implements Study<RunningStatistics>, Goal {
   readonly arms: readonly [Arm];
@@ -30,6 +34,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   readonly #rule: StoppingRule;
   readonly #allocation: Allocation | undefined;
   readonly #fold: PrefixFold;
+  #returns: { readonly folded: number; readonly returns: RunningReturns } | undefined;
 
   constructor({ suite, suiteFiles, checkpoint, config, sink, journal }: EvaluationOptions) {
     this.#suite = suite;
@@ -85,6 +90,14 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
 
   running(): RunningStatistics {
     return this.#fold.running();
+  }
+
+  returns(): RunningReturns {
+    const known = this.#returns;
+    if (known && this.folded < (1 + SEEN_GROWTH) * known.folded) return known.returns;
+    const returns = this.#fold.returns();
+    this.#returns = { folded: this.folded, returns };
+    return returns;
   }
 
   /** Once nothing more is offered. @param workOut works out here what takes long, when left out. */

@@ -2,6 +2,7 @@ import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, getMessage } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import { createCreationError } from './members/creation-error.ts';
 import { CreationHistory } from './planning/creation-history.ts';
 import { mayServe, type Exposure } from './ports/exposure.ts';
@@ -102,6 +103,18 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   resize({ min, max, warm }: PoolSize): void {
     this.#config = { ...this.#config, min, max, warm };
     this.#pacer.runPaced();
+  }
+
+  /** What each sandbox has used, as far as the provider measures it. One that ends meanwhile is left out. */
+  async readUsage(): Promise<ReadonlyMap<SandboxId, SandboxUsage>> {
+    const read = Array.from(this.#members.values(), async ({ id, warm }) => [id, await warm?.sandbox.capabilities?.usage?.()] as const);
+    const usages = new Map<SandboxId, SandboxUsage>();
+    for (const one of await Promise.allSettled(read)) {
+      if (one.status === 'rejected') continue;
+      const [id, usage] = one.value;
+      if (usage && Object.keys(usage).length > 0) usages.set(id, usage);
+    }
+    return usages;
   }
 
   /** Sandboxes that are leased now. */

@@ -5,6 +5,7 @@ import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts'
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
+import type { RunLook } from '../orchestrator/facts/progress.ts';
 import type { ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
 import { createConclusion } from './orders/concluded.ts';
@@ -72,6 +73,11 @@ export class EvaluationService {
   /** Evaluations that this process plays now. */
   get playing(): Scheduler['playing'] {
     return this.#scheduler.playing;
+  }
+
+  /** How an evaluation is played by this process, or was until a while ago. */
+  lookAt(id: EvaluationId): RunLook | undefined {
+    return this.#scheduler.lookAt(id);
   }
 
   get isDraining(): boolean {

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { formatProgressLine, formatProgressLines } from '../../src/cli/progress/progress-lines.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
+import { NO_LOOK } from '../support/service-fixture.ts';
 
 const TITLE = { suite: 'pendulum', checkpoint: 'late.safetensors' };
 
@@ -25,6 +26,7 @@ const RUNNING: Progress = {
   seconds: 1.2,
   secondsLeft: 75,
   pool: POOL,
+  look: NO_LOOK,
 };
 
 const plain = (progress: Progress): string[] => formatProgressLines(TITLE, progress).map((line) => stripVTControlCharacters(line));

@@ -20,6 +20,7 @@ const POOL: Pool = {
   waiting: 1200,
   totals: { created: 9, destroyed: 2, failed: 0, died: 0, abandoned: 0, leases: 3, revoked: 0 },
   obstacles: [{ kind: 'no room', sandboxes: 1, detail: 'too small\u001b[2J' }],
+  usage: null,
   lastErrors: { creation: 'out of disk', destruction: null, sweep: null },
 };
 

@@ -13,6 +13,7 @@ import { ANYTHING, REPOSITORY, Stage } from './stage.ts';
 const EPISODES = extent({ short: 3, full: 100 });
 /** Each takes a workspace and grading sandboxes. */
 const CODE_EPISODES = extent({ short: 2, full: 100 });
+const PATIENCE_MS = extent({ short: 180_000, full: 3_600_000 });
 const EXAMPLES = path.join(REPOSITORY, 'examples');
 const FAILURE_SCORES = { timeout: 0, crash: 0 };
 
@@ -52,25 +53,29 @@ describe('an episode of kept results', () => {
     { suite: 'recommendations/suite.yaml', checkpoint: 'recommendations/checkpoints/late.safetensors' },
     { suite: 'code/suite.yaml', checkpoint: 'oracle' },
   ];
-  it.each(examples)('of $suite comes to the same return, length and metrics again', async ({ suite, checkpoint }) => {
-    const out = stage.path(path.dirname(suite) + path.basename(suite));
-    const episodes = suite.startsWith('code') ? CODE_EPISODES : EPISODES;
-    const stop = { rule: 'fixed', episodes } as const;
-    const file = path.join(EXAMPLES, suite);
-    await muster.evaluate(
-      { suite: file, stop, checkpoint: checkpoint === 'oracle' ? checkpoint : path.join(EXAMPLES, checkpoint) },
-      { out },
-    );
-    for (let index = 0; index < episodes; index += 1) {
-      const { recorded, replayed, isSame, rewards } = await muster.replay({ results: out, index });
-      expect(replayed).toEqual(recorded);
-      expect(isSame).toBe(true);
-      expect(recorded.kind).toBe('completed');
-      if (recorded.kind !== 'completed' || checkpoint === 'oracle') continue;
-      expect(rewards).toHaveLength(recorded.length);
-      expect(rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0)).toBe(recorded.return);
-    }
-  });
+  it.each(examples)(
+    'of $suite comes to the same return, length and metrics again',
+    { timeout: PATIENCE_MS },
+    async ({ suite, checkpoint }) => {
+      const out = stage.path(path.dirname(suite) + path.basename(suite));
+      const episodes = suite.startsWith('code') ? CODE_EPISODES : EPISODES;
+      const stop = { rule: 'fixed', episodes } as const;
+      const file = path.join(EXAMPLES, suite);
+      await muster.evaluate(
+        { suite: file, stop, checkpoint: checkpoint === 'oracle' ? checkpoint : path.join(EXAMPLES, checkpoint) },
+        { out },
+      );
+      for (let index = 0; index < episodes; index += 1) {
+        const { recorded, replayed, isSame, rewards } = await muster.replay({ results: out, index });
+        expect(replayed).toEqual(recorded);
+        expect(isSame).toBe(true);
+        expect(recorded.kind).toBe('completed');
+        if (recorded.kind !== 'completed' || checkpoint === 'oracle') continue;
+        expect(rewards).toHaveLength(recorded.length);
+        expect(rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0)).toBe(recorded.return);
+      }
+    },
+  );
 
   it('of a block is played with its block, and recorded alone', async () => {
     const out = stage.path('block');

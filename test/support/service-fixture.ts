@@ -24,9 +24,14 @@ import { Slots } from '../../src/service/playing/slots.ts';
 import type { Answer, PlayCourse, Player, RecordedEpisode } from '../../src/service/orders/player.ts';
 import type { EvaluationOrder } from '../../src/service/orders/evaluation-order.ts';
 import type { Submission } from '../../src/service/acceptance/submission.ts';
+import type { RunLook } from '../../src/orchestrator/facts/progress.ts';
+import { SandboxTimeline } from '../../src/orchestrator/facts/sandbox-timeline.ts';
 import { evaluation as summaryDocument } from '../faces/report/documents.ts';
 import { ManualClock } from './manual-clock.ts';
 import { completed } from './store-fixture.ts';
+
+/** Of the scripted player, which has no sandboxes. */
+export const NO_LOOK: RunLook = { returns: () => undefined, sandboxes: () => new SandboxTimeline(0).read(0) };
 
 /** An episode of the scripted player takes so long. */
 export const EPISODE_MS = 100;
@@ -120,7 +125,7 @@ export class ScriptedPlayer implements Player {
     try {
       for (; folded < episodes; folded += 1) {
         if (known.has(folded)) {
-          course.onProgress(runningFigures(folded + 1));
+          course.onProgress(runningFigures(folded + 1), NO_LOOK);
           continue;
         }
         if (course.signal.aborted || course.recallOnly) return answer(true);
@@ -129,7 +134,7 @@ export class ScriptedPlayer implements Player {
         if (this.failAt?.index === folded) throw this.failAt.error;
         this.played.push({ evaluation: checkpoint ?? '', index: folded });
         await journal.append([completed(folded)]);
-        course.onProgress(runningFigures(folded + 1));
+        course.onProgress(runningFigures(folded + 1), NO_LOOK);
         if (place.recalled.aborted) {
           place[Symbol.dispose]();
           place = undefined;

@@ -35,6 +35,11 @@ export class RetainedValues {
     this.#count += 1;
   }
 
+  /** A copy of the first so many. */
+  copyFirst(count: number): Float64Array {
+    return this.#values.slice(0, Math.min(count, this.#count));
+  }
+
   /** All that were added, up to a million. */
   get count(): number {
     return this.#count;

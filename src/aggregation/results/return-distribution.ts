@@ -1,6 +1,7 @@
 import { MOST_BCA_VALUES } from '../resampling/bca.ts';
 import type { DistributionQuestion } from './distribution-figures.ts';
 import { RetainedValues } from './retained-values.ts';
+import { lookAtReturns, MOST_LOOKED_AT } from './running-returns.ts';
 
 /** With fewer episodes to a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
 const FEW_PER_TASK = 5;
@@ -26,6 +27,11 @@ export class ReturnDistribution {
    */
   question(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionQuestion {
     return { ...this.#values.copy(), confidence, withBca, weights };
+  }
+
+  /** Of the first ones as they were played. */
+  look(): ReturnType<typeof lookAtReturns> {
+    return lookAtReturns(this.#values.copyFirst(MOST_LOOKED_AT));
   }
 
   /** @param withBca as in `question`. */

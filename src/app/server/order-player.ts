@@ -98,7 +98,7 @@ export class OrderPlayer implements Player {
       journal,
       signal: course.signal,
       recallOnly: course.recallOnly,
-      onProgress: (progress) => course.onProgress(toEvaluationFigures(progress)),
+      onProgress: (progress) => course.onProgress(toEvaluationFigures(progress), progress.look),
     });
   }
 
@@ -129,7 +129,7 @@ export class OrderPlayer implements Player {
       journal: (arm) => this.#openJournal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
       signal: course.signal,
       recallOnly: course.recallOnly,
-      onProgress: (progress) => course.onProgress(toComparisonFigures(progress)),
+      onProgress: (progress) => course.onProgress(toComparisonFigures(progress), progress.look),
     });
   }
 

@@ -15,7 +15,7 @@ import { addDocumentation } from './documentation.ts';
 import { addCheckpointRoutes, isUpload } from './routes/checkpoint-routes.ts';
 import { addAgentEpisodeRoutes } from './routes/agent-episode-routes.ts';
 import { addGymRoutes } from './routes/gym-routes.ts';
-import { addCancelRoute, addEvaluationRoutes } from './routes/evaluation-routes.ts';
+import { addCancelRoute, addEvaluationRoutes, addPlayingRoute } from './routes/evaluation-routes.ts';
 import { guard } from './requests/guard.ts';
 import { identifyLocal, type Identify } from './requests/identify.ts';
 import { takeJsonBodies } from './problems/json-bodies.ts';
@@ -104,6 +104,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const upgrades = new SocketUpgrades(app, clock, options.maxBodyBytes);
   addReplayRoute(app, { service: options.service, room });
   addTranscriptRoute(app, options);
+  addPlayingRoute(app, options.service);
   if (options.arena) {
     addAgentEpisodeRoutes(app, { arena: options.arena, clock, room, maxWaitSeconds: () => options.maxWaitSeconds });
     addGymRoutes(app, options.arena);

@@ -91,6 +91,14 @@ const FIGURES = `
 .bar .target{fill:var(--targetArea);stroke:var(--target);stroke-width:.6}
 .bar .interval{fill:var(--estimate);fill-opacity:.45}
 .bar .mean{fill:var(--estimate)}
+.lane{display:block;width:100%;min-width:12rem;height:18px}
+.lane .held{fill:var(--grid)}
+.lane .failing{fill:var(--bad)}
+.lane .busy-1{fill:var(--estimate);fill-opacity:.25}
+.lane .busy-2{fill:var(--estimate);fill-opacity:.45}
+.lane .busy-3{fill:var(--estimate);fill-opacity:.7}
+.lane .busy-4{fill:var(--estimate)}
+.lanes .picture{width:55%}
 .answer{display:grid;gap:.6rem}
 .headline{font-size:2.6rem;line-height:1.1;font-weight:650;letter-spacing:-.02em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .figures{display:flex;flex-wrap:wrap;gap:.5rem 2.25rem;font-variant-numeric:tabular-nums}

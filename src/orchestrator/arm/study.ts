@@ -1,3 +1,4 @@
+import type { RunningReturns } from '../../aggregation/results/running-returns.ts';
 import type { Arm } from './arm.ts';
 
 /** Running figures that a progress display can make an estimate of the time left from. */
@@ -17,4 +18,6 @@ export interface Study<Running extends RunningFigures> {
   /** Outcomes that are not part of the result: those behind a missing one, and surplus ones. */
   readonly surplus: number;
   running(): Running;
+  /** Of one checkpoint: its returns so far. */
+  returns?(): RunningReturns;
 }

@@ -2,7 +2,9 @@ import type { RunningStatistics } from '../../aggregation/prefix-fold.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { RunningReturns } from '../../aggregation/results/running-returns.ts';
 import type { RunningFigures, Study } from '../arm/study.ts';
+import { SandboxTimeline, type SandboxTimelineDocument } from './sandbox-timeline.ts';
 
 /** A study at a glance, while it runs. */
 export interface Progress<Running extends RunningFigures = RunningStatistics> {
@@ -19,6 +21,14 @@ export interface Progress<Running extends RunningFigures = RunningStatistics> {
   /** Until the rule is likely to be satisfied; undefined while nothing can be said. */
   readonly secondsLeft: number | undefined;
   readonly pool: PoolState;
+  readonly look: RunLook;
+}
+
+/** A study that runs, looked at more closely than ten times a second, at any time. */
+export interface RunLook {
+  /** Undefined of a comparison. */
+  returns(): RunningReturns | undefined;
+  sandboxes(): SandboxTimelineDocument;
 }
 
 export interface Timings {
@@ -42,6 +52,8 @@ export class ProgressReporter<Running extends RunningFigures> {
   readonly #study: Study<Running>;
   readonly #pool: () => PoolState;
   readonly #listener: ((progress: Progress<Running>) => void) | undefined;
+  readonly #timeline: SandboxTimeline;
+  readonly #look: RunLook;
   #startedAt: Date;
   #start: number;
   #firstOutcome: number | undefined;
@@ -57,9 +69,18 @@ export class ProgressReporter<Running extends RunningFigures> {
     this.#listener = listener;
     this.#startedAt = clock.date();
     this.#start = clock.now();
+    const timeline = (this.#timeline = new SandboxTimeline(this.#start));
+    this.#look = { returns: () => study.returns?.(), sandboxes: () => timeline.read(clock.now()) };
   }
 
-  countOutcomes(played: readonly PlayedEpisode[]): void {
+  /** The study has a sandbox until it is disposed of. */
+  hold(sandbox: string): Disposable {
+    this.#timeline.begin(sandbox, this.#clock.now());
+    return { [Symbol.dispose]: () => this.#timeline.end(sandbox, this.#clock.now()) };
+  }
+
+  countOutcomes(sandbox: string, played: readonly PlayedEpisode[]): void {
+    this.#timeline.note(sandbox, played, this.#clock.now());
     for (const { outcome, seconds, forwardSeconds } of played) {
       if (outcome.kind === 'lost') continue;
       this.#outcomes += 1;
@@ -120,6 +141,7 @@ export class ProgressReporter<Running extends RunningFigures> {
       seconds: (now - this.#start) / 1000,
       secondsLeft: episodesPerSecond > 0 ? statistics.expectedRemaining / episodesPerSecond : undefined,
       pool: this.#pool(),
+      look: this.#look,
     };
   }
 }

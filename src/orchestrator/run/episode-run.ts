@@ -14,6 +14,7 @@ import { SandboxTime } from './sandbox-time.ts';
 import { Workers } from './workers.ts';
 import type { RunningFigures, Study } from '../arm/study.ts';
 import type { Ending } from '../results/summary.ts';
+import { Places } from './places.ts';
 import { Waiters } from './waiters.ts';
 
 export interface RunOptions<Running extends RunningFigures> {
@@ -63,6 +64,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #poolBefore: PoolTotals;
   readonly #sandboxTime = new SandboxTime();
   readonly #shifts: ArmShifts;
+  readonly #places = new Places();
   #ending: Ending = 'rule';
   #failure: Error | undefined;
   readonly #workers: Workers;
@@ -234,6 +236,8 @@ export class EpisodeRun<Running extends RunningFigures> {
     using slot = await this.#workers.takeSlot(this.#over.signal);
     const arm = this.#shifts.findNeediest();
     using _shift = this.#shifts.begin(arm);
+    using place = this.#places.take();
+    let sandbox = `place ${place.number}`;
     await this.#context.players.work({
       arm,
       idle: this.#idle,
@@ -243,21 +247,27 @@ export class EpisodeRun<Running extends RunningFigures> {
       turns: this.#context.turns,
       countSandboxes: () => this.#shifts.countSandboxes(arm, this.#workers.atWork),
       isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.countAvailable(1) > 0),
-      record: (played) => this.#record(arm, played),
-      hold: () => this.#hold(),
+      record: (played) => this.#record(arm, sandbox, played),
+      hold: (id) => this.#hold((sandbox = id ?? sandbox)),
     });
   }
 
-  #hold(): Disposable {
+  #hold(sandbox: string): Disposable {
     const { clock } = this.#context;
     const startedAt = clock.now();
     this.#sandboxTime.start(startedAt);
-    return { [Symbol.dispose]: () => this.#sandboxTime.end(startedAt, clock.now()) };
+    const held = this.#progress.hold(sandbox);
+    return {
+      [Symbol.dispose]: () => {
+        held[Symbol.dispose]();
+        this.#sandboxTime.end(startedAt, clock.now());
+      },
+    };
   }
 
   /** Results that cannot be kept end the run: no retry would bring them back. */
-  async #record(arm: Arm, played: readonly PlayedEpisode[]): Promise<void> {
-    this.#progress.countOutcomes(played);
+  async #record(arm: Arm, sandbox: string, played: readonly PlayedEpisode[]): Promise<void> {
+    this.#progress.countOutcomes(sandbox, played);
     try {
       const wait = arm.record(played);
       this.#onRecorded();

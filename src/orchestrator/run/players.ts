@@ -1,3 +1,4 @@
+import type { SandboxId } from '../../kernel/ids.ts';
 import type { Turns } from '../../kernel/turns.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
@@ -28,8 +29,8 @@ export interface Duty {
   /** Whether another arm has work that this worker could do. */
   isWantedElsewhere(): boolean;
   record(played: readonly PlayedEpisode[]): Promise<void>;
-  /** Says, until it is disposed of, that the worker holds a sandbox. */
-  hold(): Disposable;
+  /** Says, until it is disposed of, that the worker holds a sandbox. @param sandbox its id, where it plays all episodes of the worker. */
+  hold(sandbox?: SandboxId): Disposable;
 }
 
 /** An episode that was played once more, by itself. */

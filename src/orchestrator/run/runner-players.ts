@@ -55,7 +55,7 @@ export class RunnerPlayers implements Players {
     await using lease = await pool.acquire(exposure, over);
     if (arm.isOver) return;
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
-    using _held = duty.hold();
+    using _held = duty.hold(lease.sandbox.id);
     await new Shift(lease, { ...this.#options, duty, exposure }).work();
   }
 

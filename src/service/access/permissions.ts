@@ -32,6 +32,7 @@ export const NEEDS = {
   'GET /v1/evaluations/{id}/events': 'viewer',
   'GET /v1/evaluations/{id}/episodes': 'viewer',
   'GET /v1/evaluations/{id}/transcripts/{index}': 'viewer',
+  'GET /v1/evaluations/{id}/playing': 'viewer',
   'GET /v1/evaluations/{id}/report': 'viewer',
   // It takes a sandbox, and shows what the environment shows.
   'POST /v1/evaluations/{id}/replays': { own: 'submitter', others: 'operator' },

@@ -1,5 +1,6 @@
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
+import type { RunLook } from '../../orchestrator/facts/progress.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
@@ -65,5 +66,6 @@ export interface PlayCourse {
   readonly signal: AbortSignal;
   /** Takes in what the journals know, and plays nothing. */
   readonly recallOnly: boolean;
-  onProgress(figures: RunningFigures): void;
+  /** @param look at more of it, at any later time. */
+  onProgress(figures: RunningFigures, look: RunLook): void;
 }

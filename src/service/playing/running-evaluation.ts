@@ -9,6 +9,7 @@ import { getMessage, MusterError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Once } from '../../kernel/once.ts';
 import type { Turns } from '../../kernel/turns.ts';
+import type { RunLook } from '../../orchestrator/facts/progress.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
 import { createConclusion } from '../orders/concluded.ts';
@@ -54,6 +55,7 @@ export class RunningEvaluation {
   readonly #beginning: Once<void>;
   #hasBegun = false;
   #figures: RunningFigures | undefined;
+  #look: RunLook | undefined;
 
   constructor(ownership: Ownership, options: RunningEvaluationOptions) {
     this.#options = options;
@@ -64,6 +66,11 @@ export class RunningEvaluation {
 
   stop(reason: StopReason): void {
     this.#stop.stopNow(reason);
+  }
+
+  /** How it is played; undefined before it is. */
+  get look(): RunLook | undefined {
+    return this.#look;
   }
 
   /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
@@ -194,8 +201,9 @@ export class RunningEvaluation {
       // What was stored is still to be taken in when there is nothing left to play.
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,
       recallOnly: isOver,
-      onProgress: (figures) => {
+      onProgress: (figures, look) => {
         this.#figures = figures;
+        this.#look = look;
         if (this.#hasBegun) reporter.update(figures);
       },
     };

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
 import type { Claimable } from '../../evaluation-store/ownership.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
@@ -7,6 +8,7 @@ import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { EvaluationId, OwnerId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
+import type { RunLook } from '../../orchestrator/facts/progress.ts';
 import { planClaims } from './claims.ts';
 import type { News } from './news.ts';
 import { RunningEvaluation } from './running-evaluation.ts';
@@ -43,6 +45,8 @@ interface Playing extends Claimable {
   readonly ended: Promise<void>;
 }
 
+/** Up to some hundred kilobytes each, of an evaluation on hundreds of sandboxes. */
+const LOOKS_KEPT = 50;
 /** So many claimable evaluations are looked at for each slot: enough to see a principal that would otherwise be behind others. */
 const SEEN_PER_SLOT = 4;
 
@@ -54,6 +58,8 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #playing = new Map<EvaluationId, Playing>();
   readonly #looking: Chore;
+  /** At the end of those that this process has played last. */
+  readonly #looks = new LRUCache<EvaluationId, RunLook>({ max: LOOKS_KEPT });
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -62,6 +68,11 @@ export class Scheduler {
 
   get playing(): readonly Claimable[] {
     return [...this.#playing.values()];
+  }
+
+  /** How an evaluation is played here, or was until a while ago. */
+  lookAt(evaluation: EvaluationId): RunLook | undefined {
+    return this.#playing.get(evaluation)?.evaluation.look ?? this.#looks.get(evaluation);
   }
 
   open(): void {
@@ -126,6 +137,8 @@ export class Scheduler {
       share: (template) => shares.use(slotsOf(template).join(claimed)),
     });
     const ended = evaluation.run().finally(() => {
+      const timeline = evaluation.look?.sandboxes();
+      if (timeline) this.#looks.set(claimed.id, { returns: () => undefined, sandboxes: () => timeline });
       shares[Symbol.dispose]();
       this.#playing.delete(claimed.id);
       this.look();

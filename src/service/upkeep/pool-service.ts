@@ -2,10 +2,12 @@ import PQueue from 'p-queue';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
+import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
 import type { PoolSize } from '../../pool/planning/pool-config.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import { createUnbounded, type EpisodeBounds } from '../playing/episode-bounds.ts';
 import { Slots } from '../playing/slots.ts';
+import { type PoolUsage, PoolUsageMeter } from './pool-usage.ts';
 
 /** The pools of this process: one for each template. */
 export interface ManagedPools {
@@ -16,6 +18,8 @@ export interface ManagedPools {
   resize(template: string, size: PoolSize, drains: boolean): void;
   /** Undefined until the pool is first needed. */
   getState(template: string): PoolState | undefined;
+  /** Of each of its sandboxes that is measured, by its id. Never rejects. */
+  readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>>;
 }
 
 export interface PoolReport extends PoolSize {
@@ -25,6 +29,8 @@ export interface PoolReport extends PoolSize {
   /** Sandboxes that evaluations want and do not have: those that wait for their share of the pool, and those that wait for the pool. */
   readonly waiting: number;
   readonly state: PoolState | undefined;
+  /** Undefined where it is not measured, and before it was. */
+  readonly usage: PoolUsage | undefined;
 }
 
 export interface PoolChange extends Partial<PoolSize> {
@@ -44,6 +50,7 @@ export class PoolService {
   /** One after the other: each is a change of what the last one left, and the audit takes its time. */
   readonly #changes = new PQueue({ concurrency: 1 });
   readonly #draining = new Set<string>();
+  readonly #meters = new Map<string, PoolUsageMeter>();
 
   /** @param bounds what principals may have over all pools. */
   constructor(pools: ManagedPools, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = createUnbounded()) {
@@ -103,10 +110,17 @@ export class PoolService {
     this.getSlots(name).resize(drains ? 0 : size.max);
   }
 
+  #getMeter(name: string): PoolUsageMeter {
+    const known = this.#meters.get(name) ?? new PoolUsageMeter(() => this.#pools.readUsage(name), this.#clock);
+    this.#meters.set(name, known);
+    return known;
+  }
+
   #report(name: string): PoolReport {
     const state = this.#pools.getState(name);
     const waiting = (this.#slots.get(name)?.waiting ?? 0) + (state?.waiting ?? 0);
-    return { name, ...this.#pools.getSize(name), draining: this.#draining.has(name), waiting, state };
+    const usage = state && this.#getMeter(name).latest;
+    return { name, ...this.#pools.getSize(name), draining: this.#draining.has(name), waiting, state, usage };
   }
 }
 

@@ -23,7 +23,13 @@ const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
 const idSchema = z.looseObject({ id: z.string() });
 const DAY = 86_400_000;
 
-const NO_POOLS = { templates: ['local'], getSize: () => ({ min: 0, max: 1, warm: 0 }), resize: () => undefined, getState: () => undefined };
+const NO_POOLS = {
+  templates: ['local'],
+  getSize: () => ({ min: 0, max: 1, warm: 0 }),
+  resize: () => undefined,
+  getState: () => undefined,
+  readUsage: async () => new Map(),
+};
 
 /** A server that takes tokens, with all the routes that there are but those of checkpoints. */
 function guarded(requestsPerMinute?: number): Promise<ServerFixture> {

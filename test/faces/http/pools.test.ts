@@ -1,7 +1,10 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
+import type { SandboxUsage } from '../../../src/kernel/sandbox-usage.ts';
+import { NOTHING_MADE, type PoolState } from '../../../src/pool/members/pool-state.ts';
 import { createEndedCounter, addFigureRoutes, measure } from '../../../src/faces/http/figures.ts';
+import { poolListSchema } from '../../../src/faces/http/schemas/pool-schemas.ts';
 import { addPoolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { PoolService, type ManagedPools } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
@@ -13,6 +16,7 @@ class PaperPools implements ManagedPools {
   readonly templates = ['local', 'large'];
   readonly #sizes = new Map<string, PoolSize>();
   readonly draining = new Set<string>();
+  readonly usages = new Map<string, SandboxUsage>();
 
   getSize(template: string): PoolSize {
     return this.#sizes.get(template) ?? { min: 0, max: 4, warm: 1 };
@@ -24,19 +28,29 @@ class PaperPools implements ManagedPools {
     else this.draining.delete(template);
   }
 
-  getState(): undefined {
-    return undefined;
+  getState(): PoolState | undefined {
+    return this.usages.size === 0 ? undefined : NOTHING_MADE;
+  }
+
+  readUsage(): Promise<ReadonlyMap<string, SandboxUsage>> {
+    return Promise.resolve(new Map(this.usages));
   }
 }
 
-async function opened(): Promise<{ server: ServerFixture; pools: PoolService; fleet: PaperPools; store: ServiceFixture['store'] }> {
+async function opened(): Promise<{
+  server: ServerFixture;
+  pools: PoolService;
+  fleet: PaperPools;
+  store: ServiceFixture['store'];
+  clock: ServiceFixture['clock'];
+}> {
   const { store, clock } = new ServiceFixture();
   const fleet = new PaperPools();
   const pools = new PoolService(fleet, store.audit, clock);
   const registry = new Registry();
   const server = await ServerFixture.open({}, { more: [(app) => addPoolRoutes(app, pools), (app) => addFigureRoutes(app, registry)] });
   measure(registry, { service: server.service, pools, delivered: { bytes: 1040, deltaBytes: 40 } });
-  return { server, pools, fleet, store };
+  return { server, pools, fleet, store, clock };
 }
 
 describe('the pools of a server', () => {
@@ -47,6 +61,25 @@ describe('the pools of a server', () => {
     expect(json).toMatchObject({
       items: [{ name: 'local', min: 0, max: 4, warm: 1, draining: false, phase: 'unused' }, { name: 'large' }],
     });
+  });
+
+  it('say what their sandboxes use, measured every two seconds while someone looks', async () => {
+    const { server, fleet, clock } = await opened();
+    await using _server = server;
+    const look = async (): Promise<unknown> => {
+      await server.send('GET', '/v1/pools');
+      await settle();
+      const { items } = poolListSchema.parse((await server.send('GET', '/v1/pools')).json);
+      return items[0]?.usage;
+    };
+    expect(await look()).toBeNull();
+    fleet.usages.set('one', { cpuSeconds: 10, peakMemoryBytes: 100 });
+    expect(await look()).toEqual({ sandboxes: 1, processors: null, memoryBytes: 100, largestMemoryBytes: 100 });
+    await clock.advance(1999);
+    fleet.usages.set('one', { cpuSeconds: 12, peakMemoryBytes: 300 }).set('new', { cpuSeconds: 1, peakMemoryBytes: 200 });
+    expect(await look()).toMatchObject({ sandboxes: 1 });
+    await clock.advance(1);
+    expect(await look()).toEqual({ sandboxes: 2, processors: 1.5, memoryBytes: 500, largestMemoryBytes: 300 });
   });
 
   it('are scaled at once, and the audit says by whom', async () => {

@@ -28,6 +28,7 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
   'GET /v1/evaluations/{id}/events': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/evaluations/{id}/episodes': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/evaluations/{id}/transcripts/{index}': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/evaluations/{id}/playing': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/evaluations/{id}/report': ['-', 'yes', 'yes', 'yes'],
   'POST /v1/evaluations/{id}/replays': ['-', 'no', 'own', 'yes'],
   'DELETE /v1/evaluations/{id}': ['-', 'no', 'own', 'yes'],

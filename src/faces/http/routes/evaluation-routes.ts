@@ -8,6 +8,7 @@ import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { toEvaluationItem, toEvaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
+import { type Playing, playingSchema } from '../schemas/playing-schemas.ts';
 import { createNotFoundError, findEvaluation } from '../requests/find-evaluation.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { assertPermitted } from '../problems/refusals.ts';
@@ -56,6 +57,26 @@ export function addEvaluationRoutes(instance: FastifyInstance, { service, use }:
       const found = await findEvaluation(service, params.id);
       const readable = await findReadable(requireCaller(caller), [found], use);
       return readable.has(found.id) ? toEvaluationResource(found) : withholdText(toEvaluationResource(found));
+    },
+  );
+}
+
+/** What a page shows of an evaluation while it runs, beside its figures. It comes from memory and is not stored. */
+export function addPlayingRoute(instance: FastifyInstance, service: Pick<EvaluationService, 'find' | 'lookAt'>): void {
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/v1/evaluations/:id/playing',
+    {
+      schema: {
+        summary: 'How an evaluation is played: its returns so far, and which sandbox has played when',
+        tags: ['evaluations'],
+        params: idParamsSchema,
+        response: { 200: playingSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params }): Promise<Playing> => {
+      const { id } = await findEvaluation(service, params.id);
+      const look = service.lookAt(id);
+      return { returns: look?.returns() ?? null, sandboxes: look?.sandboxes() ?? null };
     },
   );
 }

@@ -52,7 +52,7 @@ const WITHHELD = 'withheld: operators can read it';
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
 
-function toPoolResource({ name, min, max, warm, draining, waiting, state }: PoolReport): Pool {
+function toPoolResource({ name, min, max, warm, draining, waiting, state, usage }: PoolReport): Pool {
   return {
     name,
     min,
@@ -64,6 +64,7 @@ function toPoolResource({ name, min, max, warm, draining, waiting, state }: Pool
     waiting,
     totals: { ...(state?.totals ?? NO_TOTALS) },
     obstacles: (state?.obstacles ?? []).map(({ kind, sandboxes, detail }) => ({ kind, sandboxes, detail })),
+    usage: usage ? { ...usage, processors: usage.processors === undefined ? null : Math.round(100 * usage.processors) / 100 } : null,
     lastErrors: {
       creation: state?.lastErrors.creation ?? null,
       destruction: state?.lastErrors.destruction ?? null,

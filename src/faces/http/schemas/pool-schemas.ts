@@ -18,6 +18,15 @@ export const poolSchema = z
     obstacles: z
       .array(z.strictObject({ kind: z.string(), sandboxes: count, detail: z.string() }))
       .describe('what keeps sandboxes that are being created from getting ready, now: no room on a node, an image that cannot be pulled'),
+    usage: z
+      .strictObject({
+        sandboxes: count.describe('how many of them were measured'),
+        processors: z.number().min(0).nullable().describe('processor seconds a second, lately; null before the second look'),
+        memoryBytes: count.describe('most that each of them had had, summed'),
+        largestMemoryBytes: count.describe('most that one of them had had'),
+      })
+      .nullable()
+      .describe('as of a few seconds ago; null where the provider does not measure it, and before the first look'),
     lastErrors: z.strictObject({ creation: z.string().nullable(), destruction: z.string().nullable(), sweep: z.string().nullable() }),
   })
   .describe('a pool of this process');

@@ -1,3 +1,4 @@
+import { isOpen } from '../../client/live-board.ts';
 import type { EpisodeLine } from '../../http/schemas/episode-schemas.ts';
 import * as api from './model/api.ts';
 import type { Pair } from './model/comparison.ts';
@@ -72,17 +73,33 @@ export async function readAccess(store: Store): Promise<void> {
   store.update({ access: { audit, tokens, quotas } });
 }
 
-const STREAMS_MILLISECONDS = 2000;
+const AGAIN_MILLISECONDS = 2000;
 
-/** Again and again: the server's own stream has nothing of them. */
-export async function readStreams(store: Store, signal: AbortSignal): Promise<void> {
+/** Reads, again and again while the page is looked at, what the server's own stream has nothing of. @param read whether there may be more. */
+async function readAgain(signal: AbortSignal, read: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted) {
-    if (document.visibilityState === 'visible') {
-      const { items } = await api.listStreams();
-      if (!signal.aborted) store.update({ streams: items });
-    }
-    await new Promise((resolve) => setTimeout(resolve, STREAMS_MILLISECONDS));
+    if (document.visibilityState === 'visible' && !(await read())) return;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MILLISECONDS));
   }
+}
+
+export function readStreams(store: Store, signal: AbortSignal): Promise<void> {
+  return readAgain(signal, async () => {
+    const { items } = await api.listStreams();
+    if (!signal.aborted) store.update({ streams: items });
+    return true;
+  });
+}
+
+/** How an evaluation is played, until it is over. */
+export function readPlaying(store: Store, id: string, signal: AbortSignal): Promise<void> {
+  return readAgain(signal, async () => {
+    const { evaluation } = store.state.detail ?? {};
+    const goesOn = evaluation !== undefined && evaluation !== null && isOpen(evaluation);
+    const playing = await ignoreNotFound(api.getPlaying(id));
+    if (playing && !signal.aborted) changeDetail(store, id, { playing });
+    return goesOn && playing !== null;
+  });
 }
 
 export async function readBoard(store: Store, id: string, signal: AbortSignal): Promise<void> {
@@ -110,11 +127,23 @@ async function readPair(id: string, candidate: EpisodeLine, signal: AbortSignal)
   return { baseline: lines?.find(({ index }) => index === candidate.index), candidate };
 }
 
-/** @param after where the list goes on; undefined to begin anew. */
-export async function readAgents({ state, update }: Store, after: string | undefined): Promise<void> {
+/** Latest first, as they begin and end. What was read of earlier ones stays. */
+export function followAgents(store: Store, signal: AbortSignal): Promise<void> {
+  return readAgain(signal, async () => {
+    const { items, next } = await api.listAgentEpisodes(undefined);
+    if (signal.aborted) return false;
+    const { agents } = store.state;
+    const read = new Set(items.map(({ episode }) => episode));
+    const earlier = agents?.items.filter(({ episode }) => !read.has(episode)) ?? [];
+    store.update({ agents: { items: [...items, ...earlier], next: earlier.length > 0 && agents ? agents.next : next } });
+    return true;
+  });
+}
+
+/** @param after where the list goes on. */
+export async function readAgents({ state, update }: Store, after: string): Promise<void> {
   const { items, next } = await api.listAgentEpisodes(after);
-  const before = after === undefined ? [] : (state.agents?.items ?? []);
-  update({ agents: { items: [...before, ...items], next } });
+  update({ agents: { items: [...(state.agents?.items ?? []), ...items], next } });
 }
 
 /** The episode as it is now, and the steps behind those that are shown. */

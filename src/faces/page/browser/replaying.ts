@@ -40,13 +40,14 @@ export async function readEpisode(
 export async function replayShown(store: Store, signal: AbortSignal): Promise<void> {
   const { route } = store.state;
   if (route.view !== 'episode') return;
-  changeEpisode(store, { replay: 'playing', position: 0, isRunning: false });
+  changeEpisode(store, { replay: 'playing', refused: undefined, position: 0, isRunning: false });
   try {
     const replay = await api.replayEpisode(route.id, route);
     if (!signal.aborted) changeEpisode(store, { replay });
   } catch (error) {
-    if (!signal.aborted) changeEpisode(store, { replay: undefined });
-    throw error;
+    const isRefused = error instanceof api.Refusal && error.status !== 401;
+    if (!signal.aborted) changeEpisode(store, { replay: undefined, refused: isRefused ? error.message : undefined });
+    if (!isRefused) throw error;
   }
 }
 

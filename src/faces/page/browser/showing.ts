@@ -2,7 +2,17 @@ import { followBoard, followCourse, followTranscript, unfollow } from './followi
 import * as api from './model/api.ts';
 import { formatRoute, type Route } from './model/route.ts';
 import { ROWS_AT_FIRST, type PageState } from './model/state.ts';
-import { readAccess, readAgents, readBeside, readEvaluation, readList, readStreams, readTranscript } from './readers.ts';
+import {
+  followAgents,
+  readAccess,
+  readAgents,
+  readBeside,
+  readEvaluation,
+  readList,
+  readPlaying,
+  readStreams,
+  readTranscript,
+} from './readers.ts';
 import { readEpisode, replayShown } from './replaying.ts';
 import type { Store } from './store.ts';
 
@@ -41,7 +51,7 @@ async function read(store: Store, route: Route, signal: AbortSignal): Promise<vo
     case 'episode':
       return readEpisode(store, route, signal);
     case 'agents':
-      return readAgents(store, undefined);
+      return followAgents(store, signal);
     case 'agent':
       return followTranscript(store, route.id, signal);
     case 'rollouts':
@@ -61,7 +71,8 @@ async function showEvaluation(store: Store, place: Extract<Route, { view: 'evalu
   const isAnother = store.state.detail?.id !== id;
   if (isAnother) {
     unfollow();
-    store.update({ detail: { id, evaluation: undefined, course: [], differences: new Map(), pairs: [], episodes: [], beside: [] } });
+    const nothing = { evaluation: undefined, course: [], differences: new Map(), pairs: [], episodes: [], playing: undefined, beside: [] };
+    store.update({ detail: { id, ...nothing } });
   }
   await readEvaluation(store, place, signal);
   if (signal.aborted) return;
@@ -70,7 +81,7 @@ async function showEvaluation(store: Store, place: Extract<Route, { view: 'evalu
     if (route.view === 'evaluation' && route.id === id) store.run(() => readEvaluation(store, route, reading.signal));
   };
   if (isAnother && store.state.detail?.evaluation) followCourse(store, id, readAgain);
-  await readBeside(store, place, signal);
+  await Promise.all([readBeside(store, place, signal), store.state.detail?.evaluation ? readPlaying(store, id, signal) : undefined]);
 }
 
 /** What comes behind the last of what is listed. */
@@ -78,7 +89,7 @@ export async function readOn(store: Store): Promise<void> {
   const { state }: { readonly state: PageState } = store;
   switch (state.route.view) {
     case 'agents':
-      return readAgents(store, state.agents?.next ?? undefined);
+      return state.agents?.next ? readAgents(store, state.agents.next) : undefined;
     case 'agent':
       return readTranscript(store, state.route.id, reading.signal);
     default:

@@ -7,6 +7,7 @@ import type { AgentEpisode, EpisodeDiff, StoredStep } from './transcript.ts';
 import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
 import type { EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';
+import type { Playing } from '../../../http/schemas/playing-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
 /** What the server answers to a request that it refuses. */
@@ -62,6 +63,7 @@ export const listEvaluations = (query: Readonly<Record<string, string>>): Promis
   ask('GET', `/v1/evaluations?${new URLSearchParams(query).toString()}`);
 
 export const getEvaluation = (id: string): Promise<EvaluationResource> => ask('GET', `/v1/evaluations/${encodeURIComponent(id)}`);
+export const getPlaying = (id: string): Promise<Playing> => ask('GET', `/v1/evaluations/${encodeURIComponent(id)}/playing`);
 export const cancelEvaluation = (id: string): Promise<EvaluationResource> => ask('DELETE', `/v1/evaluations/${encodeURIComponent(id)}`);
 
 export interface EpisodesQuery {

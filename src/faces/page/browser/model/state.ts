@@ -5,6 +5,7 @@ import { applyChanges, compareLatestFirst, isOpen } from '../../../client/live-b
 import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
 import type { EvaluationItem, EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../../../http/schemas/live-schemas.ts';
+import type { Playing } from '../../../http/schemas/playing-schemas.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { BoardResource, RolloutsResource } from '../../../http/schemas/rollout-schemas.ts';
 import type { PrincipalQuotas } from '../../../http/schemas/quota-schemas.ts';
@@ -55,6 +56,8 @@ export interface Detail {
   /** Of the candidate that is looked at: those that disagree most. */
   readonly pairs: readonly Pair[];
   readonly episodes: readonly EpisodeLine[];
+  /** How it is played, as of the last look; undefined before the first one. */
+  readonly playing: Playing | undefined;
   /** Other evaluations that are compared with it by eye. */
   readonly beside: readonly EvaluationResource[];
 }
@@ -67,6 +70,8 @@ export interface EpisodeDetail {
   /** Of an agent; without steps where a policy has played. */
   readonly acted: ActedTranscript | undefined;
   readonly replay: ReplayDocument | 'playing' | undefined;
+  /** Why it could not be played again. */
+  readonly refused: string | undefined;
   /** Of the picture that is shown, among those of the replay. */
   readonly position: number;
   readonly isRunning: boolean;
@@ -77,6 +82,7 @@ export const UNREAD_EPISODE: EpisodeDetail = {
   evaluation: undefined,
   acted: undefined,
   replay: undefined,
+  refused: undefined,
   position: 0,
   isRunning: false,
 };

@@ -79,6 +79,7 @@ function renderReplayCard(state: PageState, detail: EpisodeDetail, { id, index, 
           : nothing
       }
     </div>
+    ${detail.refused === undefined ? nothing : html`<p class="warning" role="alert">It could not be played again: ${detail.refused}</p>`}
     ${
       replay === undefined || replay === 'playing'
         ? html`<p class="muted">The episode is played again in a sandbox, with the same task and seeds. In a shell:</p>

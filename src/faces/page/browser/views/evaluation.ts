@@ -10,6 +10,7 @@ import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
 import { renderFigures } from './figures.ts';
 import { renderReturns } from './returns.ts';
+import { renderSandboxes } from '../charts/sandbox-lanes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
 export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
@@ -27,7 +28,7 @@ const FIRST_PAGE = { from: 0, arm: 0, ranking: '', beside: [] } as const satisfi
 
 function renderFound(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
   const place = state.route.view === 'evaluation' ? state.route : FIRST_PAGE;
-  const official = getOfficial(evaluation);
+  const returns = getOfficial(evaluation) ?? detail.playing?.returns;
   return html`<section aria-labelledby="evaluation">
     <div class="head">
       <h1 id="evaluation"><bdi>${evaluation.suite}</bdi></h1>
@@ -51,7 +52,8 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
     </div>
     ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
     ${evaluation.kind === 'comparison' ? nothing : renderCourse(detail, evaluation, state, actions)}
-    ${official && evaluation.kind === 'evaluation' ? renderReturns(official, evaluation.id, actions) : nothing}
+    ${returns && evaluation.kind === 'evaluation' ? renderReturns(returns, evaluation.id, actions) : nothing}
+    ${detail.playing?.sandboxes ? renderSandboxes(detail.playing.sandboxes) : nothing}
     ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
 }

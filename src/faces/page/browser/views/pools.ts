@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { formatCount } from '../../../../kernel/text/figures.ts';
+import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
@@ -49,9 +49,21 @@ function renderPoolCard(pool: Pool, mayChange: boolean, actions: Actions): Templ
       ({ kind, sandboxes, detail }) =>
         html`<p class="warning"><b>${kind}</b> keeps ${sandboxes} sandboxes from getting ready: ${detail}</p>`,
     )}
-    ${errors.map(([what, text]) => html`<p class="warning"><b>last failed ${what}</b>: ${text}</p>`)}
+    ${errors.map(([what, text]) => html`<p class="warning"><b>last failed ${what}</b>: ${text}</p>`)} ${renderFigures(listUsage(pool))}
     ${renderFigures(Object.entries(totals).map(([event, count]) => [event, formatCount(count)]))}
   </article>`;
+}
+
+/** Most memory that sandboxes have had, not what they have now: that is what providers count. */
+function listUsage({ usage }: Pool): readonly (readonly [name: string, text: string])[] {
+  if (usage === null) return [];
+  const { sandboxes, processors, memoryBytes, largestMemoryBytes } = usage;
+  return [
+    ['processors in use', processors === null ? '–' : processors.toFixed(2)],
+    ['memory, peaks together', formatBytes(memoryBytes)],
+    ['largest peak', formatBytes(largestMemoryBytes)],
+    ['sandboxes measured', formatCount(sandboxes)],
+  ];
 }
 
 function renderPoolControls({ name, draining, max }: Pool, actions: Actions): TemplateResult {

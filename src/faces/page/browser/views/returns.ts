@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { OfficialStatistics, TaskStatistics } from '../../../../aggregation/results/statistics.ts';
+import type { RunningReturns } from '../../../../aggregation/results/running-returns.ts';
+import type { TaskStatistics } from '../../../../aggregation/results/statistics.ts';
 import { formatCount, formatFigure } from '../../../../kernel/text/figures.ts';
 import { renderHistogram } from '../charts/histogram.ts';
 import { computeDomain, renderIntervalBar, type Bar } from '../charts/interval-bar.ts';
@@ -8,8 +9,8 @@ import { toEvaluation } from '../model/route.ts';
 import { renderFigures } from './figures.ts';
 import { link } from './link.ts';
 
-/** Of an evaluation that is over: how often which return came, what failed and why, and which tasks went well. */
-export function renderReturns(official: OfficialStatistics, id: string, actions: Actions): TemplateResult {
+/** How often which return came, what failed and why, and which tasks went well; of an evaluation that runs, so far. */
+export function renderReturns(official: RunningReturns, id: string, actions: Actions): TemplateResult {
   const failed = Object.entries(official.failures).filter(([, episodes]) => episodes > 0);
   return html`<div class="beside">
       ${renderDistribution(official)} ${failed.length === 0 ? nothing : renderFailures(failed, official, id, actions)}
@@ -17,7 +18,7 @@ export function renderReturns(official: OfficialStatistics, id: string, actions:
     ${official.tasks.length > 1 ? renderTasks(official.tasks) : nothing}`;
 }
 
-function renderDistribution({ histogram, quantiles, mean, min, max, interval }: OfficialStatistics): TemplateResult | typeof nothing {
+function renderDistribution({ histogram, quantiles, mean, min, max, interval }: RunningReturns): TemplateResult | typeof nothing {
   if (!histogram || mean === null || min === null || max === null) return nothing;
   const spread = interval ? (interval.high - interval.low) / 2 : 0;
   const format = (value: number): string => formatFigure(value, spread);
@@ -39,7 +40,7 @@ function renderDistribution({ histogram, quantiles, mean, min, max, interval }: 
 
 function renderFailures(
   failed: readonly (readonly [cause: string, episodes: number])[],
-  { resolved }: OfficialStatistics,
+  { resolved }: RunningReturns,
   id: string,
   actions: Actions,
 ): TemplateResult {
