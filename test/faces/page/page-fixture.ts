@@ -80,7 +80,7 @@ export class PageFixture implements AsyncDisposable {
     await writeFile(agent, stringify({ agent: 'model', endpoint: 'trainer', model: 'org/policy', tokenIds: 'vllm' }));
     const config = await stage.write('page.json', {
       stateDir: stage.stateDir,
-      sources: { roots: [...SOURCES.roots, ANYTHING, agent] },
+      sources: { roots: [...SOURCES.roots, ANYTHING, agent, stage.path('borrowed')] },
       models: { endpoints: { trainer: { url: model.url } } },
       pool: { max: 2 },
       quotas: { default: { ...UNBOUND, waitingEvaluations: 40 } },
