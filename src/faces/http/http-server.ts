@@ -70,11 +70,13 @@ const HEADERS_MILLISECONDS = 60_000;
 
 /** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
-  const { log, clock, identify = identifyLocal, requestsPerMinute } = options;
+  const { log, clock, identify = identifyLocal, requestsPerMinute, checkpoints } = options;
   const app = fastify({
     bodyLimit: options.maxBodyBytes,
     // Uploads take hours.
     requestTimeout: 0,
+    // Ten seconds otherwise, in which a busy machine does not always read the pages of the documentation.
+    pluginTimeout: 0,
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS, shouldUpgradeCallback: isSocketRequest },
     // Streams of events end with the service; what is idle by then is closed.
     forceCloseConnections: 'idle',
@@ -92,7 +94,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
   logAnswers(app, log);
   await addDocumentation(app, { version: options.version, takesTokens: identify !== identifyLocal });
-  const { checkpoints } = options;
   if (checkpoints) await app.register((scope) => addCheckpointRoutes(scope, checkpoints));
   addSubmissionRoutes(app, options);
   addEvaluationRoutes(app, options);
