@@ -22,6 +22,7 @@ from muster_client import (
     ServerUnavailable,
     Unauthorized,
 )
+from tests.conftest import AT_ONCE
 from tests.fake_server import FakeMuster
 from tests.faults import Answer, CutStream, Drop
 from tests.samples import BASELINE, SUBJECT, episode, evaluation, figures, problem
@@ -48,6 +49,14 @@ def test_an_evaluation_is_shown_as_it_is(muster: Client, fake: FakeMuster) -> No
     assert found.checkpoints[0].digest == SUBJECT
     assert found.running is not None
     assert (found.running.mean, found.running.half_width, found.running.seconds_left) == (490.5, 20.25, 2.0)
+
+
+def test_a_proxy_is_not_asked_for_a_server_of_this_machine(fake: FakeMuster, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    fake.evaluations["ev-1"] = evaluation("ev-1")
+    with Client(url, retry=AT_ONCE) as muster:
+        assert muster.get("ev-1").id == "ev-1"
 
 
 def test_a_list_is_read_page_by_page(muster: Client, fake: FakeMuster) -> None:

@@ -11,7 +11,16 @@ import httpx
 from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Response, Steps, Work, resumed
 from muster_client.errors import MusterError
 from muster_client.settings import Settings
-from muster_client.wire import AwaitedContent, answer_timeout, default_headers, failure, headers_to_send, response_of, stream_timeout
+from muster_client.wire import (
+    AwaitedContent,
+    answer_timeout,
+    connecting_to,
+    default_headers,
+    failure,
+    headers_to_send,
+    response_of,
+    stream_timeout,
+)
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -22,7 +31,8 @@ class AwaitingDriver:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._client = httpx.AsyncClient(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout)
+        options = connecting_to(settings.url)
+        self._client = httpx.AsyncClient(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout, **options)
 
     async def close(self) -> None:
         await self._client.aclose()

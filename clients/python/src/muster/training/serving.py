@@ -6,6 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+# httpx imports it for the first connection: then in the thread beside the training, which has to wait for the interpreter meanwhile.
+import httpcore  # noqa: F401
+
 from muster.embedded import EmbeddedServer, own_suite, start
 from muster.niceness import lower
 from muster_client import Client, Retry, SuiteLike
