@@ -28,6 +28,8 @@ class Command(NamedTuple):
     """Whether that socket is carried while it runs, in both directions, rather than read as an output."""
     alone: bool
     """Whether it may start neither processes nor threads."""
+    sampled: bool
+    """Whether the memory of all its processes together is looked at while it runs."""
     watched: list[int]
     """System calls that it may not make."""
     forked: ForkedProgram | None
@@ -44,13 +46,13 @@ class Command(NamedTuple):
             argv = [*_list_own_command(), *argv[1:]]
         environment = fields.variables(frame, "environment")
         head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
-        reports, line, alone = (fields.truth(frame, name) for name in ("reports", "line", "alone"))
+        reports, line, alone, sampled = (fields.truth(frame, name) for name in ("reports", "line", "alone", "sampled"))
         directory, seconds = fields.text(frame, "directory"), fields.number(frame, "seconds")
         watched = fields.wholes(frame, "watched")
         is_plain = not (reports or line or alone or watched)
         may_fork = is_plain and fields.truth(frame, "forks")
         forked = ForkedProgram.of(argv, directory, environment, fields.texts(frame, "modules")) if may_fork else None
-        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, watched, forked, given)
+        return cls(argv, directory, environment, seconds, head, tail, most, reports, line, alone, sampled, watched, forked, given)
 
     @property
     def has_report(self) -> bool:

@@ -17,6 +17,9 @@ _SIGKILL = 9
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _IPC_RMID = 0
+# The command that says how much there is, and where in its answer the number is.
+_IPC_INFO = {"shm": (14, 0), "msg": (12, 0), "sem": (19, 28)}
+_IPC_INFO_BYTES = 256
 # On x86-64, and on 64-bit ARM.
 _SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
 _SCHEDULING_BYTES = 56
@@ -49,6 +52,20 @@ def scheduling_of(pid: int) -> tuple[bytes, int]:
     scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
     _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0))
     return scheduling.raw, _libc.syscall(_IOPRIO_GET, 1, pid)
+
+
+def count_ipc(kind: str) -> int | None:
+    """How many System V shared memory segments, message queues or sets of semaphores there are. None where the kernel does not say."""
+    command, at = _IPC_INFO[kind]
+    answer = ctypes.create_string_buffer(_IPC_INFO_BYTES)
+    match kind:
+        case "shm":
+            result = _libc.shmctl(0, command, answer)
+        case "msg":
+            result = _libc.msgctl(0, command, answer)
+        case _:
+            result = _libc.semctl(0, 0, command, answer)
+    return None if result < 0 else struct.unpack_from("i", answer, at)[0]
 
 
 def remove_ipc(kind: str, number: int) -> None:

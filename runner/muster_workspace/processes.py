@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 
-from muster_workspace.linux import remove_ipc
+from muster_workspace.linux import count_ipc, remove_ipc
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
@@ -148,6 +148,9 @@ def end_one(pid: int) -> None:
 def remove_all_ipc() -> None:
     """Remove what processes leave in the kernel."""
     for kind in ("shm", "msg", "sem"):
+        # Asking takes a fifth of the time of reading the lists, which are nearly always empty.
+        if count_ipc(kind) == 0:
+            continue
         for number in _list_ipc_numbers(kind):
             remove_ipc(kind, number)
 

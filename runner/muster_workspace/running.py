@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
+# The same where nothing is to be seen: its end is told anyhow, unless that of an interpreter hides it.
+_LOOK_SECONDS = 1.0
 _WRITE_BYTES = 1 << 16
 
 
@@ -45,6 +47,7 @@ class RunningCommand:
         self._beside = beside
         self._interpreters = interpreters
         self._peak_bytes = 0
+        self._look_seconds = _SAMPLE_SECONDS if command.sampled else _LOOK_SECONDS
         self._limit: TimeLimit | None = None
         begun = begin(command, interpreters)
         pipes = begun.pipes
@@ -104,7 +107,7 @@ class RunningCommand:
     def _serve(self, exited: int) -> dict[str, Any]:
         is_alone = self._beside is None or not self._beside.runs
         self._limit = limit = TimeLimit(self._start, self._command.seconds, self._accounts, alone=is_alone)
-        sample = self._start + _SAMPLE_SECONDS
+        sample = self._start + self._look_seconds
         while True:
             now = time.monotonic()
             may_have_ended = False
@@ -124,8 +127,9 @@ class RunningCommand:
                 return end_of(status)
             # Only of a command that still runs: most have ended by then, and looking through all processes takes time.
             if is_due:
-                self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
-                sample = time.monotonic() + _SAMPLE_SECONDS
+                if self._command.sampled:
+                    self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
+                sample = time.monotonic() + self._look_seconds
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if limit.is_over():

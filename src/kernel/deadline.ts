@@ -1,4 +1,4 @@
-import { raceWithAbort } from './abort.ts';
+import { createAbortError } from './abort.ts';
 import type { Clock } from './clock.ts';
 
 /** A signal that is aborted after a time, or with the outer signal, whichever comes first. Disposing it stops the timer. */
@@ -18,10 +18,28 @@ export class Deadline implements Disposable {
   }
 }
 
-/** The promise's outcome, or a rejection when it takes longer than `delayMs`. */
-export async function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error): Promise<T> {
-  using deadline = new Deadline(clock, delayMs, late);
-  return await raceWithAbort(promise, deadline.signal);
+/**
+ * The promise's outcome, or a rejection when it takes longer than `delayMs`, or the signal is aborted. Leaves neither timer nor listener behind.
+ * It is in the way of every step of an agent: a `Deadline` takes a signal of its own, which costs more than all of this.
+ */
+export function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error, outer?: AbortSignal): Promise<T> {
+  const { promise: outcome, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = (): void => {
+    leave();
+    if (outer) reject(createAbortError(outer));
+  };
+  const timer = clock.after(delayMs, () => {
+    leave();
+    reject(late());
+  });
+  function leave(): void {
+    timer[Symbol.dispose]();
+    outer?.removeEventListener('abort', onAbort);
+  }
+  void promise.then(resolve, reject).finally(leave);
+  if (outer?.aborted) onAbort();
+  else outer?.addEventListener('abort', onAbort, { once: true });
+  return outcome;
 }
 
 /** Resolves when the signal is aborted. */

@@ -91,7 +91,7 @@ export class CommandActions {
 
   #command(stdin: string): Omit<Command, 'argv' | 'seconds'> {
     const { workdir, environment, output } = this.#terms;
-    return { directory: workdir, environment, output, input: Buffer.from(stdin) };
+    return { directory: workdir, environment, output, input: Buffer.from(stdin), sampled: false };
   }
 
   /** With the next shell where there is none of the first. */

@@ -15,6 +15,8 @@ export interface Command {
   readonly reports?: boolean;
   /** Whether it may start neither processes nor threads. */
   readonly alone?: boolean;
+  /** Whether the memory of its processes together is looked at while it runs, for `peakBytes`; it is when this is left out. */
+  readonly sampled?: boolean;
   /** Numbers of system calls that it may not make, nor anything that it starts: the kernel refuses them. */
   readonly watched?: readonly number[];
   /**
@@ -26,7 +28,18 @@ export interface Command {
 
 /** Of a frame that asks for it, but for its input. @param base variables under those of the command. */
 export function commandFields(command: Command, base: Command['environment']): object {
-  const { argv, directory, environment, seconds, output, reports = false, alone = false, watched = [], forkedWith } = command;
+  const {
+    argv,
+    directory,
+    environment,
+    seconds,
+    output,
+    reports = false,
+    alone = false,
+    sampled = true,
+    watched = [],
+    forkedWith,
+  } = command;
   const forking = { forks: forkedWith !== undefined, modules: forkedWith ?? [] };
   return {
     argv,
@@ -37,6 +50,7 @@ export function commandFields(command: Command, base: Command['environment']): o
     reports,
     line: false,
     alone,
+    sampled,
     watched,
     ...forking,
   };

@@ -29,7 +29,7 @@ export class StartedCommands {
     signal: AbortSignal,
   ): Promise<FileResult<Polled>> {
     // Fields of a command that ends, of which none matters here.
-    const plain = { seconds: 1, reports: false, line: false, alone: false, watched: [], forks: false, modules: [] };
+    const plain = { seconds: 1, reports: false, line: false, alone: false, sampled: false, watched: [], forks: false, modules: [] };
     const variables = { ...this.#session.environment, ...environment };
     const frame = { type: 'start', name, argv, directory, environment: variables, ...output, ...plain };
     return this.#session.request(new PolledAnswer(), frame, signal, input);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { StringDecoder } from 'node:string_decoder';
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { Deadline } from '../../kernel/deadline.ts';
+import { Deadline, withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
@@ -187,11 +187,15 @@ export class WorkspaceSession implements Occupant {
     signal: AbortSignal,
     send: (request: number) => Promise<void>,
   ): Promise<Result> {
-    using deadline = this.#deadline(milliseconds, signal);
     const { request, answered } = this.#openRequest(answer);
     const sent = this.#inTurn(() => send(request));
-    await raceWithAbort(sent, deadline.signal);
-    return await raceWithAbort(answered, deadline.signal);
+    return await withTimeout(
+      this.#clock,
+      milliseconds,
+      sent.then(() => answered),
+      () => createLateError(milliseconds),
+      signal,
+    );
   }
 
   /** The frames of one request do not mix with those of another. */
@@ -207,8 +211,7 @@ export class WorkspaceSession implements Occupant {
   }
 
   #deadline(milliseconds: number, signal: AbortSignal): Deadline {
-    const late = (): Error => new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
-    return new Deadline(this.#clock, milliseconds, late, signal);
+    return new Deadline(this.#clock, milliseconds, () => createLateError(milliseconds), signal);
   }
 
   async #send(frame: object): Promise<void> {
@@ -246,6 +249,10 @@ export class WorkspaceSession implements Occupant {
     this.#pending.failAll(this.#closed);
     this.#gone.resolve(reason);
   }
+}
+
+function createLateError(milliseconds: number): Error {
+  return new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
 }
 
 function splitChunks(content: Uint8Array): readonly string[] {

@@ -63,7 +63,7 @@ export class EpisodeStage implements AsyncDisposable {
       using _place = beginsCommand(read) ? await starts.enter(closing) : undefined;
       const began = clock.now();
       try {
-        const { observation, bytesWritten, delta } = await workspace.perform(read, seconds, closing);
+        const { observation, bytesWritten, delta } = await workspace.perform(read, seconds);
         const elapsed = Math.ceil(clock.now() - began) / 1000;
         this.#isReplaced = false;
         return toActed(observation, delta, notice, elapsed, bytesWritten);
@@ -111,7 +111,7 @@ export class EpisodeStage implements AsyncDisposable {
   async submission(asked: Restorable): Promise<{ readonly task: PlayableTask; readonly submission: Submission }> {
     const task = await this.task(asked.episode);
     if (task === undefined) throw new UnrestorableError();
-    const submission = await (await this.opened(asked)).submission(this.#parts.closing);
+    const submission = await (await this.opened(asked)).submission();
     await this.leave();
     return { task, submission };
   }

@@ -51,15 +51,23 @@ const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
 /** The workspace of one episode while this process has it. */
 export class EpisodeWorkspace implements AsyncDisposable {
   readonly #sandbox: GradingSandbox;
+  readonly #signal: AbortSignal;
   readonly #executor: ActionExecutor;
   readonly #contents: FileContents;
   readonly #kept: readonly string[];
   readonly #step: TaskStep;
   readonly #tree: AgentEpisodeId;
 
-  private constructor(sandbox: GradingSandbox, { open: { task }, tree }: WorkspaceState, contents: FileContents, kept: readonly string[]) {
+  private constructor(
+    sandbox: GradingSandbox,
+    signal: AbortSignal,
+    { open: { task }, tree }: WorkspaceState,
+    contents: FileContents,
+    kept: readonly string[],
+  ) {
     const { workdir, environment } = task.workspace;
     this.#sandbox = sandbox;
+    this.#signal = signal;
     const terms = { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS, watched: kept };
     this.#executor = new ActionExecutor(sandbox.session, terms);
     this.#contents = contents;
@@ -71,6 +79,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
   /**
    * A workspace as the steps of the episode have left it.
    *
+   * @param signal ends what is done in it, at any time.
    * @returns undefined when some of its files are not kept any more.
    * @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason.
    */
@@ -93,7 +102,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     for (const asked of [restored, marked])
       if (asked.kind === 'refused')
         throw new InfrastructureError('episode.workspace', `a workspace cannot be made: ${asked.refusal.path}: ${asked.refusal.detail}`);
-    const workspace = new EpisodeWorkspace(sandbox, state, contents, place.writable);
+    const workspace = new EpisodeWorkspace(sandbox, either, state, contents, place.writable);
     opening.move();
     return workspace;
   }
@@ -106,21 +115,19 @@ export class EpisodeWorkspace implements AsyncDisposable {
   async perform(
     asked: { readonly kind: 'action'; readonly action: Action } | { readonly kind: 'tool'; readonly call: ToolCall },
     seconds: number,
-    signal: AbortSignal,
   ): Promise<Performed> {
-    const either = AbortSignal.any([signal, this.#sandbox.signal]);
     const { observation, bytesWritten, effect } =
       asked.kind === 'action'
-        ? await this.#executor.perform(asked.action, seconds, either)
-        : await this.#executor.callTool(asked.call, seconds, either);
-    const changes = this.isLost ? NOTHING : await this.#changes(effect, either);
+        ? await this.#executor.perform(asked.action, seconds, this.#signal)
+        : await this.#executor.callTool(asked.call, seconds, this.#signal);
+    const changes = this.isLost ? NOTHING : await this.#changes(effect);
     const delta = changes && (await keepDelta(changes, this.#contents, this.#tree));
     return { observation, bytesWritten, delta };
   }
 
   /** Ends everything that runs in it. */
-  submission(signal: AbortSignal): Promise<Submission> {
-    return exportSubmission(this.#sandbox.session, this.#step.artifacts, AbortSignal.any([signal, this.#sandbox.signal]));
+  submission(): Promise<Submission> {
+    return exportSubmission(this.#sandbox.session, this.#step.artifacts, this.#signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -128,10 +135,10 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 
   /** The workspace is looked through only where programs have run in it. */
-  async #changes({ delta, isOpen, changes: read }: Effect, signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
+  async #changes({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
     const own = this.#selectKept(delta);
     if (!isOpen) return own;
-    const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, signal));
+    const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, this.#signal));
     return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
   }
 

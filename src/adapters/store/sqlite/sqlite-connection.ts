@@ -48,9 +48,9 @@ export class SqliteConnection {
 
   #transactAll(transactions: readonly Transaction[]): readonly Reply[] {
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
+      this.#getStatement('BEGIN IMMEDIATE').run();
       const replies = transactions.map((transaction) => this.#transact(transaction));
-      this.#database.exec('COMMIT');
+      this.#getStatement('COMMIT').run();
       return replies;
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
@@ -60,7 +60,7 @@ export class SqliteConnection {
 
   /** @throws what ended the transaction around it: a full disk, say. */
   #transact({ id, steps }: Transaction): Reply {
-    this.#database.exec('SAVEPOINT one');
+    this.#getStatement('SAVEPOINT one').run();
     const rows: (readonly Row[])[] = [];
     try {
       for (const step of steps) {
@@ -72,7 +72,7 @@ export class SqliteConnection {
       if (!this.#database.isTransaction) throw error;
       return this.#rollBack(toFailure(id, error));
     }
-    this.#database.exec('RELEASE one');
+    this.#getStatement('RELEASE one').run();
     return { kind: 'done', id, rows };
   }
 

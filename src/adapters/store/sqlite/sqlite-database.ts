@@ -44,6 +44,8 @@ export class SqliteDatabase implements Database {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: Thread;
+  /** By the texts of the program, which are the same objects each time. */
+  readonly #rendered = new WeakMap<Sql['texts'], string>();
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #ended: Error | undefined;
@@ -132,7 +134,10 @@ export class SqliteDatabase implements Database {
   }
 
   #render(statement: Sql): Rendered {
-    return { text: renderSql(statement, () => '?'), values: statement.values };
+    const { texts, values } = statement;
+    const text = this.#rendered.get(texts) ?? renderSql(statement, () => '?');
+    this.#rendered.set(texts, text);
+    return { text, values };
   }
 
   #renderStep(step: Step): RenderedStep {

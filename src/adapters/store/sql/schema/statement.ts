@@ -11,11 +11,12 @@ type Inserted = Value | undefined | Sql;
 
 /** Undefined stands for NULL. */
 export function sql(texts: TemplateStringsArray, ...inserted: readonly Inserted[]): Sql {
+  if (inserted.every(isValue)) return { texts, values: inserted.map((item) => item ?? null) };
   const parts = [texts[0] ?? ''];
   const values: Value[] = [];
   inserted.forEach((item, i) => {
     const following = texts[i + 1] ?? '';
-    if (typeof item === 'object' && item !== null) {
+    if (!isValue(item)) {
       const [first = '', ...rest] = item.texts;
       parts.push(`${parts.pop() ?? ''}${first}`, ...rest);
       parts.push(`${parts.pop() ?? ''}${following}`);
@@ -26,6 +27,10 @@ export function sql(texts: TemplateStringsArray, ...inserted: readonly Inserted[
     }
   });
   return { texts: parts, values };
+}
+
+function isValue(item: Inserted): item is Value | undefined {
+  return typeof item !== 'object' || item === null;
 }
 
 /** Text of the program's own, never anything from outside. */
