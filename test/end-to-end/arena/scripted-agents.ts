@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { REPOSITORY } from '../stage.ts';
-import { eventually } from '../../support/eventually.ts';
+import type { Patience } from './patience.ts';
 
 const TASK = 'fix-bug-in-sort-function';
 export const TASKS = join(REPOSITORY, 'examples/code');
@@ -38,43 +38,55 @@ export interface Trajectory {
   readonly files: readonly string[];
 }
 
+export interface ScriptPlace {
+  /** Of the server that runs by now. */
+  readonly url: () => string;
+  readonly patience: Patience;
+}
+
 /** Plays a script. A request without an answer is sent again, to the server that runs by then. */
-export async function playScript(index: number, url: () => string, afterStep: () => Promise<void>): Promise<Trajectory> {
+export async function playScript(index: number, place: ScriptPlace, afterStep: () => Promise<void>): Promise<Trajectory> {
   const actions = await scriptOf(index);
-  const { episode } = startedSchema.parse(await ask(url, 'POST', '/v1/episodes', { task: TASK, agent: `script ${index}` }));
+  const { episode } = startedSchema.parse(await ask(place, 'POST', '/v1/episodes', { task: TASK, agent: `script ${index}` }));
   for (const [i, action] of actions.entries()) {
-    await ask(url, 'POST', `/v1/episodes/${episode}/steps`, { step: i + 1, ...action });
+    await ask(place, 'POST', `/v1/episodes/${episode}/steps`, { step: i + 1, ...action });
     if (i < actions.length - 1) await afterStep();
   }
-  const reward = await rewardOf(url, episode);
-  const { items } = stepsSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/steps`));
-  const { items: files } = filesSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/files`));
+  const reward = await rewardOf(place, episode);
+  const { items } = stepsSchema.parse(await ask(place, 'GET', `/v1/episodes/${episode}/steps`));
+  const { items: files } = filesSchema.parse(await ask(place, 'GET', `/v1/episodes/${episode}/files`));
   const steps = items.map(({ action, answer: { observation, done, truncated } }) =>
     JSON.stringify({ action, observation, done, truncated }),
   );
   return { steps, reward, files: files.map((each) => JSON.stringify(each)) };
 }
 
-async function rewardOf(url: () => string, episode: string): Promise<string> {
+async function rewardOf({ url, patience }: ScriptPlace, episode: string): Promise<string> {
   let found = '';
-  await eventually(`episode ${episode} is graded`, async () => {
-    const { outcome, reward, components } = rewardSchema.parse(await ask(url, 'GET', `/v1/episodes/${episode}/reward?wait=10`));
+  await patience.until(`episode ${episode} is graded`, async () => {
+    const answer = await answerOf(url, 'GET', `/v1/episodes/${episode}/reward?wait=10`);
+    const { outcome, reward, components } = rewardSchema.parse(answer ?? {});
     found = JSON.stringify({ outcome, reward, components });
     return outcome !== undefined;
   });
   return found;
 }
 
-async function ask(url: () => string, method: string, path: string, body?: object): Promise<unknown> {
+async function ask({ url, patience }: ScriptPlace, method: string, path: string, body?: object): Promise<unknown> {
   let json: unknown;
-  await eventually(`${method} ${path} is answered`, async () => {
-    const headers = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-    const answer = await fetch(`${url()}${path}`, { method, ...headers }).catch(() => undefined);
-    const text = await answer?.text().catch(() => undefined);
-    if (answer === undefined || text === undefined || answer.status >= 500) return false;
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-    json = JSON.parse(text);
-    return true;
+  await patience.until(`${method} ${path} is answered`, async () => {
+    json = await answerOf(url, method, path, body);
+    return json !== undefined;
   });
   return json;
+}
+
+/** Undefined when there is none, or the server could not give one. */
+async function answerOf(url: () => string, method: string, path: string, body?: object): Promise<unknown> {
+  const headers = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const answer = await fetch(`${url()}${path}`, { method, ...headers }).catch(() => undefined);
+  const text = await answer?.text().catch(() => undefined);
+  if (answer === undefined || text === undefined || answer.status >= 500) return undefined;
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+  return JSON.parse(text);
 }

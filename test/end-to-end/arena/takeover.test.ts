@@ -7,6 +7,7 @@ import { killWorkspaces } from '../../support/process-table.ts';
 import { RedisServer } from '../../support/redis-server.ts';
 import { MusterServer } from '../muster-server.ts';
 import { Stage } from '../stage.ts';
+import { Patience } from './patience.ts';
 import { playScript, TASKS, type Trajectory } from './scripted-agents.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -19,6 +20,9 @@ const STEPS_PER_FAULT = extent({ short: 5, full: 40 });
 /** A thousand episodes in all, on a machine that is busy. */
 const MOST_MS = extent({ short: 180_000, full: 4 * 3_600_000 });
 
+/** For which nothing moves on when an episode is lost: the others play on meanwhile, then they are over. */
+const STANDSTILL_MS = extent({ short: 170_000, full: 600_000 });
+
 /** Draws numbers from 0 to 1 that are the same each time. */
 function randomNumbers(): () => number {
   let state = 20_241_124;
@@ -29,10 +33,11 @@ function randomNumbers(): () => number {
 }
 
 async function playAll(url: () => string, afterStep: () => Promise<void>): Promise<readonly Trajectory[]> {
+  const place = { url, patience: new Patience(STANDSTILL_MS) };
   const found: Trajectory[] = [];
   const left = Array.from({ length: EPISODES }, (_, index) => index).values();
   const play = async (): Promise<void> => {
-    for (const index of left) found[index] = await playScript(index, url, afterStep);
+    for (const index of left) found[index] = await playScript(index, place, afterStep);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, play));
   return found;
