@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
+import { getMessage } from '../src/kernel/errors.ts';
 import type { Benchmark, Check } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { OwnServer } from './own-server.ts';
@@ -19,13 +20,19 @@ interface Taken {
   readonly p99: number;
 }
 
+/** What another tool did a second in each round, and why there is no more of it. */
+interface PeerRounds {
+  readonly perSecond: readonly number[];
+  readonly problem: string | undefined;
+}
+
 interface Rounds {
   readonly file: readonly Taken[];
   readonly run: readonly Taken[];
-  /** Runs a second of SWE-ReX; none where it is not installed. */
-  readonly swerex: readonly number[];
-  /** Steps a second that do nothing in OpenEnv's server; none where it is not installed. */
-  readonly openenv: readonly number[];
+  /** Runs of SWE-ReX. */
+  readonly swerex: PeerRounds;
+  /** Steps that do nothing in OpenEnv's server. */
+  readonly openenv: PeerRounds;
   /** Milliseconds from asking for an episode to its first observation, one at a time. */
   readonly starts: readonly number[];
 }
@@ -53,14 +60,9 @@ export const arenaSteps: Benchmark = {
               showSpread(spreadOf(file.map(({ p99 }) => p99)), 0),
               '',
             ],
-            ['`run true`', showSpread(runRate, 0), showSpread(spreadOf(run.map(({ p99 }) => p99)), 0), ratioText(run, swerex)],
-            [
-              'SWE-ReX, local runtime, `true` in a session',
-              swerex.length === 0 ? 'not installed' : showSpread(spreadOf(swerex), 0),
-              '',
-              '',
-            ],
-            ["OpenEnv's server, steps that do nothing", openenv.length === 0 ? 'not installed' : showSpread(spreadOf(openenv), 0), '', ''],
+            ['`run true`', showSpread(runRate, 0), showSpread(spreadOf(run.map(({ p99 }) => p99)), 0), ratioText(run, swerex.perSecond)],
+            ['SWE-ReX, local runtime, `true` in a session', showPeer(swerex), '', ''],
+            ["OpenEnv's server, steps that do nothing", showPeer(openenv), '', ''],
             ['a new episode to its first observation (ms)', showSpread(first, 0), '', ''],
           ],
         },
@@ -84,6 +86,11 @@ function checksOf(file: Spread, run: Spread, slowest: number, first: Spread): re
   ];
 }
 
+function showPeer({ perSecond, problem }: PeerRounds): string {
+  const measured = perSecond.length === 0 ? [] : [showSpread(spreadOf(perSecond), 0)];
+  return [...measured, ...(problem === undefined ? [] : [problem])].join('; ');
+}
+
 function ratioText(run: readonly Taken[], swerex: readonly number[]): string {
   const ratios = swerex.map((rate, i) => (run[i]?.perSecond ?? Number.NaN) / rate);
   return ratios.length === 0 ? '' : showSpread(spreadOf(ratios), 1);
@@ -93,8 +100,6 @@ async function playRounds(episodes: number, rounds: number, seconds: number): Pr
   const found = {
     file: new Array<Taken>(),
     run: new Array<Taken>(),
-    swerex: new Array<number>(),
-    openenv: new Array<number>(),
     starts: new Array<number>(),
   };
   const limits = { steps: 100_000, outputCharacters: 1e12, bytesWritten: '1024GiB', workspaces: episodes + 1 };
@@ -102,19 +107,16 @@ async function playRounds(episodes: number, rounds: number, seconds: number): Pr
   const agents = await Promise.all(Array.from({ length: episodes }, () => Player.start(server.url)));
   for (let i = 0; i < 5 * rounds; i += 1) found.starts.push(await timeStart(server.url));
   const python = process.env['MUSTER_PEERS_PYTHON'] ?? PYTHON;
-  const hasPeer = await hasModule(python, 'swerex');
-  const candidates = [python, join(PACKAGE_ROOT, '.venv-openenv/bin/python')];
-  const withOpenEnv = (await Promise.all(candidates.map(async (each) => ((await hasModule(each, 'openenv')) ? each : undefined)))).find(
-    Boolean,
-  );
+  const swerex = await Peer.find('swerex', 'swerex_runs.py', [python]);
+  const openenv = await Peer.find('openenv', 'openenv_steps.py', [python, join(PACKAGE_ROOT, '.venv-openenv/bin/python')]);
   const load = ['--sessions', `${episodes}`, '--seconds', `${seconds}`];
   for (let round = 0; round < rounds; round += 1) {
     const kinds = round % 2 === 0 ? (['file', 'run'] as const) : (['run', 'file'] as const);
     for (const kind of kinds) found[kind].push(await playFor(agents, kind, seconds));
-    if (hasPeer) found.swerex.push((await peerRates(python, 'swerex_runs.py', load)).stepsPerSecond);
-    if (withOpenEnv !== undefined) found.openenv.push((await peerRates(withOpenEnv, 'openenv_steps.py', load)).stepsPerSecond);
+    await swerex.play(load);
+    await openenv.play(load);
   }
-  return found;
+  return { ...found, swerex: swerex.rounds, openenv: openenv.rounds };
 }
 
 async function timeStart(url: string): Promise<number> {
@@ -185,6 +187,39 @@ class Player {
     });
     asked.on('error', reject).end(text);
     return promise;
+  }
+}
+
+/** Another tool that is measured in the same run. When it fails that is its row, and the run goes on without it. */
+class Peer {
+  readonly #script: string;
+  readonly #python: string | undefined;
+  readonly #perSecond: number[] = [];
+  #problem: string | undefined;
+
+  private constructor(script: string, python: string | undefined) {
+    this.#script = script;
+    this.#python = python;
+    if (python === undefined) this.#problem = 'not installed';
+  }
+
+  /** @param pythons of which the first that has the module is taken. */
+  static async find(module: string, script: string, pythons: readonly string[]): Promise<Peer> {
+    for (const each of pythons) if (await hasModule(each, module)) return new Peer(script, each);
+    return new Peer(script, undefined);
+  }
+
+  get rounds(): PeerRounds {
+    return { perSecond: this.#perSecond, problem: this.#problem };
+  }
+
+  async play(load: readonly string[]): Promise<void> {
+    if (this.#python === undefined || this.#problem !== undefined) return;
+    try {
+      this.#perSecond.push((await peerRates(this.#python, this.#script, load)).stepsPerSecond);
+    } catch (error) {
+      this.#problem = `failed: ${getMessage(error).trim().split('\n').at(-1)}`;
+    }
   }
 }
 

@@ -8,12 +8,15 @@ import time
 from swerex.runtime.abstract import BashAction, CreateBashSessionRequest
 from swerex.runtime.local import LocalRuntime
 
+# A shell has a second by default, which is too short on a machine that also has a hundred workspaces.
+_START_SECONDS = 60
+
 
 async def main(sessions: int, seconds: float) -> None:
     runtime = LocalRuntime()
     names = [f"session-{i}" for i in range(sessions)]
     for name in names:
-        await runtime.create_session(CreateBashSessionRequest(session=name))
+        await runtime.create_session(CreateBashSessionRequest(session=name, startup_timeout=_START_SECONDS))
     end = time.monotonic() + seconds
 
     async def play(name: str) -> int:
