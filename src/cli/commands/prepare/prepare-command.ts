@@ -133,7 +133,7 @@ function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparati
   const hourly = Math.round((3600 * candidates.length) / Math.max(seconds, 1));
   return [
     ...tasks,
-    `${candidates.length} candidates, ${tasks.length} tasks${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
+    `${candidates.length} candidates, ${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
     ...proof.map(
       ({ agent, episodes, mean, isAsExpected }) =>
         `${agent} scored ${mean ?? 'nothing'} in ${episodes} episodes${isAsExpected ? '' : `, and has to score ${agent === 'oracle' ? 1 : 0} in each: do not use the tasks`}`,
