@@ -51,34 +51,71 @@ def _import(names: Sequence[str]) -> None:
 
 
 def _serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
-    """Fork a run for each order, and say how it ended. Returns, in the run's process alone, its program and the arguments."""
+    """Fork a process for each run of an order, and say how it ended. Returns, in the run's process alone, its program and the arguments."""
     # Another program could interrupt it when it knows how a run has ended, and has not said so.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     hides_resource = "resource" not in sys.modules
+
+    def begin(streams: List[int]) -> None:
+        os.close(orders.detach())
+        if hides_resource:
+            # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
+            sys.modules.pop("resource", None)
+        _become(streams, unseal)
+
     while True:
-        data, control, _, _ = orders.recvmsg(_ORDER_BYTES, 256)
+        data, control, _, _ = orders.recvmsg(_ORDER_BYTES, 1024)
         if not data:
             os._exit(0)
-        streams = memoryview(control[0][2]).cast("i").tolist()
+        words = [os.fsdecode(each) for each in data.split(b"\0")]
+        program = _carry_out(orders, words, memoryview(control[0][2]).cast("i").tolist(), begin)
+        if program:
+            return program[0], program[1:]
+
+
+def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[[List[int]], None]) -> List[str]:
+    """Carry an order out. Returns, in a run's process alone, its program and the arguments.
+
+    Several runs in one order go on until one of them leaves something in their directory: then what gives the orders makes it anew.
+    """
+    directory, variables = words.pop(0), _take(words)
+    is_one = len(streams) == 3
+    while streams:
+        own, streams = streams[:3], streams[3:]
+        program = _take(words)
         run = os.fork()
         if run == 0:
-            os.close(orders.detach())
-            if hides_resource:
-                # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
-                sys.modules.pop("resource", None)
-            _become(streams, unseal)
-            directory, variables, *words = (os.fsdecode(each) for each in data.split(b"\0"))
-            for variable in words[: int(variables)]:
+            begin(own)
+            _close(streams)
+            for variable in variables:
                 name, _, value = variable.partition("=")
                 os.environ[name] = value
             os.chdir(directory)
-            program, *arguments = words[int(variables) :]
-            return program, arguments
-        orders.send(b"%d" % run)
-        for descriptor in streams:
-            os.close(descriptor)
+            return program
+        if is_one:
+            orders.send(b"%d" % run)
+        _close(own)
         _, status, usage = os.wait4(run, 0)
         orders.send(b"%d %r %d" % (status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
+        if streams and os.listdir(directory):
+            break
+    _close(streams)
+    if not is_one:
+        orders.send(b"over")
+    return []
+
+
+def _close(descriptors: List[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _take(words: List[str]) -> List[str]:
+    """As many words as the first of them says, which are taken out."""
+    end = int(words[0]) + 1
+    taken = words[1:end]
+    del words[:end]
+    return taken
 
 
 def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
@@ -87,6 +124,8 @@ def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
         os.close(descriptor)
     os.setsid()
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    # All that can be written to is made anew before the next run: no run would find the compiled modules of another.
+    sys.dont_write_bytecode = True
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()

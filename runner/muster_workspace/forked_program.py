@@ -1,5 +1,6 @@
 """Which commands are Python programs that may be forked from an interpreter, and from which."""
 
+import os
 import re
 from typing import NamedTuple
 
@@ -49,9 +50,12 @@ class ForkedProgram(NamedTuple):
         words = (self.directory, *self.words, *(word for pair in self.environment for word in pair), *self.variables)
         return self if sum(len(word) + 1 for word in words) <= _ORDER_BYTES // 4 else None
 
-    def order(self) -> tuple[str, ...]:
-        """The request to the interpreter."""
-        return (self.directory, str(len(self.variables)), *self.variables, *self.words)
+    def order(self, runs: list[list[str]]) -> bytes | None:
+        """The request to the interpreter for a run with each of these further arguments. None when it would be too long."""
+        programs = [[*self.words, *arguments] for arguments in runs]
+        words = [self.directory, *(word for part in [list(self.variables), *programs] for word in (str(len(part)), *part))]
+        order = b"\0".join(os.fsencode(word) for word in words)
+        return order if len(order) <= _ORDER_BYTES else None
 
     def has_same_interpreter(self, other: "ForkedProgram") -> bool:
         return (self.interpreter, self.environment, self.modules) == (other.interpreter, other.environment, other.modules)

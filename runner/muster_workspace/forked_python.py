@@ -8,13 +8,16 @@ import signal
 # Without the enumerations of the module socket, which take longer to make than all the rest here.
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from array import array
+from typing import TYPE_CHECKING
 
 from muster_workspace.forked_program import ForkedProgram
 from muster_workspace.linux import scheduling_of
 from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with, read_proc, remove_all_ipc
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PROGRAM = "/muster/runner/forked_python.py"
-_ORDERS = 3
 _START_SECONDS = 60.0
 # A live process answers in a millisecond, and on an overloaded machine much later.
 _FORK_SECONDS = 30.0
@@ -39,19 +42,40 @@ class Interpreters:
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
         """Start a program. Returns its process id; None when the caller has to start it without a fork."""
-        if not os.path.isdir(program.directory):
-            return None
-        kept = self._current
-        if kept is not None and kept.program.has_same_interpreter(program) and kept.is_unchanged():
-            pid = kept.fork(program, streams)
+        for interpreter in self._offer(program):
+            pid = interpreter.fork(program, streams)
             if pid is not None:
                 return pid
+        return None
+
+    def fork_in_turn(self, program: ForkedProgram, runs: list[list[str]], streams: list[int]) -> bool:
+        """Start a program with each of these arguments, one after the other, if it can be forked. Each has three of the streams."""
+        order = program.order(runs)
+        return order is not None and any(interpreter.send(order, streams) for interpreter in self._offer(program))
+
+    def _offer(self, program: ForkedProgram) -> "Iterator[_Interpreter]":
+        """The interpreter that there is, if the program may be forked from it, then a new one. One that could not do it is ended."""
+        if not os.path.isdir(program.directory):
+            return
+        if self._current is not None and self._current.program.has_same_interpreter(program) and self._current.is_unchanged():
+            yield self._current
         self._end()
         started = self._start(program)
-        pid = None if started is None else started.fork(program, streams)
-        if pid is None:
+        if started is not None:
+            yield started
             self._end()
-        return pid
+
+    def hear_in_turn(self, seconds: float) -> bytes | None:
+        """What the interpreter says of the runs that it starts one after the other: how the next has ended; `over` after the last.
+
+        None when it says nothing for so long, nothing when it has ended.
+        """
+        return b"" if self._current is None else self._current.hear(seconds)
+
+    def end_everything(self, accounts: Accounts) -> None:
+        """Kill and reap every process but this one. Raises Remaining."""
+        self._forget()
+        end_all(accounts)
 
     @property
     def descriptor(self) -> int:
@@ -75,8 +99,7 @@ class Interpreters:
             remove_all_ipc()
             return
         # One signal for all, so that none escapes by starting another. It is for the interpreter, too.
-        self._forget()
-        end_all(accounts)
+        self.end_everything(accounts)
 
     def _end(self) -> None:
         current = self._forget()
@@ -114,10 +137,11 @@ class _Interpreter:
     def start(cls, path: str, program: ForkedProgram) -> "_Interpreter | None":
         """None when it cannot be forked from."""
         ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
-        pid = os.fork()
-        if pid == 0:
-            _become_interpreter(path, program, theirs.fileno())
+        pid = _spawn_interpreter(path, program, theirs.fileno())
         theirs.close()
+        if pid is None:
+            ours.close()
+            return None
         interpreter = cls(program, pid, ours)
         with contextlib.suppress(OSError):
             if interpreter._hear(_START_SECONDS) == b"ready":
@@ -135,14 +159,24 @@ class _Interpreter:
             return False
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
-        order = b"\0".join(os.fsencode(word) for word in program.order())
-        try:
-            self.orders.sendmsg([order], [(SOL_SOCKET, SCM_RIGHTS, array("i", streams))])
-        except OSError:
+        order = program.order([[]])
+        if order is None or not self.send(order, list(streams)):
             return None
         answer = self._hear(_FORK_SECONDS)
         self._program = int(answer) if answer.isdigit() else None
         return self._program
+
+    def send(self, order: bytes, streams: list[int]) -> bool:
+        """False when it is gone."""
+        try:
+            self.orders.sendmsg([order], [(SOL_SOCKET, SCM_RIGHTS, array("i", streams))])
+        except OSError:
+            return False
+        return True
+
+    def hear(self, seconds: float) -> bytes | None:
+        """None when nothing comes for so long."""
+        return self._hear(0) if select.select([self.orders], [], [], seconds)[0] else None
 
     def hear_end(self, accounts: Accounts) -> bool:
         """False when it is gone. One that is stopped would never say anything, and is ended."""
@@ -182,19 +216,21 @@ class _Interpreter:
         return b""
 
 
-def _become_interpreter(path: str, program: ForkedProgram, orders: int) -> None:
+def _spawn_interpreter(path: str, program: ForkedProgram, orders: int) -> int | None:
+    """Returns its process id; None when it cannot be started. This process's memory is not copied for it."""
+    null, before = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC), os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    # It takes its orders after the standard streams.
+    actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate((null, null, null, orders))]
+    argv, environment = [*program.interpreter, PROGRAM, *program.modules], dict(program.environment)
     try:
-        os.setsid()
-        os.dup2(orders, _ORDERS) if orders != _ORDERS else os.set_inheritable(orders, True)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        null = os.open("/dev/null", os.O_RDWR)
-        for descriptor in range(3):
-            os.dup2(null, descriptor)
         os.chdir("/")
-        os.execve(path, [*program.interpreter, PROGRAM, *program.modules], dict(program.environment))
+        return os.posix_spawn(path, argv, environment, file_actions=actions, setsid=True, setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))
+    except OSError:
+        return None
     finally:
-        os._exit(127)
+        os.fchdir(before)
+        os.close(before)
+        os.close(null)
 
 
 def _find_interpreter(program: ForkedProgram, writable: tuple[str, ...]) -> str | None:

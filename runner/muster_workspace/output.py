@@ -39,6 +39,15 @@ class BoundedOutput:
         """Keep no more than was asked for."""
         self._cut()
 
+    @classmethod
+    def of_file(cls, descriptor: int, head: int, tail: int) -> "BoundedOutput":
+        """Of what was written to a file that nothing writes to any more."""
+        output = cls(descriptor, head, tail)
+        output.total = os.fstat(descriptor).st_size
+        output.head += os.pread(descriptor, head, 0)
+        output.tail += os.pread(descriptor, tail, max(len(output.head), output.total - tail))
+        return output
+
     def renewed(self) -> "BoundedOutput":
         """The same without what was read so far."""
         return BoundedOutput(self.descriptor, self._head_bytes, self._tail_bytes)

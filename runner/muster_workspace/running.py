@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SAMPLE_SECONDS = 0.01
 # The same where nothing is to be seen: its end is told anyhow, unless that of an interpreter hides it.
 _LOOK_SECONDS = 1.0
+# Of a program that is forked, of which nothing is measured, this part of its time until then at least: looking takes as long as many a run.
+_SAMPLE_SHARE = 0.25
 _WRITE_BYTES = 1 << 16
 
 
@@ -88,10 +90,9 @@ class RunningCommand:
                 self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
         if self._line is not None:
             self._line.register(self._selector)
+        self._write_input()
         if self._left:
             self._selector.register(self._input, selectors.EVENT_WRITE)
-        else:
-            self._end_input()
         if self._calls is not None:
             self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
         # Of one that was forked the interpreter says how it ended.
@@ -127,9 +128,10 @@ class RunningCommand:
                 return end_of(status)
             # Only of a command that still runs: most have ended by then, and looking through all processes takes time.
             if is_due:
+                now = time.monotonic()
                 if self._command.sampled:
                     self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
-                sample = time.monotonic() + self._look_seconds
+                sample = now + max(self._look_seconds, _SAMPLE_SHARE * (now - self._start) if self._is_forked else 0.0)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}
             if limit.is_over():
@@ -163,15 +165,21 @@ class RunningCommand:
             if not self._calls.answer():
                 self._selector.unregister(descriptor)
         elif descriptor == self._input:
-            try:
-                self._left = self._left[os.write(descriptor, self._left[:_WRITE_BYTES]) :]
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                self._left = memoryview(b"")
+            self._write_input()
             if not self._left:
                 self._selector.unregister(descriptor)
-                self._end_input()
+
+    def _write_input(self) -> None:
+        """Write what there is room for. The input ends with the last of it."""
+        try:
+            if self._left:
+                self._left = self._left[os.write(self._input, self._left[:_WRITE_BYTES]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._left = memoryview(b"")
+        if not self._left:
+            self._end_input()
 
     def _end_input(self) -> None:
         if self._input >= 0:

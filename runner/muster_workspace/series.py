@@ -13,6 +13,7 @@ from muster_workspace.forked_python import Interpreters
 from muster_workspace.output import give
 from muster_workspace.places import Refusal, explain, open_base, renew
 from muster_workspace.running import Beside, RunningCommand
+from muster_workspace.runs_in_turn import RunsInTurn
 
 _LEAST_SECONDS = 0.001
 
@@ -45,6 +46,8 @@ class Series:
         self._runs = [self._run(each) for each in runs]
         self._command = Command.read(frame, b"")
         self._taken, self._taken_bytes = fields.text(frame, "taken"), fields.whole(frame, "takenBytes")
+        self._is_trusted = fields.truth(frame, "trusted")
+        """Whether runs in which nothing of their own is laid may follow each other without a look at what they leave, but for files."""
         self._deadline = time.monotonic() + fields.number(frame, "within")
 
     def carry_out(self, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
@@ -56,26 +59,51 @@ class Series:
             self._carry_out(bases, channel, request, interpreters, beside)
 
     def _carry_out(self, bases: dict[str, int], channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
-        for run in self._runs:
-            for path in self._wiped:
-                if path in bases:
-                    renew(bases[path])
-                else:
-                    wipe(path, self._writable)
-            try:
-                self._lay(self._files)
-            except (Refusal, OSError) as problem:
-                channel.send({"type": "unlaid", "request": request, **explain(problem, "")})
+        done = 0
+        while done < len(self._runs):
+            self._make_anew(bases)
+            if self._needs_no_look:
+                inputs = [(run.arguments, run.input) for run in self._runs[done:]]
+                in_turn = RunsInTurn(self._command, inputs, self._measure_seconds)
+                in_turn.carry_out(channel, request, interpreters)
+                self._deadline += in_turn.waited_seconds
+                done += in_turn.done
+                if in_turn.done > 0:
+                    continue
+            if not self._carry_out_one(self._runs[done], channel, request, interpreters, beside):
                 return
-            self._lay(run.files)
-            command = self._command.on(run.arguments, run.input, self._measure_seconds())
-            end, streams = RunningCommand(command, channel, request, interpreters, beside).run()
-            self._deadline += end["waitedSeconds"]
-            lengths = give(channel, request, streams)
-            if self._taken and end["end"] == {"kind": "exited", "code": 0}:
-                self._take(channel, request)
-            channel.send({"type": "ended", "request": request, "bytes": lengths, **end})
-            channel.flush()
+            done += 1
+
+    @property
+    def _needs_no_look(self) -> bool:
+        """Whether the program is trusted, and finds nothing but its directory, which is made anew where a run has left something there."""
+        has_files = bool(self._files) or any(run.files for run in self._runs)
+        return self._is_trusted and not has_files and not self._taken and self._wiped == [self._command.directory]
+
+    def _make_anew(self, bases: dict[str, int]) -> None:
+        for path in self._wiped:
+            if path in bases:
+                renew(bases[path])
+            else:
+                wipe(path, self._writable)
+
+    def _carry_out_one(self, run: _Run, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> bool:
+        """False when what every run finds cannot be laid."""
+        try:
+            self._lay(self._files)
+        except (Refusal, OSError) as problem:
+            channel.send({"type": "unlaid", "request": request, **explain(problem, "")})
+            return False
+        self._lay(run.files)
+        command = self._command.on(run.arguments, run.input, self._measure_seconds())
+        end, streams = RunningCommand(command, channel, request, interpreters, beside).run()
+        self._deadline += end["waitedSeconds"]
+        lengths = give(channel, request, streams)
+        if self._taken and end["end"] == {"kind": "exited", "code": 0}:
+            self._take(channel, request)
+        channel.send({"type": "ended", "request": request, "bytes": lengths, **end})
+        channel.flush()
+        return True
 
     def _lay(self, files: list[Laid]) -> None:
         incoming = Incoming(self._writable)
@@ -89,8 +117,8 @@ class Series:
         except (Refusal, OSError) as problem:
             channel.send({"type": "untaken", "request": request, **explain(problem, self._taken)})
 
-    def _measure_seconds(self) -> float:
-        return min(self._command.seconds, max(_LEAST_SECONDS, self._deadline - time.monotonic()))
+    def _measure_seconds(self, waited_seconds: float = 0.0) -> float:
+        return min(self._command.seconds, max(_LEAST_SECONDS, self._deadline + waited_seconds - time.monotonic()))
 
     def _run(self, run: dict[str, Any]) -> _Run:
         return _Run(fields.texts(run, "arguments"), self._next(fields.whole(run, "input")), self._lay_out(run))

@@ -53,6 +53,9 @@ def begin(command: Command, interpreters: Interpreters) -> Begun:
     watch = _prepare_watch(command.watched) if command.watched else None
     start = time.monotonic()
     forked = interpreters.fork(command.forked, pipes.theirs[:3]) if command.forked else None
+    if forked:
+        # Until then the interpreter was at work, or still began.
+        start = time.monotonic()
     pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
     for theirs in pipes.theirs:
         if theirs >= 0:

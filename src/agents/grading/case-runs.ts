@@ -18,6 +18,8 @@ export interface CaseRuns {
   readonly workdir: string;
   /** The file that is the output; undefined where it is printed. */
   readonly output: Series['taken'];
+  /** Whether the command is the task's own. */
+  readonly trustsCommand: boolean;
   /** The time for what is still to be run. */
   readonly within: (seconds: number) => number;
 }
@@ -56,7 +58,15 @@ export async function* runOnCases(
   if (cut === undefined) return yield* runOneByOne(session, runs, own, signal);
   for (const series of cut) {
     const within = runs.within(MOST_SECONDS);
-    const terms = { command: runs.command, wiped: runs.wiped, files, runs: series, taken: runs.output, within };
+    const terms = {
+      command: runs.command,
+      wiped: runs.wiped,
+      files,
+      runs: series,
+      taken: runs.output,
+      trusted: runs.trustsCommand,
+      within,
+    };
     const { runs: results, unlaid } = await runSeries(session, terms, signal);
     yield* results;
     if (results.at(-1)?.result.end.kind === 'out-of-memory') return;

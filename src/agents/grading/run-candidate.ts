@@ -82,6 +82,7 @@ export async function* runCandidate(
     files: terms.files,
     workdir,
     output: locateOutput(execute, workdir),
+    trustsCommand: false,
     within: change ? withoutBound : terms.within,
   };
   let at = 0;

@@ -145,6 +145,7 @@ export async function* runGolden(
     files: [],
     workdir,
     output: locateOutput(execute, workdir),
+    trustsCommand: change === undefined,
     within: change ? withoutBound : terms.within,
   };
   let at = 0;

@@ -94,7 +94,7 @@ export interface CommandResult {
   readonly cpuSeconds: number;
   /** Which of the watched system calls were tried. */
   readonly called: readonly number[];
-  /** Memory of its whole tree, sampled every 10 ms; at least that of its largest process. */
+  /** Memory of its whole tree, sampled every 10 ms, of a forked program more rarely the longer it runs; at least that of its largest process. */
   readonly peakBytes: number;
 }
 

@@ -23,6 +23,8 @@ export interface Series {
   readonly runs: readonly SeriesRun[];
   /** A file that is read after each run that has ended with status 0. */
   readonly taken: { readonly path: string; readonly bytes: number } | undefined;
+  /** Whether the command is the task's own: its runs may follow each other without a look at what each leaves, but for files in its directory. */
+  readonly trusted: boolean;
   /** Seconds for all runs together. */
   readonly within: number;
 }
@@ -85,7 +87,7 @@ export function cutIntoSeries<Run extends SeriesRun>(
  * @param series that `cutIntoSeries` has cut. @throws InfrastructureError when the sandbox is lost, or cannot be made anew; the signal's reason.
  */
 export async function runSeries(session: WorkspaceSession, series: Series, signal: AbortSignal): Promise<SeriesResults> {
-  const { command, wiped, files, runs, taken, within } = series;
+  const { command, wiped, files, runs, taken, trusted, within } = series;
   const answer = new SeriesAnswer();
   const asked = {
     type: 'series',
@@ -95,6 +97,7 @@ export async function runSeries(session: WorkspaceSession, series: Series, signa
     runs: runs.map((run) => ({ arguments: run.arguments, input: run.input.length, ...layFields(run.files) })),
     taken: taken?.path ?? '',
     takenBytes: taken?.bytes ?? 0,
+    trusted,
     within,
   };
   const input = Buffer.concat([...contents(files), ...runs.flatMap((run) => [run.input, ...contents(run.files)])]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandResult } from '../../../src/agents/workspace/command.ts';
+import { runSeries, type SeriesResults, type SeriesRun } from '../../../src/agents/workspace/series.ts';
 import type { WorkspaceSession } from '../../../src/agents/workspace/workspace-session.ts';
 import { commandOf, WorkspaceFixture } from '../../support/workspace-fixture.ts';
 
@@ -129,5 +130,47 @@ print(os.path.exists("/app/late"), "forked_python" in open("/proc/self/cmdline")
     expect(await printed('/usr/bin/python3', PROGRAM)).toBe('False\n');
     expect(await printed('/app/python3', '-I', PROGRAM)).toBe('False\n');
     expect(await printed('/usr/bin/python3', '-I', '-c', source)).toBe('False\n');
+  });
+
+  it('comes to the same when it is trusted, and its runs follow each other without a look', async () => {
+    const source = `import os, sys
+deed, given = sys.argv[1], sys.stdin.read()
+print(deed, given, os.listdir("."), os.environ["MUSTER_OF_ALL"], sorted(os.listdir("/proc/self/fd"))[:3])
+if given == "0": sys.exit("a file" if os.path.isfile("/proc/self/fd/1") else "no file")
+if deed == "leave": open("left", "w").close()
+if deed == "fail": sys.exit("why")
+if deed == "kill": os.kill(os.getppid(), 9)
+if deed == "flood": sys.stdout.write("x" * 3_000_000)
+if deed == "hang":
+    while True: os.read(os.pipe()[0], 1)
+`;
+    const deeds = ['print', 'fail', 'leave', 'print', 'kill', 'print', 'flood', 'print'];
+    const place = await fixture.workspace({ writable: ['/app', '/tests'] });
+    await place.session.put([{ path: '/tests/program.py', content: Buffer.from(source), executable: false }], soon());
+    const command = { ...commandOf(['/usr/bin/python3', '-I', '/tests/program.py']), seconds: 60, forkedWith: ['json'] };
+    const own = { directory: '/app', environment: { MUSTER_OF_ALL: 'one' }, output: { head: 100, tail: 10, most: 1_000_000 } };
+    const runOf = (deed: string, at = 1): SeriesRun => ({ arguments: [deed], input: Buffer.from(`${at}`), files: [] });
+    const series = {
+      command: { ...command, ...own },
+      wiped: ['/app'],
+      files: [],
+      runs: deeds.map(runOf),
+      taken: undefined,
+      within: 600,
+    };
+    const [trusted, looked] = [
+      await runSeries(place.session, { ...series, trusted: true }, soon()),
+      await runSeries(place.session, { ...series, trusted: false }, soon()),
+    ];
+    const told = ({ runs }: SeriesResults): readonly (readonly unknown[])[] =>
+      runs.map(({ result }) => [texts(result), result.stdout.tail.toString()]);
+    const [[, ...others], [, ...lookedAfter]] = [told(trusted), told(looked)];
+    expect(others).toEqual(lookedAfter);
+    expect([trusted, looked].map(({ runs: [first] }) => first?.result.stderr.head.toString())).toEqual(['a file\n', 'no file\n']);
+    const ends = trusted.runs.map(({ result: { end } }) => (end.kind === 'exited' ? end.code : end.kind));
+    expect(ends).toEqual([1, 1, 0, 0, 'signalled', 0, 'output-limit', 0]);
+    const endless = { ...series, command: { ...series.command, seconds: 0.5 }, runs: ['hang', 'hang'].map((deed) => runOf(deed)) };
+    const { runs: late } = await runSeries(place.session, { ...endless, trusted: true }, soon());
+    expect(late.map(({ result: { end } }) => end.kind)).toEqual(['timeout', 'timeout']);
   });
 });
