@@ -6,7 +6,8 @@ import { TrajectoryDirectory } from '../../src/adapters/files/trajectory-directo
 import type { Trajectory } from '../../src/agents/rollouts/record/trajectory.ts';
 import type { Muster } from '../../src/app/main.ts';
 import { AgentSuiteFixture, ANSWER_TASK } from '../support/agent-suite-fixture.ts';
-import { ScriptedModelServer, type AskedCompletion, type ModelScript, type ScriptedReply } from '../support/model-server.ts';
+import { ScriptedModelServer } from '../support/model-server.ts';
+import { says, SHELL_PROGRAM } from '../support/shell-program.ts';
 import { Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -20,32 +21,7 @@ const SHORT_TASK = {
   'task.toml': `${ANSWER_TASK['task.toml']?.replace('test/answer', 'test/short') ?? ''}[agent]\ntimeout_sec = 1\n`,
 };
 
-/** A program that does what its model says in a shell, until that says that it is done. It knows of no Muster. */
-const PROGRAM = `
-import json, os, subprocess, sys, urllib.request
-print("instruction:", sys.argv[1][:20], open(os.environ["MUSTER_INSTRUCTION_FILE"]).read() == sys.argv[1])
-messages = [{"role": "user", "content": sys.argv[1]}]
-while True:
-    request = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        json.dumps({"model": sys.argv[2], "messages": messages}).encode(),
-        {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"},
-    )
-    said = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
-    messages.append({"role": "assistant", "content": said})
-    if said == "done":
-        break
-    ran = subprocess.run(said, shell=True, capture_output=True, text=True)
-    messages.append({"role": "user", "content": ran.stdout + ran.stderr})
-`;
-
-const AGENT = { agent: 'program', model: 'm', tokenIds: 'vllm', command: ['/usr/bin/python3', '-c', PROGRAM, '{instruction}', '{model}'] };
-
-function says(...commands: readonly string[]): ModelScript {
-  return ({ messages }: AskedCompletion): ScriptedReply => ({
-    text: commands[messages.filter(({ role }) => role === 'assistant').length] ?? 'done',
-  });
-}
+const AGENT = { ...SHELL_PROGRAM, model: 'm', tokenIds: 'vllm' };
 
 interface Played {
   readonly mean: number | null;

@@ -1,22 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { z } from 'zod';
 import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
 import { connect } from '../../src/app/client/server-client.ts';
 import { RefusedError } from '../../src/faces/client/client-errors.ts';
-import type { MusterClient } from '../../src/faces/client/muster-client.ts';
 import { getPrompt } from '../../src/agents/rollouts/record/sampled-tokens.ts';
-import { ANSWER_TASK, HALF_TASK } from '../support/agent-suite-fixture.ts';
-import { freePort } from '../support/free-port.ts';
-import { writeFiles } from '../support/grading-fixture.ts';
-import { ScriptedModelServer, textOfIds, type AskedCompletion, type ModelScript, type ScriptedReply } from '../support/model-server.ts';
-import { MusterServer } from './muster-server.ts';
-import { Stage } from './stage.ts';
+import { textOfIds, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+import { killedTrainer, lesson, prepareTraining, takeOne } from './training-stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -33,65 +23,6 @@ function solver({ messages, seed = 0 }: AskedCompletion): ScriptedReply {
       { name: 'submit', arguments: {} },
     ],
   };
-}
-
-interface Training extends AsyncDisposable {
-  readonly stage: Stage;
-  readonly model: ScriptedModelServer;
-  readonly agent: string;
-  readonly serve: () => Promise<MusterServer>;
-}
-
-async function prepared(script: ModelScript = solver, access: 'off' | 'tokens' = 'off'): Promise<Training> {
-  await using opening = new AsyncDisposableStack();
-  const stage = opening.use(await Stage.open());
-  const model = opening.use(await ScriptedModelServer.start(script));
-  await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
-  await writeFiles(stage.path('tasks/half'), HALF_TASK);
-  const suite = await stage.write(
-    'suite.yaml',
-    stringify({ name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 2 } }),
-  );
-  const agent = stage.path('agent.yaml');
-  await writeFile(agent, stringify({ agent: 'model', endpoint: 'trainer', model: 'org/policy', tokenIds: 'vllm' }));
-  const server = { port: await freePort(), access, suites: { code: suite }, drainSeconds: 0 };
-  const models = { endpoints: { trainer: { url: model.url } } };
-  const config = await stage.write('muster.json', { server, models, pool: { max: 8 } });
-  const held = opening.move();
-  return { stage, model, agent, serve: () => MusterServer.start(stage, config), [Symbol.asyncDispose]: () => held.disposeAsync() };
-}
-
-/** What a group teaches, whatever came between. */
-function lesson({ task, taskSeed, mean, advantages, trajectories }: DeliveredGroup): unknown {
-  const members = trajectories.map(({ rep, seed, reward, segments }) => ({ rep, seed, reward, segments: segments.map(({ ids }) => ids) }));
-  return { task, taskSeed, mean, advantages, members };
-}
-
-async function takeOne(client: MusterClient, stream: string, leaseSeconds: number): Promise<DeliveredGroup> {
-  for await (const group of client.rollouts.groups(stream, leaseSeconds)) return group;
-  throw new Error(`stream ${stream} ended`);
-}
-
-/** Leases the first group that is there, and never acknowledges it. */
-const TRAINER = `
-import sys, time, urllib.request
-answer = ""
-while '"group":' not in answer:
-    answer = urllib.request.urlopen(sys.argv[1]).read().decode()
-print(answer, flush=True)
-time.sleep(600)
-`;
-
-/** What a trainer had that was killed between lease and acknowledgement. */
-async function killedTrainer(url: string, stream: string): Promise<DeliveredGroup> {
-  const asked = `${url}/v1/rollouts/${stream}/groups?lease=1&wait=10`;
-  const trainer = spawn('/usr/bin/python3', ['-c', TRAINER, asked], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface(trainer.stdout), 'line');
-  trainer.kill('SIGKILL');
-  expect(await once(trainer, 'exit')).toEqual([null, 'SIGKILL']);
-  const [group] = z.object({ items: z.array(deliveredGroupSchema).length(1) }).parse(JSON.parse(String(line))).items;
-  if (group === undefined) throw new Error('the trainer had no group');
-  return group;
 }
 
 /** The first group of an answer that goes on. */
@@ -115,7 +46,7 @@ async function firstStreamed(
 
 describe('a stream of groups for a training', () => {
   it('brings every group, as it would undisturbed, though trainer and Muster are killed, and each is acknowledged once', async () => {
-    await using training = await prepared();
+    await using training = await prepareTraining(solver);
     const first = await training.serve();
     const client = connect(first.url, { retry: { patienceMilliseconds: 60_000 } });
     const calm: DeliveredGroup[] = [];
@@ -159,7 +90,7 @@ describe('a stream of groups for a training', () => {
       { name: 'write_file', arguments: { file: 'answer.txt', content: '42\n' } },
       { name: 'submit', arguments: {} },
     ];
-    await using training = await prepared((asked) => {
+    await using training = await prepareTraining((asked) => {
       const call = calls[turnOf(asked)];
       if (call?.name === 'submit' && isHeld) held += 1;
       return call === undefined || (call.name === 'submit' && isHeld) ? 'held' : { calls: [call] };
@@ -195,7 +126,7 @@ describe('a stream of groups for a training', () => {
   });
 
   it('refuses what no training can use, and says what it expects', async () => {
-    await using training = await prepared();
+    await using training = await prepareTraining(solver);
     const { url } = await training.serve();
     const client = connect(url);
     const refused = async (agent: object): Promise<unknown> => {
@@ -227,7 +158,7 @@ describe('a stream of groups for a training', () => {
   });
 
   it('comes as lines and as events to its principal alone, and says of each acknowledgement what it was worth', async () => {
-    await using training = await prepared(solver, 'tokens');
+    await using training = await prepareTraining(solver, 'tokens');
     const token = await training.stage.token('owner', 'submitter');
     const other = await training.stage.token('stranger', 'submitter');
     const { url } = await training.serve();

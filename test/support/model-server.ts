@@ -55,14 +55,31 @@ export class ScriptedModelServer implements AsyncDisposable {
 
   static async start(script: ModelScript): Promise<ScriptedModelServer> {
     const server = new ScriptedModelServer(script);
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
+    await server.startAgain(0);
     return server;
   }
 
   get url(): string {
+    return `http://127.0.0.1:${this.port}/v1`;
+  }
+
+  get port(): number {
     const address = this.#server.address();
-    return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/v1`;
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** As a server that is killed: every connection breaks, and none is taken. */
+  async kill(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** @param port 0: any that is free. */
+  async startAgain(port: number): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
   }
 
   /** Answers the next requests, one each. */
@@ -75,11 +92,8 @@ export class ScriptedModelServer implements AsyncDisposable {
     return this.#faults.length;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
