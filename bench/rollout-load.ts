@@ -8,12 +8,15 @@ import { LatentModel } from './latent-model.ts';
 import { OwnServer } from './own-server.ts';
 
 const TURNS = 10;
+/** What these cost more is what turns cost: the rest is the same for each trajectory. */
+const MANY_TURNS = 30;
 const GROUP_SIZE = 8;
 const TASK = 'fix-bug-in-sort-function';
 const LATENCY_MS = 50;
-const MEASURED = 'groups of trajectories, to the acknowledgement of the last';
+const nameOf = (turns: number): string => `groups of trajectories of ${turns} turns, to the acknowledgement of the last`;
 
 interface Load {
+  readonly trajectories: number;
   readonly turns: number;
   /** From the model's first request to its last answer. */
   readonly turnsPerSecond: number;
@@ -25,18 +28,34 @@ interface Load {
 export const rolloutLoad: Benchmark = {
   name: 'rollout-load',
   summary: 'turns a second of many trajectories at a time against a model that answers after 50 ms, and what a turn costs Muster',
-  measurements: () => [MEASURED],
+  measurements: () => [nameOf(TURNS), nameOf(MANY_TURNS)],
   async run({ quick, measured }) {
     const atATime = quick ? 16 : 200;
-    const { turns, turnsPerSecond, processorMs, megabytes } = await measured(MEASURED, () => play(atATime, quick ? 1 : 4));
+    const rounds = quick ? 1 : 4;
+    const short = await measured(nameOf(TURNS), () => play(atATime, rounds, TURNS));
+    const long = await measured(nameOf(MANY_TURNS), () => play(atATime, rounds, MANY_TURNS));
     const ideal = (1000 * atATime) / LATENCY_MS;
-    const [share, cost] = [turnsPerSecond / ideal, processorMs / turns];
+    const [share, cost] = [short.turnsPerSecond / ideal, short.processorMs / short.turns];
+    const [ofShort, ofLong] = [short.processorMs / short.trajectories, long.processorMs / long.trajectories];
+    const ofTurn = (ofLong - ofShort) / (MANY_TURNS - TURNS);
     return {
       tables: [
         {
-          title: `${atATime} trajectories of ${TURNS} turns at a time, with exact tokens, graded and acknowledged`,
-          columns: ['turns', 'turns a second', 'of the ideal', "Muster's processor (ms a turn)", "Muster's memory (MB)"],
-          rows: [[turns, turnsPerSecond.toFixed(0), `${(100 * share).toFixed(0)} %`, cost.toFixed(2), megabytes.toFixed(0)]],
+          title: `${atATime} trajectories at a time, with exact tokens, graded and acknowledged`,
+          columns: ['trajectories', 'turns', 'turns a second', 'of the ideal', "Muster's processor (ms a turn)", "Muster's memory (MB)"],
+          rows: [short, long].map(({ trajectories, turns, turnsPerSecond, processorMs, megabytes }) => [
+            trajectories,
+            turns,
+            turnsPerSecond.toFixed(0),
+            `${((100 * turnsPerSecond) / ideal).toFixed(0)} %`,
+            (processorMs / turns).toFixed(2),
+            megabytes.toFixed(0),
+          ]),
+        },
+        {
+          title: "Muster's processor by part (ms)",
+          columns: ['of each trajectory: workspace begun and ended, grading, storing, handing over', 'of each turn'],
+          rows: [[(ofShort - TURNS * ofTurn).toFixed(1), ofTurn.toFixed(2)]],
         },
       ],
       checks: [
@@ -46,13 +65,14 @@ export const rolloutLoad: Benchmark = {
       notes: [
         `The ideal is a model's answer every ${LATENCY_MS} ms for each trajectory, with nothing between two answers, workspaces that are there at once and no grading. Model, Muster, trainer and sandboxes share the processors.`,
         'The processor time is that of the whole Muster: workspaces begun, actions, grading of each trajectory, storing and handing over, divided by the turns.',
+        `By part: what a trajectory of ${MANY_TURNS} turns costs more than one of ${TURNS}, for each turn; the rest is the same for each trajectory.`,
       ],
     };
   },
 };
 
-async function play(atATime: number, rounds: number): Promise<Load> {
-  await using model = await LatentModel.start(TURNS, LATENCY_MS);
+async function play(atATime: number, rounds: number, turns: number): Promise<Load> {
+  await using model = await LatentModel.start(turns, LATENCY_MS);
   await using place = await mkdtempDisposable(join(tmpdir(), 'muster-load-'));
   const agent = join(place.path, 'agent.json');
   await writeFile(agent, JSON.stringify({ agent: 'model', endpoint: 'latent', model: 'latent', tokenIds: 'vllm' }));
@@ -72,6 +92,7 @@ async function play(atATime: number, rounds: number): Promise<Load> {
   for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
   const seconds = (model.last - (model.first ?? 0)) / 1000;
   return {
+    trajectories: total * GROUP_SIZE,
     turns: model.answered,
     turnsPerSecond: model.answered / seconds,
     processorMs: 1000 * (server.cpuSeconds - before),
