@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from muster_workspace.linux import count_ipc, remove_ipc
 
@@ -62,19 +63,31 @@ def resident_bytes(but: int | None = None) -> int:
     return total
 
 
-def waits_by_thread(but: int | None = None) -> dict[str, float]:
-    """How many seconds each thread of all others, without one, was ready and waited for a processor. The kernel may not say it."""
-    waits = {}
-    for pid in others():
-        if pid == but:
-            continue
+class Thread(NamedTuple):
+    """What the kernel says of one."""
+
+    waited: float
+    """Seconds for which it was ready and waited for a processor, each time until it ran."""
+    ran: tuple[bytes, bytes]
+    """For how long it has run, and how often. Both stay while it waits."""
+    is_ready: bool
+    """Whether it runs, or waits for a processor. Not of what looks, which does not wait."""
+
+
+def look_at_threads() -> dict[str, Thread]:
+    """All threads, those of this process included, by their places in /proc. None where the kernel does not say."""
+    looked = {}
+    own = os.getpid()
+    for pid in (*others(), own):
         with contextlib.suppress(OSError):
             with os.scandir(f"{_PROC}/{pid}/task") as threads:
                 places = [f"{pid}/task/{thread.name}" for thread in threads]
             for place in places:
-                with contextlib.suppress(OSError, IndexError):
-                    waits[place] = int(read_proc(f"{place}/schedstat").split()[1]) / 1e9
-    return waits
+                with contextlib.suppress(OSError, ValueError):
+                    ran, waited, slices = read_proc(f"{place}/schedstat").split()
+                    state = read_proc(f"{place}/stat").rpartition(b")")[2].split(maxsplit=1)[0]
+                    looked[place] = Thread(int(waited) / 1e9, (ran, slices), is_ready=state == b"R" and pid != own)
+    return looked
 
 
 def processor_seconds(but: int | None = None) -> float:

@@ -2,13 +2,21 @@
 
 import os
 import time
+from typing import NamedTuple
 
-from muster_workspace.processes import Accounts, processor_seconds, waits_by_thread
+from muster_workspace.processes import Accounts, Thread, look_at_threads, processor_seconds
 
 # A bound, because a command can make itself wait, by processes of its own that use little. command.ts waits for it.
 _WAITING_SECONDS = 300.0
 # Between two looks. What waits for less than this and ends is not seen.
 _LOOK_SECONDS = 0.25
+
+
+class _Seen(NamedTuple):
+    ran: tuple[bytes, bytes]
+    pending: float
+    """Seconds of a wait that goes on. The kernel tells of it when it is over: on a busy machine that may be after the command's time."""
+    waited: float
 
 
 class TimeLimit:
@@ -24,7 +32,10 @@ class TimeLimit:
         self._end = start + seconds
         self._most_used = seconds * len(os.sched_getaffinity(0))
         self._used_before = 0.0 if alone else self._measure_used()
-        self._waits = {} if alone else waits_by_thread(accounts.but)
+        self._looked = start
+        self._seen = {} if alone else {place: _Seen(thread.ran, 0.0, thread.waited) for place, thread in look_at_threads().items()}
+        # They have waited before, and the command waits for them: they start it, and hear of its end.
+        self._older = tuple(f"{pid}/" for pid in (os.getpid(), accounts.but))
         self.waited_seconds = 0.0
         self.deadline = min(self._end, start + _LOOK_SECONDS)
         """When to look again."""
@@ -47,10 +58,26 @@ class TimeLimit:
         return now >= end or (now >= self._end and self._measure_used() - self._used_before >= self._most_used)
 
     def _look(self) -> None:
-        waits = waits_by_thread(self._accounts.but)
-        added = sum(max(0.0, waited - self._waits.get(thread, 0.0)) for thread, waited in waits.items())
-        self._waits = waits
+        now = time.monotonic()
+        since, self._looked = now - self._looked, now
+        seen = {place: self._see(place, thread, since) for place, thread in look_at_threads().items()}
+        before = self._seen
+        added = 0.0
+        for place, each in seen.items():
+            if place in before:
+                added += each.waited - before[place].waited
+            elif not place.startswith(self._older):
+                added += each.waited
+        self._seen = seen
         self.waited_seconds = min(_WAITING_SECONDS, self.waited_seconds + added)
+
+    def _see(self, place: str, thread: Thread, since: float) -> _Seen:
+        before = self._seen.get(place)
+        if before is None:
+            pending = since if thread.is_ready and thread.ran[1] == b"0" else 0.0
+            return _Seen(thread.ran, pending, thread.waited + pending)
+        pending = before.pending + since if thread.is_ready and thread.ran == before.ran else 0.0
+        return _Seen(thread.ran, pending, max(before.waited, thread.waited + pending))
 
     def _measure_used(self) -> float:
         return self._accounts.cpu_seconds + processor_seconds(self._accounts.but)

@@ -9,10 +9,17 @@ from collections.abc import Iterator
 import pytest
 
 from muster_workspace import processes, time_limit
-from muster_workspace.processes import Accounts
+from muster_workspace.processes import Accounts, Thread
 from muster_workspace.time_limit import TimeLimit
 
 PROCESSORS = 2
+
+
+PLACE = "1000000/task/1000000"
+
+
+def resting(waited: float) -> Thread:
+    return Thread(waited, (b"5", b"1"), is_ready=False)
 
 
 class Machine:
@@ -22,7 +29,7 @@ class Machine:
     used = 3.0
 
     def __init__(self) -> None:
-        self.waits = {"1/task/1": 7.0}
+        self.threads = {PLACE: resting(7.0)}
 
     def monotonic(self) -> float:
         return self.now
@@ -32,14 +39,14 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
     monkeypatch.setattr(time_limit, "time", machine)
-    monkeypatch.setattr(time_limit, "waits_by_thread", lambda _but: dict(machine.waits))
+    monkeypatch.setattr(time_limit, "look_at_threads", lambda: dict(machine.threads))
     monkeypatch.setattr(time_limit, "processor_seconds", lambda _but: machine.used)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(PROCESSORS)))
     return machine
 
 
 def is_over(limit: TimeLimit, machine: Machine, now: float, waited: float, used: float = 3.0) -> bool:
-    machine.now, machine.waits["1/task/1"], machine.used = now, waited, used
+    machine.now, machine.threads[PLACE], machine.used = now, resting(waited), used
     return limit.is_over()
 
 
@@ -67,9 +74,38 @@ def test_a_command_gets_back_what_processes_waited_that_have_ended(
 ) -> None:
     limit = TimeLimit(machine.now, 5, Accounts())
     for at in range(1, 9):
-        machine.waits = {"1/task/1": 7.0, f"{at}0/task/{at}0": 0.75}
+        machine.threads = {PLACE: resting(7.0), f"{at}000000/task/1": resting(0.75)}
         assert not is_over(limit, machine, 100 + at, 7)
     assert limit.waited_seconds == 6
+
+
+def test_a_command_gets_back_a_wait_that_goes_on_once(machine: Machine) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts(), alone=True)
+    ready = Thread(0.0, (b"5", b"1"), is_ready=True)
+    machine.threads = {"2000000/task/1": ready._replace(ran=(b"0", b"0"))}
+    machine.now = 101
+    assert not limit.is_over()
+    assert limit.waited_seconds == 1
+    # It has run for the first time, then waits.
+    for now, waited in ((102, 1.5), (103, 1.5), (121, 1.5)):
+        machine.now, machine.threads = now, {"2000000/task/1": ready._replace(waited=waited)}
+        assert not limit.is_over()
+    assert limit.waited_seconds == 20.5
+    # The wait is over, and the kernel tells of it.
+    machine.now, machine.threads = 122, {"2000000/task/1": Thread(21.0, (b"6", b"2"), is_ready=True)}
+    assert not limit.is_over()
+    assert limit.waited_seconds == 21
+
+
+def test_the_waits_of_what_starts_commands_count_from_the_first_look_on(machine: Machine) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts(but=1000), alone=True)
+    machine.threads = {"1000/task/1000": resting(50), f"{os.getpid()}/task/1": resting(60)}
+    machine.now = 101
+    assert not limit.is_over()
+    assert limit.waited_seconds == 0
+    machine.now, machine.threads = 102, {"1000/task/1000": resting(51), f"{os.getpid()}/task/1": resting(62)}
+    assert not limit.is_over()
+    assert limit.waited_seconds == 3
 
 
 def test_no_command_gets_back_more_than_five_minutes(machine: Machine) -> None:
@@ -102,7 +138,7 @@ def test_a_command_that_is_hung_up_on_gets_nothing_for_what_it_waited_before(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 600, Accounts())
-    machine.now, machine.waits["1/task/1"] = 150, 200
+    machine.now, machine.threads[PLACE] = 150, resting(200)
     limit.shorten(150, 2)
     assert not is_over(limit, machine, 151, 200)
     assert is_over(limit, machine, 152, 200)
@@ -160,8 +196,8 @@ def test_what_real_processes_wait_for_a_processor_is_given_back(
         assert limit.waited_seconds >= 0.1
         # The kernel tells whole ticks of each.
         assert processes.processor_seconds() >= 0.09
-        # Nothing more is waited while all are stopped.
-        machine.now += limit.waited_seconds
+        # Nothing more is waited while all are stopped, but by this process.
+        machine.now += limit.waited_seconds + 60
         assert limit.is_over()
 
 
