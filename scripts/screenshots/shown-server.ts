@@ -116,12 +116,13 @@ async function fill(
   const episode = await research.playTask();
   const acted = await research.evaluate('sorting', { uri: agent }, {});
   for (const id of [...ofRun, falling, compared, acted]) await research.untilOver(id);
-  await nightly.evaluate('cartpole', { uri: versions[7] ?? '', run: 'ppo-2', version: 80_000 }, { halfWidth: 1 });
+  const running = await nightly.evaluate('cartpole', { uri: versions[7] ?? '', run: 'ppo-2', version: 80_000 }, { halfWidth: 1 });
   await nightly.evaluate('cartpole', { uri: versions[3] ?? '', run: 'ppo-2', version: 40_000 }, { halfWidth: 1 });
   return {
     overview: '/',
     run: '/?run=ppo-1&beside=a2c-3',
     evaluation: `/evaluations/${ofRun[4]}`,
+    running: `/evaluations/${running}`,
     beside: `/evaluations/${ofRun[4]}?beside=${ofRun[8]}`,
     comparison: `/evaluations/${compared}?arm=1`,
     episode: `/evaluations/${falling}/episodes/0`,

@@ -26,7 +26,7 @@ const OPTIONS = {
   format: { type: 'string', default: 'webp' },
   only: { type: 'string' },
 } as const;
-answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW]\n', OPTIONS);
+answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW,…]\n', OPTIONS);
 const { values } = parseArgs({ options: OPTIONS });
 const format = values.format === 'png' ? 'png' : 'webp';
 
@@ -36,7 +36,7 @@ await using browser = await openBrowser();
 const page = await browser.context.newPage();
 await signIn(page);
 for (const [name, address] of Object.entries(server.views))
-  if (values.only === undefined || values.only === name) await takeView(page, name, address);
+  if (values.only === undefined || values.only.split(',').includes(name)) await takeView(page, name, address);
 
 async function signIn(page: Page): Promise<void> {
   await page.goto(server.url);

@@ -12,6 +12,9 @@ const [WIDTH, HEIGHT] = [600, 18];
 /** Shades of how busy a sandbox was: neighbours with the same one are drawn as one. */
 const SHADES = 4;
 
+/** Seconds from the beginning of the evaluation: what the pictures show. It may have waited for its first sandbox. */
+type Span = readonly [begin: number, end: number];
+
 interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -24,12 +27,12 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
   if (lanes.length === 0) return nothing;
   const shown = lanes.slice(-MOST_SHOWN);
   const left = timeline.left + lanes.length - shown.length;
-  const end = shown.reduce((most, lane) => Math.max(most, lane.until ?? seconds), 0);
+  const span: Span = [Math.min(...shown.map(({ from }) => from)), Math.max(...shown.map(({ until }) => until ?? seconds))];
   return html`<section class="card" aria-labelledby="sandboxes">
     <div class="head">
       <h2 id="sandboxes">Sandboxes</h2>
       <p class="muted">
-        ${formatDuration(end)} from left to right; the darker, the busier; red where episodes
+        ${formatDuration(span[1] - span[0])} from left to right; the darker, the busier; red where episodes
         failed.${left > 0 ? html` ${formatCount(left)} others are not shown.` : nothing}
       </p>
     </div>
@@ -50,7 +53,7 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
           ${repeat(
             shown,
             ({ name }) => name,
-            (lane) => renderLane(lane, timeline, end),
+            (lane) => renderLane(lane, timeline, span),
           )}
         </tbody>
       </table>
@@ -58,11 +61,11 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
   </section>`;
 }
 
-function renderLane(lane: Lane, timeline: SandboxTimelineDocument, end: number): TemplateResult {
+function renderLane(lane: Lane, timeline: SandboxTimelineDocument, span: Span): TemplateResult {
   const { name, episodes, failed, lost, cpuSeconds, peakMemoryBytes } = lane;
   return html`<tr>
     <th scope="row"><code>${name}</code></th>
-    <td class="picture">${renderPicture(lane, timeline, end)}</td>
+    <td class="picture">${renderPicture(lane, timeline, span)}</td>
     <td class="number">${formatCount(episodes)}</td>
     <td class="number">${formatCount(failed)}</td>
     <td class="number">${formatCount(lost)}</td>
@@ -71,11 +74,11 @@ function renderLane(lane: Lane, timeline: SandboxTimelineDocument, end: number):
   </tr>`;
 }
 
-function renderPicture(lane: Lane, { seconds, sliceSeconds }: SandboxTimelineDocument, end: number): TemplateResult {
+function renderPicture(lane: Lane, { seconds, sliceSeconds }: SandboxTimelineDocument, [begin, end]: Span): TemplateResult {
   const { from, until, slices } = lane;
-  const across = (second: number): string => ((WIDTH * Math.min(end, Math.max(0, second))) / (end || 1)).toFixed(1);
-  const bar = (kind: string, begin: number, stop: number, [y, height]: readonly [number, number]): SVGTemplateResult =>
-    svg`<rect class=${kind} x=${across(begin)} y=${y} width=${Math.max(1, Number(across(stop)) - Number(across(begin)))} height=${height} />`;
+  const across = (second: number): number => (WIDTH * (Math.min(end, Math.max(begin, second)) - begin)) / (end - begin || 1);
+  const bar = (kind: string, start: number, stop: number, [y, height]: readonly [number, number]): SVGTemplateResult =>
+    svg`<rect class=${kind} x=${across(start).toFixed(1)} y=${y} width=${Math.max(1, across(stop) - across(start)).toFixed(1)} height=${height} />`;
   const first = Math.floor(from / sliceSeconds) * sliceSeconds;
   const at = (slice: number): number => first + slice * sliceSeconds;
   const failing = slices.flatMap(({ failed }, slice) => (failed > 0 ? [slice] : []));
@@ -87,7 +90,7 @@ function renderPicture(lane: Lane, { seconds, sliceSeconds }: SandboxTimelineDoc
     aria-label=${describe(lane, seconds)}
   >
     ${bar('held', from, until ?? seconds, [7, 4])}
-    ${joinSlices(slices).map(({ from: begin, to, shade }) => bar(`busy-${shade}`, Math.max(from, at(begin)), Math.min(until ?? seconds, at(to)), [2, 14]))}
+    ${joinSlices(slices).map(({ from: start, to, shade }) => bar(`busy-${shade}`, Math.max(from, at(start)), Math.min(until ?? seconds, at(to)), [2, 14]))}
     ${failing.map((slice) => bar('failing', at(slice), at(slice + 1), [HEIGHT - 4, 4]))}
   </svg>`;
 }
