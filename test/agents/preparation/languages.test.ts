@@ -82,7 +82,7 @@ add_test(NAME append COMMAND $<TARGET_FILE:append>)
 set_tests_properties(append PROPERTIES PASS_REGULAR_EXPRESSION "0 wrong")
 `,
   'programs/check_read.c':
-    '#ifdef REFUSED\n#error\n#endif\n#include <stdio.h>\nint main(int count, char **words) {\n    if (fopen(words[1], "r") == 0) return 1;\n    return count == 3 ? 0 : 1;\n}\n',
+    '#ifdef REFUSED\n#error\n#endif\n#include <stdio.h>\nint main(int count, char **words) {\n    if (count != 3) return 1;\n    return fopen(words[1], "r") == 0;\n}\n',
   'programs/checks.c':
     'int checks(int a) {\n    return a == 1;\n}\n\nint more(int a) {\n    return a == 2;\n}\n\nint most(int a) {\n    return a == 3;\n}\n',
   'programs/checks.h': 'int checks(int a);\n',
@@ -100,6 +100,7 @@ it('a program of C is known by what CMake names, and its copy is built and run a
   expect(ids.map((id) => places.get(id))).toEqual(['check_read.c', 'writing.c', 'writing.c', 'append.c'].map((file) => `programs/${file}`));
   const drafts = draftTripwires(detected, files, testFiles, ids);
   expect(drafts.map(({ of }) => of)).toEqual(['append', 'read.out', 'write']);
+  expect(drafts[1]?.tripwire.changed).toBe('if (count != 4) return 1;');
   const { files: own } = detected.language.suite(detected.framework, { kind: 'files', files: testFiles });
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-programs-'));
   try {
