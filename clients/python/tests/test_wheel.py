@@ -6,6 +6,11 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster.command
 
 PROJECT = Path(__file__).parent.parent
 LOOK = "import muster_client, sys; assert muster_client.__file__.startswith(sys.argv[1]); print(*muster_client.__all__)"
@@ -30,3 +35,10 @@ def test_a_wheel_is_built_from_the_source_distribution_and_imports_by_itself(tmp
     shown = subprocess.run([sys.executable, "-c", LOOK, site], env={"PYTHONPATH": site}, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     assert "Client" in shown.stdout.split()
+
+
+def test_a_package_in_a_directory_right_below_the_root_says_what_is_missing() -> None:
+    names: dict[str, Any] = {"__file__": "/muster/command.py", "__name__": "muster.command"}
+    exec(compile(Path(muster.command.__file__).read_text(), names["__file__"], "exec"), names)
+    with pytest.raises(Exception, match=r"/muster/program/code/muster\.js is missing"):
+        names["muster_command"]()

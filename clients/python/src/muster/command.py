@@ -9,7 +9,8 @@ from muster_client.errors import MusterError
 
 PROGRAM = Path(__file__).parent / "program"
 """What the wheel holds beside this module: package.json, code/, config/, runner/."""
-CHECKOUT = Path(__file__).parents[4]
+# Four levels up, or the root where an installed package has fewer above it.
+CHECKOUT = Path(__file__).parent.joinpath(*[".."] * 4).resolve()
 
 
 class ProgramMissing(MusterError):
