@@ -206,6 +206,8 @@ const cases: Readonly<Record<string, Case>> = {
     await trajectories.close(hold, 'submit', ENDING);
     expect([await list({ leastReward: 0.3 }), await list({ leastReward: 0.31, task: 'org/task' })]).toEqual([['ep-a'], []]);
     expect([await list({ state: 'closed' }), (await trajectories.unclosed(10)).map(({ id }) => id)]).toEqual([['ep-a'], ['ep-b', 'ep-c']]);
+    await trajectories.end(await holdNew(trajectories, parseAgentEpisodeId('ep-c')), 'submit');
+    expect((await trajectories.unclosed(1)).map(({ id }) => id)).toEqual(['ep-c']);
   },
 };
 

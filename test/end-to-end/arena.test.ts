@@ -181,6 +181,8 @@ describe('the arena', () => {
         .items.map(({ path }) => path),
     ).toEqual(['/app/big', '/app/d', '/app/d/f']);
     expect(await agent.send('POST', `/v1/episodes/${id}/fork`, { at: 9 })).toMatchObject({ status: 422, json: { code: 'step.unknown' } });
+    for (const path of ['files?at=9', 'files/content?at=9&path=/app/d/f', 'diff?from=9'])
+      expect(await agent.send('GET', `/v1/episodes/${id}/${path}`)).toMatchObject({ status: 422, json: { code: 'step.unknown' } });
     // A fork is graded as any episode; behind a submission there is nothing to go on with.
     const solved = await agent.step(first, { action: 'write_file', file: 'sorting.py', content: await solution() });
     await agent.step(first, { action: 'submit' });
@@ -218,6 +220,10 @@ describe('the arena', () => {
       ['GET', '/events', undefined],
       ['POST', '/steps', { action: 'submit' }],
       ['DELETE', '', undefined],
+      ['POST', '/fork', {}],
+      ['GET', '/files', undefined],
+      ['GET', '/files/content?path=/app/sorting.py', undefined],
+      ['GET', '/diff', undefined],
     ] as const)
       expect([method, path, (await others.send(method, `/v1/episodes/${id}${path}`, body)).status]).toEqual([method, path, 404]);
     expect((await others.send('GET', '/v1/episodes')).json).toEqual({ items: [], next: null });

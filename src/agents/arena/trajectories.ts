@@ -122,7 +122,7 @@ export interface Trajectories {
   /** Episodes of a principal that take steps. */
   countOpen(principal: string): Promise<number>;
 
-  /** Episodes that are not closed, the longest untouched first. */
+  /** Episodes that are not closed: those that have ended first, and among both the longest untouched. */
   unclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
 
   /**

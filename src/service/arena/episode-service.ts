@@ -191,8 +191,9 @@ export class EpisodeService {
       if (!submits)
         throw new EpisodeStateError('episode.open', `episode ${id} takes steps; its reward is there once the action submit is sent`);
       await this.#open.open(episode.id).submit();
-      this.#open.finish(episode.id);
     }
+    // Also of one that another process has ended, and may have left: the sweep looks only now and then.
+    if (episode.closed === undefined) this.#open.finish(episode.id);
     const closed = (await this.#watch.waitUntilClosed(episode, milliseconds, gone))?.closed;
     return closed === undefined ? { kind: 'grading' } : { kind: 'closed', document: closed.document };
   }

@@ -36,6 +36,8 @@ export class OpenEpisode {
   readonly #holding: EpisodeHolding;
   readonly #stage: EpisodeStage;
   #turn: Promise<unknown> = Promise.resolve();
+  /** Turns that have not ended. */
+  #turns = 0;
 
   constructor(id: AgentEpisodeId, parts: OpenEpisodeParts) {
     this.id = id;
@@ -47,6 +49,11 @@ export class OpenEpisode {
   /** As far as this process has read it. */
   get known(): StoredAgentEpisode | undefined {
     return this.#holding.known;
+  }
+
+  /** Whether nothing is known of it, and nothing is asked of it. */
+  get isUnused(): boolean {
+    return this.known === undefined && this.#turns === 0;
   }
 
   /** Makes the workspace of an episode that was just made, so that the first step need not wait. */
@@ -126,10 +133,11 @@ export class OpenEpisode {
   /** @param patient whether to wait until another process lets go of the episode. */
   async #inTurn<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
     const before = this.#turn;
+    this.#turns += 1;
     const mine = (async () => {
       await before;
       return await this.#held(patient, work);
-    })();
+    })().finally(() => (this.#turns -= 1));
     this.#turn = mine.catch(() => undefined);
     return await mine;
   }

@@ -1,5 +1,5 @@
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
-import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
+import { HoldLostError, type StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { createUnknownEpisodeError } from './episode-errors.ts';
@@ -52,6 +52,8 @@ export class OpenEpisodes {
       .then(
         () => void this.#open.delete(id),
         (error: unknown) => {
+          // Another process has it, and grades it.
+          if (error instanceof HoldLostError) return this.#forgetUnused(id);
           if (!closing.aborted) log.warn({ episode: id, error: getMessage(error) }, 'an episode could not be graded');
         },
       )
@@ -72,6 +74,10 @@ export class OpenEpisodes {
   async endIdle(id: AgentEpisodeId): Promise<void> {
     await this.open(id).lookAtTime();
     await this.#settle(id);
+  }
+
+  #forgetUnused(id: AgentEpisodeId): void {
+    if (this.#open.get(id)?.isUnused === true) this.#open.delete(id);
   }
 
   /** Has an episode graded that has ended without a reward, and forgets one that is closed. */

@@ -86,7 +86,8 @@ export class FirestoreTrajectories implements Trajectories {
     const found = await this.#client.query({
       collection: EPISODES,
       where: [{ field: 'state', op: 'IN', value: { arrayValue: { values } } }],
-      orderBy: ['touched_at'],
+      // "grading" stands before "open".
+      orderBy: ['state', 'touched_at'],
       limit,
     });
     return found.map(({ row }) => readAgentEpisode(row));

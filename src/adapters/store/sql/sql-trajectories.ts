@@ -62,7 +62,7 @@ export class SqlTrajectories extends SqlAdapter implements Trajectories {
 
   async unclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
     const rows = await this.database.query(
-      sql`SELECT * FROM agent_episodes WHERE closed_at IS NULL ORDER BY touched_at, id LIMIT ${limit}`,
+      sql`SELECT * FROM agent_episodes WHERE closed_at IS NULL ORDER BY ended_by IS NULL, touched_at, id LIMIT ${limit}`,
     );
     return rows.map(readAgentEpisode);
   }
