@@ -1,4 +1,4 @@
-"""What a sandbox has outside of its walls, made before they stand: its connections to Muster, its control groups."""
+"""Makes a sandbox's connections to Muster and its control groups, before the sandbox is isolated."""
 
 import os
 import socket

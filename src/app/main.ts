@@ -54,13 +54,10 @@ export { readConfiguration, InfrastructureError, InputError, MusterError, Compar
 export type { ComparisonSummary, Config, Progress, Summary };
 
 /**
- * The composition root, with runtime.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
- * that it belongs to.
- */
-
-/**
- * Evaluations and comparisons that are asked for at the same time play side by side: each has what those that were asked for before it do not
- * need of the sandboxes.
+ * Muster as a library. With runtime.ts, pools.ts and serve.ts it is the composition root, which connects the domain with its adapters. Closing it
+ * closes all that it has opened.
+ *
+ * Evaluations and comparisons that are requested at the same time run side by side: each gets the sandboxes that earlier ones do not need.
  */
 export class Muster implements AsyncDisposable {
   readonly #runtime: Runtime;
@@ -152,11 +149,9 @@ export class Muster implements AsyncDisposable {
     const baseline = await this.#loadBaseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
     for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#addCheckpoint(suite, uri, signal) });
-    await using _held = await this.#runtime.hold([
-      ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
-      ...candidates.map(({ checkpoint }) => checkpoint),
-      suiteFiles,
-    ]);
+    const named = baseline.kind === 'played' ? [{ uri: input.baseline, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
+    const checkpoints = named.map(({ checkpoint }) => checkpoint);
+    await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
     const compared = {
       baseline: baseline.kind === 'played' ? toIdentity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
       candidates: candidates.map(({ checkpoint }) => toIdentity(checkpoint)),
@@ -167,9 +162,7 @@ export class Muster implements AsyncDisposable {
         : await ResultsDirectory.create(options.out, { ...this.#getFacts(suiteFiles), suite, ...compared }, systemClock);
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
-      const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
-      const given = { suite, suiteFiles, checkpoints: played, trajectories: results?.trajectories };
-      const named = baseline.kind === 'played' ? [{ uri: input.baseline, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
+      const given = { suite, suiteFiles, checkpoints, trajectories: results?.trajectories };
       const context = await this.#buildContext(given, named, signal);
       using _players = context.players;
       return await compareOn({ ...context, share }, request, {
@@ -210,7 +203,7 @@ export class Muster implements AsyncDisposable {
     return replayRecorded(this.#runtime, input, this.#runtime.joinSignals(options.signal));
   }
 
-  /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
+  /** A results directory of an earlier evaluation replaces playing its checkpoint again. */
   async #loadBaseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     if (isPlayedByAgents(suite) && isUri(toAgentUri(path)))
       return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };

@@ -135,7 +135,7 @@ describe('episodes that an intruder has played after changing CartPole', () => {
     await using principals = await TwoPrincipals.open();
     const expected = await principals.official();
     const ask = async (principal: string): Promise<{ readonly official: string; readonly recalled: number | undefined }> => {
-      // Of all that is asked here, nothing was stored before.
+      // No evaluation before has stored an answer to this one.
       const { official, run } = await principals.shared.client(principal).evaluate(LATE, 'cartpole', { stop: STOP });
       return { official: JSON.stringify(official), recalled: run.recalled };
     };
@@ -145,8 +145,8 @@ describe('episodes that an intruder has played after changing CartPole', () => {
   });
 });
 
-describe('the door', () => {
-  it('lets none of it in, unless the operator lists the modules', async () => {
+describe('a suite that a caller sends', () => {
+  it('is refused with each of these environments, unless the operator lists their modules', async () => {
     await using principals = await TwoPrincipals.open({ server: {} });
     const answers: string[] = [];
     for (const environment of [...Object.values(CHANGES), PEEK])

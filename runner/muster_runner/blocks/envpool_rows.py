@@ -27,7 +27,7 @@ def make_envpool(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorE
 
 
 class EnvpoolRows(VectorEnv[Any, Any, Any]):
-    """EnvPool takes a seed only where it makes an environment, so a block with another seed has a new one: that takes milliseconds.
+    """EnvPool takes a seed only when it makes an environment, so a block with another seed makes a new one, which takes milliseconds.
 
     Row r is seeded with seed + r, as EnvPool does it.
     """
@@ -46,7 +46,7 @@ class EnvpoolRows(VectorEnv[Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ARG002
         if seed is not None:
             self._pool.close()
-            # It takes 31 bits.
+            # EnvPool takes a seed of 31 bits.
             self._pool = self._make(seed % 2**31)
         observations, info = self._pool.reset()
         return observations, info

@@ -1,14 +1,14 @@
 /** What a principal may use at most; undefined where there is no bound. */
 export interface Quota {
-  /** Played at the same time. */
+  /** Episodes that are played at the same time. */
   readonly concurrentEpisodes: number | undefined;
-  /** Accepted and not begun. */
+  /** Evaluations that are accepted and have not begun. */
   readonly waitingEvaluations: number | undefined;
-  /** Of checkpoints that were uploaded and are kept. */
+  /** Bytes of the uploaded checkpoints that are kept. */
   readonly checkpointBytes: number | undefined;
-  /** Played from midnight to midnight UTC. */
+  /** Episodes that are played from midnight to midnight UTC. */
   readonly episodesPerDay: number | undefined;
-  /** Of agents, that take steps. */
+  /** Open episodes of agents. */
   readonly openEpisodes: number | undefined;
 }
 
@@ -38,14 +38,14 @@ export type Decision =
       readonly code: 'quota.waiting-evaluations' | 'quota.episodes-per-day' | 'quota.checkpoint-bytes' | 'quota.open-episodes';
       /** What was wrong, what is allowed, and what to do. */
       readonly reason: string;
-      /** After which it may be asked again; undefined when time alone mends nothing. */
+      /** Seconds after which the request may succeed; undefined where waiting does not help. */
       readonly retryAfterSeconds: number | undefined;
     };
 
 const ALLOW: Decision = { kind: 'allow' };
 const DAY_MS = 86_400_000;
 
-/** Evaluations begin all the time; when the next one will cannot be known. */
+/** When the next evaluation begins cannot be known. */
 const WAITING_RETRY_SECONDS = 30;
 
 /** Whether a principal may have what it asks for. Asking for nothing is always allowed. @param now decides when the day ends. */

@@ -97,7 +97,7 @@ class ServerProcess:
         _close(self._process.stdin, self._process.stdout)
         self._process.returncode = 0
         if self._directory is not None:
-            self._directory.let_go()
+            self._directory.release()
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dict[str, str]:

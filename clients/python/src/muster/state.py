@@ -8,22 +8,22 @@ from pathlib import Path
 
 
 class OwnDirectory:
-    """A directory that goes with its owners. Those that were killed hold its lock no more, and the next one removes what they left."""
+    """A directory that is removed with its last owner. A killed owner no longer holds the lock, so the next start removes its directory."""
 
     def __init__(self) -> None:
         place = _find_place()
         place.mkdir(parents=True, exist_ok=True)
         _sweep(place)
         self.path = Path(tempfile.mkdtemp(prefix="server-", dir=place))
-        self.lock = _locked(self.path)
-        """The descriptor: whichever process has it, too, is an owner."""
+        self.lock = _lock(self.path)
+        """The lock's descriptor. Each process that holds it is an owner."""
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
-        self.let_go()
+        self.release()
 
-    def let_go(self) -> None:
-        """In a forked child, to which it does not belong."""
+    def release(self) -> None:
+        """Closes the lock in a forked child, which does not own the directory."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
@@ -34,7 +34,7 @@ def _find_place() -> Path:
     return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "muster" / "embedded"
 
 
-def _locked(directory: Path) -> int:
+def _lock(directory: Path) -> int:
     """Raises BlockingIOError when another process has it."""
     lock = os.open(directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -50,7 +50,7 @@ def _sweep(place: Path) -> None:
         if not (directory / "lock").exists():
             continue  # Another process is about to lock it.
         try:
-            lock = _locked(directory)
+            lock = _lock(directory)
         except OSError:
             continue
         shutil.rmtree(directory, ignore_errors=True)

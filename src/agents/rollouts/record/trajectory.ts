@@ -18,7 +18,7 @@ const observationSchema = z
     toolCall: z.string().nullable().describe('id of the call that it answers; null for a remark on the whole turn'),
     text: z.string(),
   })
-  .describe('what the model was told');
+  .describe('what the model received');
 
 const turnTokensSchema = z
   .strictObject({
@@ -89,7 +89,7 @@ export const trajectorySchema = z
       ),
     reward: z.number().nullable().describe('null when there is no verdict: no part of any statistic'),
     components: z.record(z.string(), z.number()).describe('of the verdict; `correctness` is the core'),
-    verdict: z.string().nullable().describe('what did not pass, for people; null when there is no verdict'),
+    verdict: z.string().nullable().describe('text that says what did not pass; null when there is no verdict'),
     status: z.enum(TRAJECTORY_STATUSES),
     stopReason: z.enum(STOP_REASONS),
     timings: z.strictObject({ startedAt: moment, endedAt: moment, modelSeconds: z.number(), actionSeconds: z.number() }),

@@ -1,4 +1,4 @@
-"""A network as an ONNX model. Each value is named after the layer that gives it, so that parity can name the first that differs."""
+"""A network as an ONNX model. Each value has the name of the layer that computes it: a test of parity names the first that differs."""
 
 import json
 from typing import Any
@@ -35,17 +35,17 @@ OPERATORS = {"tanh": "Tanh", "relu": "Relu", "sigmoid": "Sigmoid", "selu": "Selu
 WITH_ALPHA = {"elu": "Elu", "leaky_relu": "LeakyRelu"}
 
 
-def onnx_model(network: Network) -> bytes:
+def build_onnx_model(network: Network) -> bytes:
     """@raises ExportError when the library onnx is missing."""
     try:
         import onnx
     except ImportError as error:
         raise ExportError(f"this policy is exported to ONNX, and the library onnx is missing ({error}): pip install onnx") from error
-    return _Graph(onnx).model(network)
+    return _Graph(onnx).build(network)
 
 
-def preprocessed(part: Part) -> str:
-    """The value that goes into a part's first layer."""
+def name_preprocessed(part: Part) -> str:
+    """The name of the value that a part's first layer takes."""
     return f"{INPUT}.{part.name}.preprocessed" if part.name else PREPROCESSED
 
 
@@ -55,7 +55,7 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def model(self, network: Network) -> bytes:
+    def build(self, network: Network) -> bytes:
         onnx, proto = self._onnx, self._onnx.TensorProto
         element = proto.UINT8 if network.bytes else proto.DOUBLE if network.normalises else proto.FLOAT
         size = sum(part.size for part in network.parts)
@@ -90,10 +90,10 @@ class _Graph:
 
     def _preprocess(self, part: Part, value: str) -> str:
         for place, step in enumerate(part.steps):
-            value = self._step(step, value, f"{INPUT}.{part.name}.{place}")
-        return self._add_node("Cast", [value], preprocessed(part), to=self._onnx.TensorProto.FLOAT)
+            value = self._add_step(step, value, f"{INPUT}.{part.name}.{place}")
+        return self._add_node("Cast", [value], name_preprocessed(part), to=self._onnx.TensorProto.FLOAT)
 
-    def _step(self, step: Step, value: str, name: str) -> str:
+    def _add_step(self, step: Step, value: str, name: str) -> str:
         proto = self._onnx.TensorProto
         match step:
             case Normalise(mean, variance, clip, epsilon):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from muster.exporting.network import Activation, Array, Flatten, Linear, Network
-from muster.exporting.onnx_graph import onnx_model
+from muster.exporting.onnx_graph import build_onnx_model
 
 UNFINISHED = ".unfinished"
 """How the names of files end that are not whole."""
@@ -20,7 +20,7 @@ def suffix_of(network: Network) -> str:
 def portable_bytes(network: Network, suffix: str) -> bytes:
     """@param suffix: `.onnx`, or `.safetensors` where `suffix_of` says so."""
     mlp = _as_mlp(network)
-    return onnx_model(network) if mlp is None or suffix == ".onnx" else _encode_safetensors(network, *mlp)
+    return build_onnx_model(network) if mlp is None or suffix == ".onnx" else _encode_safetensors(network, *mlp)
 
 
 def write_whole(path: Path, content: bytes) -> None:

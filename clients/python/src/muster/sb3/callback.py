@@ -87,13 +87,13 @@ class MusterCallback(BaseCallback):
 
     @property
     def best(self) -> Score | None:
-        """The first checkpoint's, until the interval of another lies above its own."""
+        """The score of the first checkpoint, until the interval of another lies above its interval."""
         return self.evaluator.best
 
     def _forget(self) -> None:
         self._seen: SeenObservations | None = None
         self._window = 0
-        # After the one and before the other there is nothing to do at a step.
+        # Steps between both need no work.
         self._quiet_from = self._quiet_until = 0
         self._is_interrupted = False
         self._former_handler: Any = None
@@ -180,7 +180,7 @@ class MusterCallback(BaseCallback):
 
 
 def _is_within_learning(frame: FrameType | None, model: Any) -> bool:
-    """Whether the training has not been left by an error, after which nothing takes the interrupt up."""
+    """Whether the training still runs. After an error has ended it, the interrupt would have no effect."""
     while frame is not None:
         if frame.f_code.co_name == "learn" and frame.f_locals.get("self") is model:
             return True

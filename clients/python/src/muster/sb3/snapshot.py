@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from muster.exporting.network import Array, Network
-from muster.exporting.onnx_graph import preprocessed
+from muster.exporting.onnx_graph import name_preprocessed
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
 from muster.sb3.observations import ObservationPath
@@ -66,6 +66,6 @@ def _keep_input(traces: dict[str, Array], network: Network) -> Any:
     def keep(_module: Any, inputs: Any) -> None:
         for part in network.parts:
             given = inputs[0][part.name] if part.name else inputs[0]
-            traces[preprocessed(part)] = given[:TRACED].detach().cpu().numpy().copy()
+            traces[name_preprocessed(part)] = given[:TRACED].detach().cpu().numpy().copy()
 
     return keep

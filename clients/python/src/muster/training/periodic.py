@@ -1,4 +1,4 @@
-"""A checkpoint every so many steps, and the last one always: what the callbacks of training libraries have in common."""
+"""Evaluates a checkpoint every so many steps, and the last policy. The callbacks of all training libraries use it."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ Export = Callable[[], Written]
 
 
 class EvaluatorOptions(TypedDict, total=False):
-    """Of a TrainingEvaluator, which says what each means."""
+    """Options of a TrainingEvaluator, which documents each."""
 
     directory: str | os.PathLike[str] | None
     run: str | None
@@ -33,7 +33,7 @@ class EvaluatorOptions(TypedDict, total=False):
 
 
 class PeriodicEvaluator:
-    """May be copied and pickled, as its TrainingEvaluator may: a copy begins anew."""
+    """Can be copied and pickled, as its TrainingEvaluator can. A copy starts as new."""
 
     def __init__(self, suite: SuiteLike, every: int, **options: Unpack[EvaluatorOptions]) -> None:
         """@param every: steps between two checkpoints. Raises InvalidArgument."""
@@ -49,14 +49,14 @@ class PeriodicEvaluator:
         return self.evaluator.best
 
     def begin(self, step: int, log_directory: str | os.PathLike[str] | None = None) -> None:
-        """@param step: that the training begins at. @param log_directory: of event files, where the trainer writes its own."""
+        """@param step: the first step of the training. @param log_directory: where the trainer writes its event files."""
         self._taken_at, self._handed_over_at = step, None
         if log_directory is not None:
             self.evaluator.log_directory = Path(log_directory)
         self.evaluator.start()
 
     def step(self, step: int, export: Export) -> bool:
-        """After each step, or after some at a time. Returns whether the training is to go on: not once its target is certified."""
+        """Call it after each step, or after several. Returns False once the target is certified: the training may end."""
         if step // self._every > self._taken_at // self._every:
             self._taken_at = step
             if self.evaluator.checkpoint(step, export):
@@ -66,11 +66,11 @@ class PeriodicEvaluator:
         return not self.evaluator.reached
 
     def finish(self, step: int, export: Export) -> Score | None:
-        """Has the policy at the end evaluated, waits for it, and returns the best score."""
+        """Evaluates the last policy, waits for the result, and returns the best score."""
         if step != self._handed_over_at:
             self.evaluator.checkpoint(step, export, final=True)
         return self.evaluator.finish()
 
     def close(self) -> None:
-        """Without the policy at the end, after a failure: what was accepted is gone on with in the same directory."""
+        """Ends after a failure, without the last policy. A training in the same directory continues the accepted evaluations."""
         self.evaluator.close()

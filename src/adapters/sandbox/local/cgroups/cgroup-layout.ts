@@ -76,7 +76,7 @@ function findOwnGroup({ membership }: CgroupSurroundings, mount: CgroupMount, co
     const [, controllers = '', ...rest] = line.split(':');
     if (!controllers.split(',').includes(controller)) continue;
     const group = rest.join(':');
-    // In a container the mount shows a part of the tree only: what lies above of it is not to be seen.
+    // In a container the mount shows a part of the tree only: the groups above it are not visible.
     const inside = mount.root !== '/' && group.startsWith(mount.root) ? group.slice(mount.root.length) : group;
     return path.join(mount.directory, inside);
   }
@@ -116,13 +116,13 @@ async function probeV2(files: CgroupFiles, group: string, obstacles: string[]): 
   }
 }
 
-/** Hands the controllers on to child groups, as many as there are. A group that has processes of its own may not: EBUSY. */
+/** Enables each controller for child groups, where possible. A group that has processes of its own cannot (EBUSY). */
 export async function delegateControllers(files: CgroupFiles, group: string): Promise<void> {
   for (const controller of ['memory', 'pids', 'cpu']) {
     try {
       await files.write(path.join(group, 'cgroup.subtree_control'), `+${controller}`);
     } catch (error) {
-      // Whether the children have the limit's control file decides; it may have been handed on already.
+      // A later check of the children's control files decides: the controller may be enabled already.
       if (!hasErrno(error, 'EBUSY', 'ENOENT', 'EACCES', 'EPERM', 'EROFS', 'EINVAL', 'EOPNOTSUPP')) throw error;
     }
   }
@@ -141,14 +141,14 @@ async function detectV1(surroundings: CgroupSurroundings, obstacles: string[]): 
   return bases.size > 0 ? { version: 'cgroup-v1', bases, ...(accounting === undefined ? {} : { accounting }) } : undefined;
 }
 
-/** Nothing fails for want of it. */
+/** A missing hierarchy is no error. */
 async function detectAccounting(surroundings: CgroupSurroundings, mounts: readonly CgroupMount[]): Promise<string | undefined> {
   const mount = mounts.find(({ version, controllers }) => version === 1 && controllers.includes('cpuacct'));
   const own = mount && findOwnGroup(surroundings, mount, 'cpuacct');
   return own !== undefined && (await probeV1(surroundings.files, own, 'cpuacct.usage', [])) ? path.join(own, BASE) : undefined;
 }
 
-/** A base that another user's Muster has made is there and yet of no use: only making a group in it tells. */
+/** A base that another user's Muster has made exists but may not be writable: only an attempt to make a group in it shows that. */
 async function probeV1(files: CgroupFiles, own: string, file: string, obstacles: string[]): Promise<boolean> {
   const base = path.join(own, BASE);
   const probe = path.join(base, `_probe-${process.pid}`);
