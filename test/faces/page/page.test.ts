@@ -49,13 +49,13 @@ const ROWS_DRAWN = 400;
 /** Rows, drawn by the page's own modules. */
 const DRAW_ROWS = `(async () => {
   const file = (end) => import(document.querySelector('link[href$="' + end + '"]').href);
-  const files = ['lit-html/lit-html.js', 'directives/repeat.js', 'views/row.ts'];
-  const [{ html, render }, { repeat }, { renderWhenDue }] = await Promise.all(files.map(file));
+  const files = ['lit-html/lit-html.js', 'views/row.ts'];
+  const [{ html, render }, { renderRows, renderWhenDue }] = await Promise.all(files.map(file));
   const host = document.body.appendChild(document.createElement('div'));
   host.id = 'drawn';
   globalThis.drawRows = (text, now, state, round) => {
     const row = () => renderWhenDue({ state, inputs: [text], now, draw: () => html\`<tr><td>\${text}</td></tr>\` });
-    const rows = repeat(Array(${ROWS_DRAWN}).keys(), (at) => round + '-' + at, row);
+    const rows = renderRows([...Array(${ROWS_DRAWN}).keys()], (at) => round + '-' + at, row);
     render(html\`<table><tbody>\${rows}</tbody></table>\`, host);
   };
   globalThis.twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
@@ -313,7 +313,7 @@ describe('the live page', () => {
     await last.getByText('sixth').waitFor();
     await page.evaluate('twoFrames()');
     expect(await draw('seventh', 5004, 'finished')).toEqual(['sixth', 'seventh']);
-    // Of a row that is gone, lit leaves one comment behind, and the page nothing.
+    // Of rows that are gone nothing stays behind, not even the comments that lit leaves.
     const session = await page.context().newCDPSession(page);
     await session.send('Performance.enable');
     const countNodes = async (round: number): Promise<number> => {
@@ -324,7 +324,7 @@ describe('the live page', () => {
     };
     const before = await countNodes(1);
     for (let round = 2; round < 8; round += 1) await countNodes(round);
-    expect((await countNodes(8)) - before).toBeLessThan(7 * ROWS_DRAWN * 1.5);
+    expect((await countNodes(8)) - before).toBeLessThan(ROWS_DRAWN / 2);
   });
 
   it('draws one run over another, and marks what comparisons decided', async () => {

@@ -1,5 +1,4 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { repeat } from 'lit-html/directives/repeat.js';
 import { formatCount } from '../../../../kernel/text/figures.ts';
 import { isOpen } from '../../../client/live-board.ts';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
@@ -21,7 +20,7 @@ import {
 import { renderBeside } from './beside.ts';
 import { link } from './link.ts';
 import { renderPoolSummary } from './pools.ts';
-import { renderWhenDue } from './row.ts';
+import { renderRows, renderWhenDue } from './row.ts';
 import { renderRunCurve } from './run-curve.ts';
 
 type Place = Extract<Route, { view: 'overview' }>;
@@ -108,7 +107,7 @@ function renderTable(items: readonly EvaluationItem[], state: PageState, actions
         </tr>
       </thead>
       <tbody>
-        ${repeat(
+        ${renderRows(
           items,
           ({ id }) => id,
           (item) => renderListed(item, domains.get(item.suite), state.now, actions),

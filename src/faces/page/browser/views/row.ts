@@ -1,6 +1,7 @@
 import { html, noChange, type ChildPart, type TemplateResult } from 'lit-html';
 import { AsyncDirective } from 'lit-html/async-directive.js';
-import { directive } from 'lit-html/directive.js';
+import { Directive, directive } from 'lit-html/directive.js';
+import { repeat } from 'lit-html/directives/repeat.js';
 
 /** How old the figures of a row may be that is far from the window. */
 const FAR_MILLISECONDS = 5000;
@@ -70,6 +71,49 @@ class Row extends AsyncDirective {
 }
 
 const place = directive(Row);
+
+/** Of rows that have gone, lit leaves a comment each where they were: after so many all rows are made anew, and the comments go. */
+const MOST_GONE = 500;
+
+interface KeyedRow {
+  readonly key: unknown;
+  readonly draw: () => TemplateResult;
+}
+
+/** The rows of a list that is looked at for hours, while others come and go. */
+class Rows extends Directive {
+  #shown: ReadonlySet<unknown> = new Set();
+  #gone = 0;
+  #isSecond = false;
+
+  render(rows: readonly KeyedRow[]): TemplateResult {
+    const shown = new Set(rows.map(({ key }) => key));
+    this.#gone += this.#shown.difference(shown).size;
+    this.#shown = shown;
+    if (this.#gone > MOST_GONE) {
+      this.#isSecond = !this.#isSecond;
+      this.#gone = 0;
+    }
+    const drawn = repeat(
+      rows,
+      ({ key }) => key,
+      ({ draw }) => draw(),
+    );
+    // Another template: lit takes away all that the one before has made, and tells its rows.
+    return this.#isSecond ? html`${drawn}` : html`<!-- second -->${drawn}`;
+  }
+}
+
+const list = directive(Rows);
+
+/** Each row stays the same element as long as its item is in the list. */
+export function renderRows<Item>(
+  items: readonly Item[],
+  getKey: (item: Item) => unknown,
+  draw: (item: Item) => TemplateResult,
+): TemplateResult {
+  return html`${list(items.map((item) => ({ key: getKey(item), draw: () => draw(item) })))}`;
+}
 
 /** In a template of its own: a list disconnects what is in the templates of its items, and not what stands in their place. */
 export function renderWhenDue(drawing: Drawing): TemplateResult {

@@ -1,5 +1,4 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { repeat } from 'lit-html/directives/repeat.js';
 import { formatCount, formatFigure } from '../../../../kernel/text/figures.ts';
 import type { BoardResource } from '../../../http/schemas/rollout-schemas.ts';
 import { renderCurve } from '../charts/curve.ts';
@@ -7,6 +6,7 @@ import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
 import { formatLease, renderAge } from '../model/wording.ts';
 import { renderFigures } from './figures.ts';
+import { renderRows } from './row.ts';
 import { link } from './link.ts';
 import { formatFilteredShare, renderStreamState } from './streams.ts';
 
@@ -123,7 +123,7 @@ function renderTable(groups: readonly Group[], now: number): TemplateResult {
         </tr>
       </thead>
       <tbody>
-        ${repeat(
+        ${renderRows(
           groups,
           ({ number }) => number,
           (group) => renderRow(group, now),
