@@ -1,5 +1,5 @@
 /**
- * Raised with every change that gives other official figures for the same returns, or another moment to stop: an evaluation that began under one
- * version does not go on under another, and an answer of one does not stand in for that of another. 1 is what does not say it.
+ * Raised with each change after which the same returns give other official figures, or stop at another episode. An evaluation that began under one
+ * version does not continue under another, and an answer of one does not replace that of another. Results without a version have version 1.
  */
 export const STATISTICS_VERSION = 4;

@@ -119,7 +119,7 @@ export class Stage implements AsyncDisposable {
     return this.start(args, options).ended;
   }
 
-  /** As `run`, without a process of its own, which takes .8 s of a processor less. */
+  /** As `run`, without a process of its own, which takes half a second of a processor less. */
   async call(args: readonly string[], { environment = {} }: Pick<MusterCommandOptions, 'environment'> = {}): Promise<MusterResult> {
     return runInProcess(args, { MUSTER_STATE_DIR: this.stateDir, ...environment });
   }

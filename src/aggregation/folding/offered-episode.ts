@@ -1,7 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** An episode as a fold receives it, and holds it until its turn comes. */
+/** An episode as a fold receives it. The fold holds it until all earlier ones are folded. */
 export interface OfferedEpisode {
   /** Position of its task in the suite. */
   readonly task: number;
@@ -10,11 +10,11 @@ export interface OfferedEpisode {
 
 /** The result of offering an episode. */
 export type FoldStep =
-  /** The prefix grew by `indices`: this one, and those that had waited for it. */
+  /** The prefix grew by `indices`: this episode, and those that waited for it. */
   | { readonly kind: 'folded'; readonly indices: number }
   /** Waits for an earlier index or, in a comparison, for another arm. */
   | { readonly kind: 'held' }
-  /** The prefix had ended already, or its arm needed no more; counted, never part of the result. */
+  /** The prefix had ended, or its arm needed no more episodes. It is counted, but never part of the result. */
   | { readonly kind: 'surplus' }
   /** This index was offered before, in a comparison for this arm; nothing changed. */
   | { readonly kind: 'duplicate' };

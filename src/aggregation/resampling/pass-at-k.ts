@@ -1,7 +1,7 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { computePercentileEnds, countReplicates, resampleMeans } from './bootstrap.ts';
 
-/** Every k asks for two intervals, so that each may take a share only of what one bootstrap may. */
+/** Each k needs two intervals, so each interval gets only a share of the resamples of one bootstrap. */
 const MOST_DRAWS = 4_000_000;
 
 /** Attempts at one task. */
@@ -18,7 +18,7 @@ export interface TaskMean {
 }
 
 /**
- * pass@k, the probability that one at least of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased (Chen et
+ * pass@k, the probability that at least one of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased (Chen et
  * al. 2021, "Evaluating large language models trained on code"). As a product, since the binomials themselves overflow. Undefined when n < k.
  */
 export function estimatePassAtK({ count, successes }: Attempts, k: number): number | undefined {
@@ -34,7 +34,7 @@ export function estimatePassPowerK({ count, successes }: Attempts, k: number): n
   return product;
 }
 
-/** Plain mean over tasks, each of which counts alike. Undefined without tasks. */
+/** Mean over tasks, with equal weights. Undefined without tasks. */
 export function averageOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;

@@ -2,7 +2,7 @@ import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import type { Certainty } from './statistics.ts';
 
 /**
- * What not knowing the variance beforehand has cost: the episodes taken beyond the max(2, ⌈(z·s/h)²⌉) that a normal interval with the deviation s given
+ * The cost of not knowing the variance beforehand: the number of episodes beyond the max(2, ⌈(z·s/h)²⌉) that a normal interval with the deviation s given
  * would have needed for the half-width h. Undefined where floating point cannot count them.
  */
 export function computeCertainty(episodes: number, deviation: number, halfWidth: number, confidence: number): Certainty | undefined {

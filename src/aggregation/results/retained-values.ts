@@ -1,4 +1,4 @@
-/** 10 MB of values and tasks; beyond it what needs the values is of the first so many. */
+/** 10 MB of values and tasks. Figures that need the values describe the first so many only. */
 const MOST_KEPT = 1_000_000;
 const FIRST_CAPACITY = 1024;
 
@@ -14,7 +14,7 @@ export class RetainedValues {
   #tasks = new Uint16Array(FIRST_CAPACITY);
   #count = 0;
 
-  /** Over the arrays themselves. */
+  /** Shares the arrays; copies nothing. */
   static of({ values, tasks }: TaskedValues): RetainedValues {
     const kept = new RetainedValues();
     [kept.#values, kept.#tasks, kept.#count] = [values, tasks, values.length];
@@ -35,12 +35,12 @@ export class RetainedValues {
     this.#count += 1;
   }
 
-  /** A copy of the first so many. */
+  /** A copy of the first values, at most so many. */
   copyFirst(count: number): Float64Array {
     return this.#values.slice(0, Math.min(count, this.#count));
   }
 
-  /** All that were added, up to a million. */
+  /** All values that were added, up to a million. */
   get count(): number {
     return this.#count;
   }
@@ -50,7 +50,7 @@ export class RetainedValues {
     return Array.from(this.#values.slice(0, this.#count).sort());
   }
 
-  /** Apart for each task that has values, in the order of the tasks; within a task in index order. */
+  /** One array for each task that has values, in the order of the tasks. Within a task, values are in index order. */
   groupByTask(): readonly Float64Array[] {
     return this.groupByPosition().filter((values) => values.length > 0);
   }

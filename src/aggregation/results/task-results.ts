@@ -22,13 +22,13 @@ interface TaskResult {
   readonly sample: Sample;
 }
 
-/** Two means that happen to be near each other would give an interval as narrow as can be, and say nothing of other tasks. */
+/** With two tasks whose means happen to be close, the interval would be far too narrow for other tasks. */
 const FEWEST_TASKS = 3;
 
-/** With fewer the clustered standard error is itself uncertain, and tends to be too small. */
+/** With fewer tasks, the clustered standard error is itself uncertain, and tends to be too small. */
 const FEW_TASKS = 20;
 
-/** Scores apart by task, and their weighted mean. */
+/** Scores by task, and their weighted mean. */
 export class TaskResults {
   readonly #tasks: readonly TaskResult[];
   readonly #bounds: Bounds | undefined;

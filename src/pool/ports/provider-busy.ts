@@ -1,11 +1,11 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 /**
- * The provider's service takes no more creations just now: they come too fast, or there are as many sandboxes as the account may have.
+ * The provider's service refuses creations for now: they come too fast, or the account has reached its number of sandboxes.
  * It is no failure of the provider: the pool slows down and tries again for as long as an evaluation waits.
  */
 export class ProviderBusyError extends InfrastructureError {
-  /** How long the service wants to be left alone, if it said so. */
+  /** How long to wait before the next request, where the service states it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: string, message: string, options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {}) {
