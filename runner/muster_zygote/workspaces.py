@@ -11,6 +11,7 @@ import os
 import resource
 import selectors
 import signal
+import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -131,6 +132,9 @@ class WorkspaceWarden:
         code = 1
         try:
             code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())))
+        except BaseException:
+            # What it says on its error output, Muster says of a workspace that is gone.
+            sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
 
