@@ -30,6 +30,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Seconds from the beginning of 1970. @param moment as ISO 8601 writes it. */
+export function toEpochSeconds(moment: string): number {
+  return Date.parse(moment) / 1000;
+}
+
 /** Resolves after `delayMs`, or rejects with the signal's reason as soon as it is aborted. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -180,18 +180,29 @@ describe('a trajectory is written', () => {
 
   it('as a trace of verifiers, in which each path from a root to a leaf is a segment', () => {
     const [episode] = formatted('verifiers') ?? [];
+    const none = { token_ids: [], sampled: false };
+    const node = (parent: number | null, role: string, changes: object): object => ({ parent, message: { role }, ...changes });
     expect(episode).toMatchObject({
-      group: 'g1',
+      env: { id: 'muster' },
+      group: { id: 'g1' },
       traces: [
         {
           nodes: [
-            { parent: null, token_ids: [1, 2], sampled: false },
-            { parent: 0, token_ids: [3, 4], mask: [true, true], logprobs: [-3, -4] },
-            { parent: 1, token_ids: [9], sampled: false },
-            { parent: 2, token_ids: [5], sampled: true },
-            { parent: null, token_ids: [1, 2, 4, 9, 5, 9], sampled: false },
-            { parent: 4, token_ids: [6, 7], sampled: true },
+            node(null, 'system', none),
+            node(0, 'user', { token_ids: [1, 2], sampled: false }),
+            node(1, 'assistant', { token_ids: [3, 4], sampled: true, mask: [true, true], logprobs: [-3, -4] }),
+            node(2, 'tool', { token_ids: [9], sampled: false, mask: [false] }),
+            node(3, 'assistant', { token_ids: [5], sampled: true }),
+            // The template has dropped a token: what was said before is input now.
+            node(null, 'system', none),
+            node(5, 'user', none),
+            node(6, 'assistant', none),
+            node(7, 'tool', none),
+            node(8, 'assistant', none),
+            node(9, 'tool', { token_ids: [1, 2, 4, 9, 5, 9], sampled: false }),
+            node(10, 'assistant', { token_ids: [6, 7], sampled: true }),
           ],
+          calls: [2, 4, 11].map((at) => ({ node: at, finish_reason: 'stop' })),
           rewards: { reward: { score: 0.5, weight: 1 } },
         },
       ],

@@ -1,5 +1,6 @@
 """What `muster rollouts export` writes is read by the real packages that it is for."""
 
+import importlib.util
 import json
 import subprocess
 from pathlib import Path
@@ -11,72 +12,13 @@ from harbor.utils.trajectory_validator import TrajectoryValidator
 from harbor.viewer.scanner import JobScanner
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
 
-REPOSITORY = Path(__file__).parents[4]
-AT = "2026-01-01T00:00:00.000Z"
-USAGE = {"promptTokens": 3, "completionTokens": 2, "cachedTokens": 0}
-
-
-def turn(position: int, tokens: dict[str, int], name: str, observation: str) -> dict[str, Any]:
-    call = f"call-{position}"
-    return {
-        "message": {"content": "I look.", "reasoning": f"thought {position}"},
-        "toolCalls": [{"id": call, "name": name, "arguments": '{"command": "ls"}' if name == "run" else ""}],
-        "observations": [{"toolCall": call, "text": observation}],
-        "finishReason": "tool_calls",
-        "tokens": tokens,
-        "policyVersion": 3,
-        "usage": USAGE,
-        "startedAt": AT,
-        "endedAt": AT,
-    }
-
-
-RECORD: dict[str, Any] = {
-    "format": 1,
-    "trajectory": "3f2a-0",
-    "task": "test/answer",
-    "taskDigest": "sha256:1",
-    "group": "ro-1.0",
-    "rep": 0,
-    "seed": 5,
-    "taskSeed": 7,
-    "agent": "sha256:2",
-    "model": "org/policy",
-    "tools": [
-        {"name": "run", "description": "runs a command", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}}
-    ],
-    "prompt": [{"role": "system", "content": "Work."}, {"role": "user", "content": "Mend it."}],
-    # A template that leaves earlier reasoning out: the second turn begins a segment.
-    "turns": [
-        turn(0, {"segment": 0, "prompt": 3, "completion": 2}, "run", "exit code 0"),
-        turn(1, {"segment": 1, "prompt": 4, "completion": 2}, "submit", "Submitted."),
-    ],
-    "segments": [
-        {"ids": [5, 6, 7, 8, 9], "lossMask": [0, 0, 0, 1, 1], "logprobs": [0, 0, 0, -0.5, -0.25], "versions": [-1, -1, -1, 3, 3]},
-        {
-            "ids": [5, 6, 8, 10, 11, 9],
-            "lossMask": [0, 0, 0, 0, 1, 1],
-            "logprobs": [0, 0, 0, 0, -1, -0.125],
-            "versions": [-1, -1, -1, -1, 3, 3],
-        },
-    ],
-    "reward": 0.5,
-    "components": {"gate": 1, "correctness": 0.5},
-    "verdict": "",
-    "status": "completed",
-    "stopReason": "submitted",
-    "timings": {"startedAt": AT, "endedAt": AT, "modelSeconds": 1, "actionSeconds": 1},
-    "usage": USAGE,
-}
+from tests.kept_record import keep_record
+from tests.real_server import REPOSITORY
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("kept")
-    place = directory / "trajectories" / "test__answer"
-    place.mkdir(parents=True)
-    (place / "3f2a-0.json").write_text(json.dumps(RECORD))
-    return directory
+    return keep_record(tmp_path_factory.mktemp("kept"))
 
 
 def exported(kept: Path, form: str) -> list[dict[str, Any]]:
@@ -125,6 +67,23 @@ def test_verl_takes_an_output_for_each_segment(kept: Path) -> None:
     assert [output.response_logprobs for output in outputs] == [[-0.5, -0.25], [-1, -0.125]]
     assert [output.reward_score for output in outputs] == [0.5, 0.5]
     assert outputs[0].as_dict()["responses"].tolist() == [8, 9]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("slime") is None, reason="slime is on no registry; its source is to be on the path")
+def test_slime_takes_a_sample_for_each_segment(kept: Path) -> None:
+    from slime.utils.types import Sample
+
+    samples = [Sample.from_dict(line) for line in exported(kept, "slime")]
+    for sample in samples:
+        sample._validate_response_metadata_lengths()
+    assert [(sample.tokens, sample.response_length, sample.loss_mask) for sample in samples] == [
+        ([5, 6, 7, 8, 9], 2, [1, 1]),
+        ([5, 6, 8, 10, 11, 9], 2, [1, 1]),
+    ]
+    assert [(sample.reward, sample.status, sample.rollout_log_probs) for sample in samples] == [
+        (0.5, Sample.Status.COMPLETED, [-0.5, -0.25]),
+        (0.5, Sample.Status.COMPLETED, [-1, -0.125]),
+    ]
 
 
 def test_trl_takes_messages(kept: Path) -> None:

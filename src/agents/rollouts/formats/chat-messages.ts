@@ -19,11 +19,7 @@ export function describeTools(tools: Trajectory['tools']): readonly Readonly<Rec
 }
 
 /** The messages of one turn: the model's, and those that answer it. */
-export function describeTurn({
-  message,
-  toolCalls,
-  observations,
-}: Trajectory['turns'][number]): readonly Readonly<Record<string, unknown>>[] {
+function describeTurn({ message, toolCalls, observations }: Trajectory['turns'][number]): readonly Readonly<Record<string, unknown>>[] {
   const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
   const said = {
     role: 'assistant',

@@ -1,77 +1,123 @@
-import { getCompletion, type Segment } from '../record/sampled-tokens.ts';
+import { toEpochSeconds } from '../../../kernel/clock.ts';
+import { getCompletion } from '../record/sampled-tokens.ts';
 import type { Trajectory, Turn } from '../record/trajectory.ts';
-import { describeTools, describeTurn } from './chat-messages.ts';
 
+/** A message, and the tokens that it adds to those of its parents. */
 interface TraceNode {
   readonly parent: number | null;
-  readonly message: unknown;
+  readonly message: object;
   readonly sampled: boolean;
+  readonly timestamp: number;
   readonly token_ids: readonly number[];
   readonly mask: readonly boolean[];
   /** One for each true value of the mask. */
   readonly logprobs: readonly number[];
 }
 
+const FINISH_REASONS: ReadonlySet<string> = new Set(['stop', 'length', 'tool_calls']);
+
 /** An episode of verifiers v1 with one trace. Each path from a root to a leaf is a segment. */
 export function formatVerifiers(trajectory: Trajectory): object {
-  const { task, group, rep, turns, segments, tools, reward, components, stopReason, timings, status } = trajectory;
-  const nodes = segments.reduce<readonly TraceNode[]>(
-    (before, segment, i) => [...before, ...describeSegment(trajectory, segment, i, before.length)],
-    [],
-  );
+  const { trajectory: id, group, rep, task: name, prompt, turns, tools, model, reward, components, stopReason, timings } = trajectory;
+  const { nodes, sampled } = listNodes(trajectory);
+  const task = { type: 'MusterTask', data: { idx: rep, name, prompt } };
+  const ok = trajectory.status !== 'failed';
+  const [start, end] = [toEpochSeconds(timings.startedAt), toEpochSeconds(timings.endedAt)];
   const trace = {
     version: 1,
-    task: { idx: rep, name: task, prompt: trajectory.prompt },
-    agent: trajectory.agent,
-    tools: describeTools(tools),
+    id,
+    task,
+    agent: { config: { model } },
+    tools: tools.map(({ name: tool, description, parameters }) => ({ type: 'function', name: tool, description, parameters })),
     nodes,
-    calls: turns.length,
+    calls: turns.map((turn, i) => describeCall(turn, sampled[i] ?? null, model)),
     rewards: { reward: reward === null ? null : { score: reward, weight: 1 } },
     metrics: components,
+    is_completed: true,
+    ok,
     stop_condition: stopReason,
     errors: [],
-    timing: { started: timings.startedAt, ended: timings.endedAt, model: timings.modelSeconds, tools: timings.actionSeconds },
+    timing: { start, agent: { start, end, model: { duration: timings.modelSeconds }, harness: { duration: timings.actionSeconds } } },
   };
-  return {
-    id: trajectory.trajectory,
-    env: 'muster',
-    task,
-    group,
-    run: trajectory.agent,
-    ok: status !== 'failed',
-    errors: [],
-    traces: [trace],
-  };
+  return { id, env: { id: 'muster' }, task, group: group === null ? null : { id: group }, ok, errors: [], traces: [trace] };
 }
 
-/** Prompt, completion, prompt, …: what is new in the input of a turn, and what was sampled. */
-function describeSegment(trajectory: Trajectory, { ids }: Segment, position: number, first: number): readonly TraceNode[] {
+/** For each segment a root: messages that are new in the input of a turn, what was sampled, and so on. `sampled`: by turn, its node. */
+function listNodes(trajectory: Trajectory): { readonly nodes: readonly TraceNode[]; readonly sampled: readonly (number | undefined)[] } {
+  const { turns, segments } = trajectory;
   const nodes: TraceNode[] = [];
-  const add = (node: Omit<TraceNode, 'parent'>): void =>
-    void nodes.push({ parent: nodes.length === 0 ? null : first + nodes.length - 1, ...node });
-  let at = 0;
-  for (const [i, { tokens, message }] of trajectory.turns.entries()) {
-    if (tokens?.segment !== position) continue;
-    const given = ids.slice(at, tokens.prompt);
-    const messages = listMessagesBefore(trajectory, i, at === 0);
-    add({ message: messages, sampled: false, token_ids: given, mask: given.map(() => false), logprobs: [] });
-    const { ids: sampled, logprobs } = getCompletion(trajectory.segments, tokens);
-    add({
-      message: { role: 'assistant', content: message.content },
-      sampled: true,
-      token_ids: sampled,
-      mask: sampled.map(() => true),
-      logprobs: logprobs ?? [],
-    });
-    at = tokens.prompt + sampled.length;
+  const sampled: (number | undefined)[] = [];
+  for (const [position, { ids }] of segments.entries()) {
+    let parent: number | null = null;
+    let at = 0;
+    const add = (node: Omit<TraceNode, 'parent'>): void => {
+      nodes.push({ parent, ...node });
+      parent = nodes.length - 1;
+    };
+    for (const [i, turn] of turns.entries()) {
+      const { tokens } = turn;
+      if (tokens?.segment !== position) continue;
+      const given = ids.slice(at, tokens.prompt);
+      const before = listMessagesBefore(trajectory, i, at === 0);
+      // Which token is of which message the server does not say: all stand with the last one, or before the answer where there is none.
+      for (const [of, message] of before.entries())
+        add({ message, ...input(of === before.length - 1 ? given : []), timestamp: toEpochSeconds(turn.startedAt) });
+      const scaffold = input(before.length === 0 ? given : []);
+      const { ids: said, logprobs } = getCompletion(segments, tokens);
+      add({
+        message: describeAnswer(turn),
+        sampled: true,
+        timestamp: toEpochSeconds(turn.endedAt),
+        token_ids: [...scaffold.token_ids, ...said],
+        mask: [...scaffold.mask, ...said.map(() => true)],
+        logprobs: logprobs ?? [],
+      });
+      sampled[i] = nodes.length - 1;
+      at = tokens.prompt + said.length;
+    }
   }
-  return nodes;
+  return { nodes, sampled };
+}
+
+function input(ids: readonly number[]): Pick<TraceNode, 'sampled' | 'token_ids' | 'mask' | 'logprobs'> {
+  return { sampled: false, token_ids: ids, mask: ids.map(() => false), logprobs: [] };
 }
 
 /** The input of a turn that is new: all messages at the beginning of a segment, otherwise the observations of the turn before. */
-function listMessagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly unknown[] {
-  const earlier: readonly Turn[] = isFirst ? turns.slice(0, position) : [];
-  if (isFirst) return [...prompt, ...earlier.flatMap(describeTurn)];
+function listMessagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly object[] {
+  if (isFirst) return [...prompt, ...turns.slice(0, position).flatMap((turn) => [describeAnswer(turn)].concat(describeObservations(turn)))];
   const before = turns[position - 1];
-  return before ? describeTurn(before).slice(1) : [];
+  return before ? describeObservations(before) : [];
+}
+
+/** Arguments as the model wrote them. */
+function describeAnswer({ message, toolCalls }: Turn): object {
+  return {
+    role: 'assistant',
+    content: message.content,
+    ...(message.reasoning !== null && { reasoning_content: message.reasoning }),
+    ...(toolCalls.length > 0 && {
+      tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({ id, type: 'function', name, arguments: given })),
+    }),
+  };
+}
+
+function describeObservations({ toolCalls, observations }: Turn): readonly object[] {
+  const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
+  return observations.map(({ toolCall, text }) =>
+    toolCall === null
+      ? { role: 'user', content: text }
+      : { role: 'tool', tool_call_id: toolCall, name: names.get(toolCall) ?? '', content: text },
+  );
+}
+
+function describeCall({ finishReason, usage, startedAt, endedAt }: Turn, node: number | null, model: string | null): object {
+  const { promptTokens, completionTokens, cachedTokens } = usage;
+  return {
+    node,
+    model,
+    finish_reason: FINISH_REASONS.has(finishReason) ? finishReason : null,
+    usage: { prompt_tokens: promptTokens - cachedTokens, completion_tokens: completionTokens, cached_input_tokens: cachedTokens },
+    time: { start: toEpochSeconds(startedAt), end: toEpochSeconds(endedAt) },
+  };
 }
